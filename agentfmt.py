@@ -15,6 +15,8 @@ The format that is read is Cursor's `agent -p --output-format stream-json`.
 
 from __future__ import annotations
 
+import bisect
+import collections
 import contextlib
 import errno
 import functools
@@ -26,7 +28,7 @@ import select
 import signal
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import UnionType
 from typing import (
     Any,
@@ -62,9 +64,13 @@ DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: edits carry a file four times
 MAX_RUNS = 10_000  # open at a time: what a joined log of a day may hold
 PREFIX = 256  # bytes that a log collector may put before an object
+CONCEALED = (
+    8192  # characters of which an excerpt is made: a secret must not be cut before it is found
+)
 EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
 OPEN_CALLS = 5  # that are named when a run ends without them
+SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
 BLANKS = b" \t\r\n"
@@ -196,6 +202,7 @@ class Event(Struct, gc=False):
     raw: Any = msgspec.field(name="\x7fraw", default=b"")
     started: Any = msgspec.field(name="\x7fstarted", default=None)
     run: Any = msgspec.field(name="\x7frun", default=None)
+    fate: Any = msgspec.field(name="\x7ffate", default=None)
 
 
 class ToolEvent(Event, gc=False):
@@ -227,6 +234,17 @@ class UnknownCall(Struct, gc=False):
     tool_call: Any = None
 
 
+class ToolSpokenEvent(SpokenEvent, gc=False):
+    """All that may be redacted between two lines: the words of both kinds, and calls."""
+
+    tool_call: ToolCall | None = None  # type: ignore[valid-type]
+    text: str | None = None  # of thinking
+
+
+class Cwd(Struct, gc=False):
+    cwd: Any = None
+
+
 class Terminal(Struct, gc=False):
     """What an event that ends a run, or that reports an error, says of it."""
 
@@ -256,7 +274,10 @@ class Piece(NamedTuple):
 class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
-    __slots__ = ("calls", "error", "events", "segments", "session", "state", "succeeded", "where")
+    __slots__ = (
+        "calls", "condemned", "error", "events", "paths", "segments", "session", "state",
+        "succeeded", "waiting", "where",
+    )  # fmt: skip
 
     def __init__(self, session: str | None, where: str) -> None:
         self.session = session
@@ -265,6 +286,9 @@ class Run:
         self.events = 1
         self.succeeded = False
         self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
+        self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
+        self.condemned = ""  # by --fail-on: the selector and where
+        self.waiting: Waiting | None = None  # what redaction holds
         self.error: str | None = None  # what the last error event said
         self.segments: Segments | None = None
 
@@ -756,8 +780,15 @@ class Reader:
 class Report:
     """What went wrong so far: says it on stderr, keeps the refused lines, owns the exit status."""
 
-    def __init__(self, out: Output, rejects: int | None = None) -> None:
+    def __init__(
+        self,
+        out: Output,
+        rejects: int | None = None,
+        conceal: Callable[[str], str] | None = None,
+    ) -> None:
+        """``conceal`` takes the secrets out of what others wrote; without it, that is not shown."""
         self.out = out
+        self.conceal = conceal
         self.rejects = rejects  # a descriptor
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.damaged = self.failed = self.error = False
@@ -774,6 +805,10 @@ class Report:
     def wrong(self, text: str) -> None:
         self.error = True
         self.say(text)
+
+    def excerpt(self, text: str) -> str:
+        """The beginning of what others wrote, without its secrets."""
+        return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
 
     def fail(self, why: str) -> None:
         self.failed = True
@@ -797,7 +832,7 @@ class Report:
 
     def note(self, source: Source, reason: str | None, line: bytes) -> None:
         """Say which line is refused; without a reason it is prose."""
-        text = excerpt(line[: 4 * EXCERPT].strip(BLANKS).decode("utf-8", "backslashreplace"))
+        text = self.excerpt(line[: 4 * CONCEALED].strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
             self.prose = text
         else:
@@ -836,10 +871,18 @@ class Runs:
     most of a stream, are followed here and go no further: the writer does not read them.
     """
 
-    def __init__(self, report: Report, *, thinking: bool, words: bool) -> None:
+    def __init__(
+        self,
+        report: Report,
+        *,
+        thinking: bool,
+        words: bool,
+        fail_on: Sequence[Selector] = (),
+    ) -> None:
         self.report = report
         self.thinking = thinking
         self.words = words
+        self.fail_on = fail_on
         self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
         self.named: dict[str, None] = {}  # the last MAX_RUNS sessions
         self.opened = self.strays = 0  # runs; events outside any run
@@ -881,7 +924,7 @@ class Runs:
 
     def step(self, event: Event) -> None:
         kind = kind_of(event)
-        run = self.find(event.session_id, kind)
+        event.run = run = self.find(event.session_id, kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
         if run:
@@ -889,9 +932,10 @@ class Runs:
             if event.type == "tool_call":
                 track(run, event)
             elif event.type == "error":
-                run.error = complaint(event) or run.error
+                run.error = self.report.excerpt(complaint(event)) or run.error
         self.run = run
-        self.session = event.session_id if run and run.state != ENDED else NOBODY
+        quick = run and run.state != ENDED and not self.fail_on
+        self.session = event.session_id if quick else NOBODY
 
     def find(self, session: str | None, kind: str) -> Run | None:
         """The open run that an event belongs to."""
@@ -916,12 +960,16 @@ class Runs:
 
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
-    def stray(self, _run: Run | None, _event: Event) -> None:
+    def stray(self, _run: Run | None, event: Event) -> None:
         self.strays += 1
+        if matched := self.matched(event):
+            self.report.fail(f"{matched} after the end of a run")
 
     def start(self, _run: Run | None, event: Event) -> Run:
         self.opened += 1
         run = Run(event.session_id or None, self.source.where())
+        event.run = run
+        self.judge(run, event)
         if not run.session:
             self.source.anonymous = run
             return run
@@ -931,9 +979,20 @@ class Runs:
         self.runs[run.session] = run
         return run
 
-    def take(self, run: Run, _event: Event) -> Run:
+    def take(self, run: Run, event: Event) -> Run:
         run.events += 1
+        self.judge(run, event)
         return run
+
+    def judge(self, run: Run, event: Event) -> None:
+        """A run that --fail-on condemns will have failed, whatever its last event says."""
+        if event.type == "tool_call" and self.fail_on:
+            event.started = run.calls.get(event.call_id)
+        run.condemned = run.condemned or self.matched(event)
+
+    def matched(self, event: Event) -> str:
+        choice = next((choice for choice in self.fail_on if choice.matches(event)), None)
+        return f"--fail-on {choice.text} matched at {self.source.where()}" if choice else ""
 
     def begin(self, run: Run, _event: Event) -> Run:
         run.state = BEGUN
@@ -944,11 +1003,12 @@ class Runs:
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure(event)
-        if why is None:
+        if why is None and not run.condemned:
             run.succeeded = True
             self.end(run)
         else:
-            self.fail(run, why or run.error or "its last event does not say that it succeeded")
+            why = self.report.excerpt(why or "") or run.condemned or run.error
+            self.fail(run, why or "its last event does not say that it succeeded")
         self.report.prose = None
         return run
 
@@ -989,7 +1049,9 @@ class Runs:
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
-            names = ", ".join(excerpt(tool or "?") for tool in [*run.calls.values()][:OPEN_CALLS])
+            names = ", ".join(
+                self.report.excerpt(tool) or "?" for tool in [*run.calls.values()][:OPEN_CALLS]
+            )
             more = ", ..." if len(run.calls) > OPEN_CALLS else ""
             why.append(f"{plural(len(run.calls), 'call')} open ({names}{more})")
         if self.report.prose:
@@ -1028,13 +1090,13 @@ def failure(event: Event) -> str | None:
     if event.type == "result" and end.is_error is False and not error:
         return None
     answer = end.result if end.is_error is True or error else None
-    return excerpt(complaint(event) or message_of(answer) or (event.subtype or "" if error else ""))
+    return complaint(event) or message_of(answer) or (event.subtype or "" if error else "")
 
 
 def complaint(event: Event) -> str:
     """What an event says went wrong, or ""."""
     end = look(event, Terminal)
-    return excerpt(message_of([end.error, end.errors, end.message]))
+    return message_of([end.error, end.errors, end.message])
 
 
 def message_of(value: Any, depth: int = 4) -> str:
@@ -1117,7 +1179,7 @@ def created(tool: str, body: Tool | None) -> bool:
     if success is None or bytes(success.beforeFullFileContent) not in (b"", b"null"):
         return False
     diff = bytes(success.diffString)
-    return diff != b"" and str(value_of(diff)).startswith("--- /dev/null")
+    return diff != b"" and str(value_of(diff)).startswith(CREATED)
 
 
 def call_line(event: Event) -> str:
@@ -1202,6 +1264,1366 @@ def words(event: SpokenEvent) -> str:
     return content if isinstance(content, str) else "".join(block.text or "" for block in content)
 
 
+# ---------------------------------------------------------------- selecting
+
+
+class Selector(NamedTuple):
+    """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or the name of a tool."""
+
+    text: str
+    terms: tuple[tuple[str, re.Pattern[str]], ...]
+
+    def matches(self, event: Event) -> bool:
+        return all(any(map(glob.match, FACTS[key](event))) for key, glob in self.terms)
+
+    def names(self, kind: str) -> bool:
+        """Does it spell out this type, and not by a wildcard?"""
+        part = rf"(?:type=)?{kind}"
+        return any(re.fullmatch(part, term) for term in split_terms(self.text))
+
+
+def split_terms(text: str) -> list[str]:
+    return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
+
+
+def selector(text: str) -> Selector:
+    """Raises ValueError with the reason where the text is no selector."""
+    import fnmatch
+
+    terms = []
+    for term in split_terms(text):
+        key, equals, glob = term.partition("=")
+        if not equals:
+            key, glob = "word", term
+        if key not in FACTS or (key == "word" and equals):
+            keys = ", ".join(key for key in FACTS if key != "word")
+            raise ValueError(f"{text!r}: no key {key!r}; the keys are {keys}")
+        if not glob:
+            raise ValueError(f"{text!r}: an empty pattern matches nothing")
+        terms.append((key, re.compile(fnmatch.translate(glob))))
+    return Selector(text, tuple(terms))
+
+
+def called(event: Event) -> tuple[str, Any, Event]:
+    """The tool of a call, what its type keeps of it, and the event with the result of the call."""
+    if not isinstance(event.tool_call, ToolCall):
+        raw, started = event.raw, event.started
+        event = look(event, ToolEvent)
+        event.raw, event.started = raw, started
+    tool, body = tool_of(event)
+    return tool or (event.started or ""), body, event
+
+
+def tools(event: Event) -> Iterable[str]:
+    return (called(event)[0],) if event.type == "tool_call" else ()
+
+
+def statuses(event: Event) -> Iterable[str]:
+    if event.type != "tool_call" or event.subtype != "completed":
+        return ()
+    tool, body, whole = called(event)
+    status, _ = outcome(whole, tool, body)
+    return (status,) if status == "ok" else (status, "failed")
+
+
+PATH_MEMBERS = (
+    "path",
+    "paths",
+    "targetDirectory",
+    "targetDirectories",
+    "workingDirectory",
+    "files",
+)
+
+
+def paths(event: Event) -> Iterable[str]:
+    """The files and directories that a call names."""
+    if event.type != "tool_call":
+        return []
+    found: list[str] = []
+    for _, body in unknown_tools(event):
+        args, result = body.get("args"), body.get("result")
+        variants = result.values() if isinstance(result, dict) else ()
+        for group in (args, *variants):
+            for key in PATH_MEMBERS if isinstance(group, dict) else ():
+                value = group.get(key)
+                found += [
+                    item
+                    for item in (value if isinstance(value, list) else [value])
+                    if isinstance(item, str)
+                ]
+    if event.subtype == "started":
+        event.run.paths[event.call_id] = found
+        return found
+    return found or event.run.paths.pop(event.call_id, [])
+
+
+def sessions(event: Event) -> Iterable[str]:
+    named = event.session_id or (event.run.session if event.run else None)
+    return (named,) if named else ()
+
+
+# What a selector may ask of an event: each gives the texts of which one must match.
+FACTS: dict[str, Callable[[Event], Iterable[str]]] = {
+    "type": lambda event: (event.type,) if event.type else (),
+    "subtype": lambda event: (event.subtype,) if event.subtype else (),
+    "tool": tools,
+    "status": statuses,
+    "path": paths,
+    "session": sessions,
+    "word": lambda event: filter(None, (event.type, *tools(event))),
+}
+
+DROPPED = object()  # as ``event.fate``: followed, but not printed
+
+
+class Selection:
+    """Decides which events are printed; all of them go on, for what is aggregated needs all."""
+
+    def __init__(self, only: Sequence[Selector], drop: Sequence[Selector]) -> None:
+        self.only = only
+        self.drop = drop
+        self.results = any(choice.names("result") for choice in drop)
+
+    def mark(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            if not self.keeps(event):
+                event.fate = DROPPED
+            yield event
+
+    def keeps(self, event: Event) -> bool:
+        """A result leaves only where it is named, so that a filtered stream keeps its verdict."""
+        dropped = any(choice.matches(event) for choice in self.drop)
+        if event.type == "result":
+            return not any(choice.names("result") and choice.matches(event) for choice in self.drop)
+        return not dropped and (not self.only or any(choice.matches(event) for choice in self.only))
+
+
+# ---------------------------------------------------------------- redacting: what is a secret
+
+
+class Rule(NamedTuple):
+    """What the tokens of one issuer look like.
+
+    Every match begins with one of ``anchors``, after what ``EDGE`` allows. ``expression`` (RE2)
+    hides its first group, else the whole match. Lengths are open-ended, so that no tail is left.
+    """
+
+    name: str
+    anchors: tuple[str, ...]
+    expression: str
+
+
+# A token that is not unmistakable begins after no letter or digit, but an escape or ANSI code may
+# stand before it.
+EDGE = r"(?:^|[^A-Za-z0-9]|\\[abefnrtv]|(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]*[A-Za-z])"
+
+RULES = tuple(
+    Rule(name, tuple(anchors.split()), expression)
+    for name, anchors, expression in (
+        ("anthropic-key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{16,}"),
+        ("openai-key", "sk-proj- sk-svcacct- sk-admin-", r"sk-(?:proj|svcacct|admin)-[\w-]{20,}"),
+        ("openai-key", "sk-", EDGE + r"(sk-[A-Za-z0-9]{32,})"),
+        ("cursor-key", "key_ crsr_", EDGE + r"((?:key|crsr)_[0-9a-f]{32,})"),
+        ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_[A-Za-z0-9_]{20,}"),
+        ("github-token", "github_pat_", r"github_pat_[A-Za-z0-9_]{20,}"),
+        (
+            "gitlab-token",
+            "glpat- gldt- glrt- glptt- glft- glsoat- glcbt- glimt- glagent- gloas-",
+            r"gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas)-[A-Za-z0-9_.-]{16,}",
+        ),
+        ("aws-key-id", "AKIA ASIA ABIA ACCA", EDGE + r"(A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16,})"),
+        ("google-api-key", "AIza", r"AIza[\w-]{30,}"),
+        ("google-oauth", "GOCSPX- ya29. 1//0", r"(?:GOCSPX-|ya29\.|1//0)[\w-]{20,}"),
+        ("azure-storage-key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{40,}={0,2})"),
+        ("azure-sas", "&sig= ?sig=", r"[?&]sig=([A-Za-z0-9%+/=_-]{30,})"),
+        ("azure-ad-secret", "Q~", r"([\w.~-]{3}[78]Q~[\w.~-]{31,})"),
+        ("slack-token", "xoxa- xoxb- xoxe xoxo- xoxp- xoxr- xoxs-", r"xox[abeoprs][.-][\w.-]{10,}"),
+        ("slack-token", "xapp- xwfp-", r"x(?:app|wfp)-[\w-]{10,}"),
+        (
+            "slack-webhook",
+            "hooks.slack.com/",
+            r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,})",
+        ),
+        (
+            "stripe-key",
+            "sk_live_ sk_test_ rk_live_ rk_test_ sk_org_",
+            r"(?:[rs]k_(?:live|test)|sk_org)_\w{10,}",
+        ),
+        ("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=_-]{20,}"),
+        ("twilio-key", "SK", EDGE + r"(SK[0-9a-f]{32,})"),
+        ("sendgrid-key", "SG.", EDGE + r"(SG\.[\w-]{16,}\.[\w-]{16,})"),
+        ("npm-token", "npm_", EDGE + r"(npm_[A-Za-z0-9]{30,})"),
+        ("pypi-token", "pypi-AgE", r"pypi-AgE[\w-]{30,}"),
+        ("docker-hub-token", "dckr_pat_ dckr_oat_", r"dckr_[po]at_[\w-]{20,}"),
+        ("hugging-face-token", "hf_ api_org_", EDGE + r"((?:hf|api_org)_[A-Za-z0-9]{30,})"),
+        ("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[0-9a-f]{40,}"),
+        ("databricks-token", "dapi", EDGE + r"(dapi[0-9a-f]{32,}(?:-[0-9]+)?)"),
+        ("linear-key", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
+        ("notion-token", "ntn_ secret_", EDGE + r"((?:ntn|secret)_[A-Za-z0-9]{40,})"),
+        (
+            "shopify-token",
+            "shpat_ shpca_ shppa_ shpss_",
+            r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{30,}",
+        ),
+        ("telegram-token", ":AA", EDGE + r"([0-9]{8,10}:AA[\w-]{30,})"),
+        ("discord-token", "", EDGE + r"([MNO][\w-]{22,}\.[\w-]{6}\.[\w-]{27,})"),
+        ("discord-webhook", "/api/webhooks/", r"/api/webhooks/[0-9]+/([\w-]{40,})"),
+        ("doppler-token", "dp.", EDGE + r"(dp\.(?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,})"),
+        ("vault-token", "hvs. hvb. hvr.", EDGE + r"(hv[sbr]\.[\w-]{20,})"),
+        ("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Za-z]{40,}"),
+        ("jwt", "eyJ", EDGE + r"(eyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?)"),
+        ("url-password", "://", r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@\"'<>]*:([^\s/@\"'<>]+)@"),
+        ("url-user", "://", r"https?://([^\s/:@\"'<>]{16,})@"),
+        ("bearer-token", "earer", r"(?i:bearer)[ \t]+([A-Za-z0-9._~+/=-]{16,})"),
+        (
+            "authorization",
+            "uthorization",
+            r"(?i:authorization)[\\\"']*[ \t]*[:=][ \t]*[\\\"']*"
+            r"(?i:(?:bearer|basic|token|digest|apikey|negotiate)[ \t]+)([^\s\"'\\,]+)",
+        ),
+    )
+)
+
+SECRET_NAMES = (
+    "password", "passwd", "passphrase", "pass", "pwd", "secret", "token", "apikey", "accesskey",
+    "secretkey", "privatekey", "sshkey", "credentials", "auth", "authorization", "dsn",
+    "connectionstring", "webhookurl", "databaseurl", "secretkeybase",
+)  # fmt: skip
+
+# The same where `-` and `_` may stand between the words of a name.
+_NAMES = (
+    "pass[_-]?word|pass[_-]?wd|pass[_-]?phrase|pass|pwd|secret|token|api[_-]?key|access[_-]?key"
+    "|secret[_-]?key|private[_-]?key|ssh[_-]?key|credentials|auth|authorization|dsn"
+    "|connection[_-]?string|webhook[_-]?url|database[_-]?url|secret[_-]?key[_-]?base"
+)
+# A name, then: `=`, `:`, `=>`, `:=`, or, after `--`, a blank.
+ASSIGNED = (
+    rf"(?i:(--)?([\w-]*(?:{_NAMES})))"
+    r"(?:[\\\"'`\]]*[ \t]*(=>|:=|=|:)(?:[^=]|$)|([ \t]+)[^\s])"
+)
+# What of these may be seen in a raw line: its quotes may be escaped, its blanks too.
+ASSIGNED_RAW = rf"(?i:{_NAMES})(?:[\\\"'`\]]|[ \t]*[=:]|(?:[ \t]|\\t)+[^\s])"
+
+
+# A private key may stand in many lines, and its end may never come.
+PEM_BEGIN = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+PEM_END = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+
+QUOTED = re.compile(rb"[fFbBrRuU]{0,2}(\\*[\"'`])")
+UNQUOTED = re.compile(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
+NOTHING = re.compile(rb"(?i)[+-]?[0-9][0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|")
+VARIABLE = re.compile(
+    rb"\$[\w({:].*|%\w+%?|\{\{.*|\{[\w.\[\]!:]*\}?|<[^>]*>?|\*+|\.\.\.|x+|X+|[^A-Za-z0-9]*",
+    re.DOTALL,
+)
+CODE = re.compile(
+    rb"[A-Za-z_][\w.]*[(\[].*|[:@].*|[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+", re.DOTALL
+)
+IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+TYPES = frozenset(
+    b"str string bytes int integer bool boolean float number object any char text bytearray "
+    b"varchar type".split()
+)
+WORD = 4096  # bytes of an unquoted value that are looked at before it is taken for one
+
+Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
+Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
+
+
+def is_secret_name(name: str) -> bool:
+    return name.replace("-", "").replace("_", "").lower().endswith(SECRET_NAMES)
+
+
+class Scanner:
+    """Finds the secrets in a text, which is UTF-8 (lone surrogates as if they were characters).
+
+    ``known`` are values by name, ``patterns`` the user's RE2 expressions by name. Everything else
+    is derived from RULES and SECRET_NAMES. Raises ImportError without RE2, ValueError for a
+    pattern that it refuses.
+    """
+
+    def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
+        self.rules = [
+            (rule.name, [anchor.encode() for anchor in rule.anchors], expression(rule.expression))
+            for rule in RULES
+        ]
+        self.assignment = expression(ASSIGNED)
+        self.forms = {
+            form: name
+            for name, values in known.items()
+            for value in values
+            for form in forms(value)
+        }
+        self.blocks = [form for form in self.forms if b"\n" in form]
+        ordered = sorted(self.forms, key=len, reverse=True)  # the longest where several begin
+        literals = "|".join(quoted(form) for form in ordered)
+        self.known = expression(literals) if ordered else None
+        self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
+        hints = [rule.expression.replace(EDGE, "") for rule in RULES]
+        hints += [ASSIGNED_RAW, r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", *filter(None, [literals])]
+        self.hint = expression("|".join(f"(?:{hint})" for hint in hints), capture=False)
+        # In a raw line escapes other than \n \t \r \" \\ may hide anything, and a user's pattern
+        # may mean what any escape stands for.
+        hidden = r"\\[/bfu]" if not patterns else r"\\"
+        self.hints = [
+            expression("|".join([*(f"(?:{hint})" for hint in hints), hidden]), capture=False),
+            *self.patterns.values(),
+        ]
+        names = {rule.name for rule in RULES} | {"private-key", "assignment", "overlong"}
+        names |= self.patterns.keys() | set(self.forms.values())
+        self.marker = re.compile(
+            rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
+        )
+
+    def spans(self, text: bytes) -> list[Span]:
+        """Where secrets stand, in order and apart; of those that overlap one is made."""
+        found: list[Span] = []
+        if self.hint.search(text):
+            found += self.tokens(text)
+            found += self.assigned(text)
+            found += self.values(text)
+            found += private_keys(text)
+        for name, pattern in self.patterns.items():
+            found += self.matches(name, pattern, text)
+        return self.unmarked(text, merged(found)) if found else []
+
+    def tokens(self, text: bytes) -> Iterator[Span]:
+        for name, anchors, pattern in self.rules:
+            if not anchors or any(anchor in text for anchor in anchors):
+                for match in pattern.finditer(text):
+                    yield *match.span(pattern.groups), name
+
+    def values(self, text: bytes) -> Iterator[Span]:
+        """The known values, from every start: they may overlap."""
+        position = 0
+        while self.known and (match := self.known.search(text, position)):
+            yield *match.span(), self.forms[match.group()]
+            position = match.start() + 1
+
+    def matches(self, name: str, pattern: Any, text: bytes) -> Iterator[Span]:
+        """A user's pattern is held against each line, as it is in a stream of deltas."""
+        start = 0
+        for line in io.BytesIO(text):
+            for match in pattern.finditer(line.removesuffix(b"\n")):
+                first, last = match.span(1 if pattern.groups else 0)
+                if first < last:
+                    yield start + first, start + last, name
+            start += len(line)
+
+    def assigned(self, text: bytes) -> Iterator[Span]:
+        """The values that are assigned to secret names. A rejected one consumes nothing."""
+        position = 0
+        while match := self.assignment.search(text, position):
+            operator = 3 if match.group(3) else 4
+            position = match.end(operator)
+            if operator == 4 and not match.group(1):
+                position = match.start(operator)
+                continue
+            value = assigned_value(text, match, operator)
+            if value:
+                yield *value, "assignment"
+                position = value[1]
+
+    def unmarked(self, text: bytes, spans: list[Span]) -> list[Span]:
+        """What is a marker already stays, and so redacting twice changes nothing."""
+        markers = [match.span() for match in self.marker.finditer(text)]
+        return [rest for span in spans for rest in without(span, markers)] if markers else spans
+
+    def hide(self, text: bytes) -> bytes:
+        return spliced(text, [(a, b, marker(name)) for a, b, name in self.spans(text)])
+
+    def conceal(self, text: str) -> str:
+        return self.hide(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+    def begun(self, text: bytes) -> list[Span]:
+        """What may be the beginning of a secret at the end of a text that was cut off."""
+        tail = text[-WORD:]
+        offset = len(text) - len(tail)
+        starts = [
+            (offset + start, name)
+            for name, anchors, _ in self.rules
+            for anchor in anchors
+            if (start := tail.rfind(anchor)) >= 0
+            and not BLANK.search(tail, start)
+            and (anchor != b"://" or tail.count(b":", start) > 1)
+        ]
+        starts += [(offset + match.start(), "bearer-token") for match in BEARER.finditer(tail)]
+        for form, name in self.forms.items():
+            for length in range(min(len(form) - 1, len(tail)), 3, -1):
+                if tail.endswith(form[:length]):
+                    starts.append((len(text) - length, name))
+                    break
+        return [(start, len(text), name) for start, name in starts]
+
+
+BLANK = re.compile(rb"\s")
+BEARER = re.compile(rb"(?i)bearer[ \t]+[A-Za-z0-9._~+/=-]*\Z")
+
+
+def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
+    options.never_capture = not capture
+    if latin:  # bytes, so that lone surrogates and cut characters match a negated class
+        options.encoding = re2.Options.Encoding.LATIN1
+        return re2.compile(text.encode("latin-1"), options)
+    return re2.compile(text, options)
+
+
+def quoted(form: bytes) -> str:
+    import re2
+
+    escaped: bytes = re2.escape(form)
+    return escaped.decode("latin-1")
+
+
+def user_expression(name: str, text: str) -> Any:
+    import re2
+
+    try:
+        pattern = expression(text, latin=False)
+    except re2.error as error:
+        raise ValueError(f"{name}: {error.args[0] if error.args else 'refused by RE2'}") from None
+    if pattern.search(b""):
+        raise ValueError(f"{name}: matches the empty string")
+    return pattern
+
+
+def forms(value: str) -> Iterator[bytes]:
+    """The spellings of a known value: as it is, in JSON once and twice, in a URL, in base64."""
+    import base64
+    from json import dumps
+    from urllib.parse import quote
+
+    texts = {value, value.replace("\n", "\r\n")} | {
+        line for line in value.splitlines() if len(line) >= SHORTEST
+    }
+    for text in texts:
+        plain = text.encode("utf-8", "surrogatepass")
+        yield plain
+        for ascii_only in (True, False):
+            once = dumps(text, ensure_ascii=ascii_only)[1:-1]
+            for spelled in (
+                once,
+                once.replace("/", r"\/"),
+                dumps(once, ensure_ascii=ascii_only)[1:-1],
+            ):
+                yield spelled.encode("utf-8", "surrogatepass")
+        url = quote(plain, safe="")
+        yield from (url.encode(), re.sub("%..", lambda match: match[0].lower(), url).encode())
+        for shift in range(3):
+            encoded = base64.b64encode(bytes(shift) + plain)
+            known = encoded[
+                (0, 2, 3)[shift] : (shift + len(plain)) * 8 // 6
+            ]  # of these bits all are the value's
+            yield from (known, known.translate(URLSAFE))
+
+
+URLSAFE = bytes.maketrans(b"+/", b"-_")
+
+
+def private_keys(text: bytes) -> Iterator[Span]:
+    position = 0
+    while begin := PEM_BEGIN.search(text, position):
+        end = PEM_END.search(text, begin.end())
+        position = end.end() if end else len(text)
+        yield begin.start(), position, "private-key"
+
+
+def assigned_value(text: bytes, match: Any, operator: int) -> tuple[int, int] | None:
+    """The span of the value after a name and an operator; None where it is no secret."""
+    start = match.end(operator)
+    while text[start : start + 1] in (b" ", b"\t"):
+        start += 1
+    if opening := QUOTED.match(text, start):
+        start = opening.end()
+        end = text.find(opening[1], start)
+        end = len(text) if end < 0 else end
+        newline = text.find(b"\n", start, end)
+        end = end if newline < 0 else newline
+        value = text[start:end]
+        plain = NOTHING.fullmatch(value) or VARIABLE.fullmatch(value[:WORD])
+        return None if plain else (start, end)
+    word = UNQUOTED.match(text, start, start + WORD)
+    if word is None or not is_value(text, match, operator, word):
+        return None
+    rest = UNQUOTED.match(text, start)
+    return rest.span() if rest else None
+
+
+def is_value(text: bytes, match: Any, operator: int, word: re.Match[bytes]) -> bool:
+    """Is an unquoted word a value, and not a call, an attribute, a type or a variable?"""
+    value = word[0].rstrip(b".,:!?")
+    if NOTHING.fullmatch(value) or VARIABLE.fullmatch(value) or CODE.fullmatch(value):
+        return False
+    if not IDENTIFIER.fullmatch(value):
+        return not (match.group(1) and value.startswith(b"-"))
+    name, dashes = match.group(2), match.group(1)
+    after = text[word.end() : word.end() + 1]
+    digits = any(48 <= byte <= 57 for byte in value)
+    if dashes:
+        return digits or not value.isupper()
+    if value.lower() in TYPES or after in (b"(", b"["):
+        return False
+    line = text.rfind(b"\n", max(0, match.start() - WORD), match.start()) + 1
+    first = (
+        not text[line : match.start()].strip(b" \t-\"'")
+        or text[line : match.start()].strip() == b"export"
+    )
+    last = after in (b"", b"\n", b"\r", b"&", b"\\")
+    tight = text[match.end(2) : word.start()] == match.group(operator)
+    if tight:
+        return (
+            digits
+            or name.isupper()
+            or (first and last)
+            or text[match.start() - 1 : match.start()] in (b"?", b"&")
+        )
+    return match.group(3) == b":" and first and last and (digits or value.islower())
+
+
+def merged(spans: list[Span]) -> list[Span]:
+    """Spans that overlap become one, with the name of the first; those that touch stay apart."""
+    result: list[Span] = []
+    for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if result and start < result[-1][1]:
+            first, last, kept = result[-1]
+            result[-1] = first, max(last, end), kept
+        else:
+            result.append((start, end, name))
+    return result
+
+
+def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
+    start, end, name = span
+    for first, last in markers:
+        if last > start and first < end:
+            if start < first:
+                yield start, first, name
+            start = max(start, last)
+    if start < end:
+        yield start, end, name
+
+
+def marker(name: str) -> bytes:
+    return f"[REDACTED:{name}]".encode()
+
+
+# ---------------------------------------------------------------- redacting: what is structure
+
+# How a string may prove that it is structure. Everything else in a table is the name of a class.
+WORD_KIND, ID_KIND, MODEL_KIND, DIGITS_KIND = "word", "id", "model", "digits"
+WORDS = frozenset(
+    "system init user assistant thinking tool_call interaction_query connection retry result "
+    "turn_ended error delta completed started request response reconnecting reconnected starting "
+    "success task_notification text env flag login default plan ask force none "
+    "askQuestionInteractionQuery webFetchRequestQuery webSearchRequestQuery content "
+    "files_with_matches count TIMEOUT_BEHAVIOR_BACKGROUND TIMEOUT_BEHAVIOR_CANCEL "
+    "TODO_STATUS_PENDING TODO_STATUS_IN_PROGRESS TODO_STATUS_COMPLETED TODO_STATUS_CANCELLED "
+    "SIGHUP SIGINT SIGKILL SIGTERM SIGSEGV SIGABRT SIGPIPE".split()
+)
+STRUCTURE: dict[str, Callable[[str], object]] = {
+    WORD_KIND: WORDS.__contains__,
+    ID_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:\n-]{0,199}").fullmatch,
+    MODEL_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/:-]{0,63}").fullmatch,
+    DIGITS_KIND: re.compile(r"[0-9]{1,20}").fullmatch,
+}
+CLASSES = ("secrets", "paths", "content", "commands", "prompts", "messages")
+
+
+def of(kind: str, names: str) -> dict[str, Any]:
+    return dict.fromkeys(names.split(), kind)
+
+
+COMMAND: dict[str, Any] = of("commands", "name fullText type value operator destination")
+PARSED: dict[str, Any] = {
+    "executableCommands": COMMAND | {"args": COMMAND},
+    "redirects": COMMAND,
+} | of(DIGITS_KIND, "parsingFailed hasRedirects hasCommandSubstitution")
+QUESTION: dict[str, Any] = of("messages", "id prompt label") | of(DIGITS_KIND, "allowMultiple")
+TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | of(ID_KIND, "id")
+
+# The members of arguments and results, whatever the tool.
+FIELDS: dict[str, Any] = (
+    of(
+        "paths",
+        "path paths workingDirectory targetDirectory targetDirectories ignore globPattern glob "
+        "file files deletedFile url relatedCursorRulePaths absPath",
+    )
+    | of("commands", "command simpleCommands description")
+    | of("prompts", "prompt")
+    | of("messages", "title")
+    | of(ID_KIND, "toolCallId conversationId agentId asyncOriginalToolCallId id")
+    | of(WORD_KIND, "timeoutBehavior outputMode signal type")
+    | of(MODEL_KIND, "model")
+    | of(
+        DIGITS_KIND,
+        "timeout timeoutMs hardTimeout offset limit exitCode executionTime localExecutionTimeMs "
+        "totalLines totalChars fileSize isEmpty exceededLimit startLine endLine linesAdded "
+        "linesRemoved linesCreated totalFiles totalMatches totalMatchedLines totalDiagnostics "
+        "totalCount durationMs isError isBackground isReadonly skipApproval closeStdin merge "
+        "hasInputRedirect hasOutputRedirect fileOutputThresholdBytes runAsync caseInsensitive "
+        "multiline headLimit lineNumber",
+    )
+    | of(
+        "content",
+        "content contents stdout stderr interleavedOutput streamContent fileText diffString "
+        "beforeFullFileContent afterFullFileContent message error errorMessage reason markdown "
+        "chunk references results codeResults explanation query pattern searchTerm strReplace "
+        "multiStrReplace applyPatch prevContent directoryTreeRoot fileDiagnostics args arguments "
+        "relatedCursorRules conversationSteps subagentType name toolName providerIdentifier "
+        "answers workspaceResults server text",
+    )
+    | {"parsingResult": PARSED, "readRange": of(DIGITS_KIND, "startLine endLine")}
+    | {"todos": TODO, "questions": QUESTION | {"options": QUESTION}}
+)
+VARIANT: dict[str, Any] = dict.fromkeys(VARIANTS, FIELDS) | of(DIGITS_KIND, "isBackground")
+BODY: dict[str, Any] = {"args": FIELDS, "result": VARIANT, "description": "commands"}
+TASK_FIELDS = FIELDS | of("prompts", "description")
+OPAQUE = {"args": FIELDS | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
+
+SHAPE: dict[str, Any] = (
+    of(WORD_KIND, "type subtype apiKeySource permissionMode query_type status")
+    | of(ID_KIND, "session_id call_id model_call_id request_id")
+    | of(MODEL_KIND, "model")
+    | of(
+        DIGITS_KIND,
+        "timestamp_ms duration_ms duration_api_ms is_error attempt is_resume",
+    )
+    | of("paths", "cwd endpoint_url")
+    | of("messages", "text result")
+    | of("content", "error errors tools mcp_servers")
+    | {
+        "usage": of(DIGITS_KIND, "inputTokens outputTokens cacheReadTokens cacheWriteTokens"),
+        "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
+        "tool_call": {f"{tool}ToolCall": BODY for tool in (*LABELS, "getMcpTools", "generateImage")}
+        | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
+        | {"mcpToolCall": OPAQUE}
+        | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
+        | of(ID_KIND, "toolCallId")
+        | of(DIGITS_KIND, "startedAtMs completedAtMs")
+        | {"description": "commands", "hookAdditionalContexts": "content"},
+        "query": {"id": ID_KIND, "toolCallId": ID_KIND}
+        | {
+            name: {"args": FIELDS, "toolCallId": ID_KIND, "skipApproval": DIGITS_KIND}
+            for name in WORDS
+            if name.endswith("Query")
+        },
+        "response": {"id": ID_KIND}
+        | {
+            name.replace("Query", "Response"): VARIANT | {"approved": FIELDS, "result": VARIANT}
+            for name in WORDS
+            if name.endswith("Query")
+        },
+    }
+)  # fmt: skip
+SPOKEN = {"user": "prompts", "assistant": "messages"}
+
+
+@functools.lru_cache(maxsize=4096)
+def class_of(path: tuple[str, ...]) -> str:
+    """The class, or kind of structure, of the string at a path; what is not known is content."""
+    node: Any = SHAPE
+    for key in path:
+        if isinstance(node, str):
+            return node if node in CLASSES else "content"
+        node = node.get(key, "content")
+    return (
+        node if isinstance(node, str) else "spoken" if path == ("message", "content") else "content"
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def key_class(path: tuple[str, ...]) -> str:
+    """The class of a member's name: "" where the table knows it."""
+    node: Any = SHAPE
+    for key in path[:-1]:
+        node = node.get(key, "content") if isinstance(node, dict) else node
+    if isinstance(node, dict):
+        return "" if path[-1] in node else "content"
+    return node if node in CLASSES else "content"
+
+
+class Leaf(NamedTuple):
+    """A string literal of an event: where, under which names, in which object or array."""
+
+    start: int
+    end: int
+    path: tuple[str, ...]
+    is_key: bool
+    holder: int
+    in_array: bool
+
+
+def leaves(raw: bytes) -> Iterator[Leaf]:
+    """All string literals of a valid JSON object, names of members too."""
+    stack: list[tuple[tuple[str, ...], bool, int]] = []
+    path: tuple[str, ...] = ()  # of the value that comes
+    base, array, holder, count, naming = path, False, 0, 0, False
+    for match in TOKEN.finditer(raw):
+        token = match[0]
+        if token[:1] == b'"':
+            if naming:
+                path = (*base, text_of(token).decode("utf-8", "replace"))
+            yield Leaf(*match.span(), path, naming, holder, array)
+        elif token == b",":
+            naming = not array
+        elif token == b":":
+            naming = False
+        elif token in (b"{", b"["):
+            stack.append((base, array, holder))
+            count += 1
+            base, array, holder = path, token == b"[", count
+            naming = not array
+        elif token in (b"}", b"]"):
+            path = base
+            base, array, holder = stack.pop()
+            naming = False
+
+
+def text_of(token: bytes) -> bytes:
+    """The text of a string literal, in UTF-8 (lone surrogates as if they were characters)."""
+    if b"\\" not in token:
+        return token[1:-1]
+    text: str = value_of(token)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def token_of(text: bytes) -> bytes:
+    return literal(text.decode("utf-8", "surrogatepass"))
+
+
+def spliced(text: bytes, edits: Iterable[tuple[int, int, bytes]]) -> bytes:
+    pieces, position = [], 0
+    for start, end, new in edits:
+        pieces += [text[position:start], new]
+        position = end
+    return b"".join((*pieces, text[position:]))
+
+
+# ---------------------------------------------------------------- redacting: one event
+
+CREATED = "--- /dev/null"
+STAND_IN = re.compile(
+    rf"(?:{CREATED})?\[(?:content|commands|prompts|messages|paths)(?:: [0-9]+ chars)?\](?: [0-9]+)?"
+)
+FLAG = re.compile(rb"--?[A-Za-z][\w-]*")
+
+
+class Surgeon:
+    """Changes the string literals of an event that have to change, and no other byte."""
+
+    def __init__(self, scanner: Scanner | None, classes: frozenset[str], homes: list[str]) -> None:
+        self.scanner = scanner
+        self.classes = classes - {"secrets"}
+        self.strict = bool(self.classes - {"paths"})  # the allow-lists hold
+        self.homes = homes
+
+    def operate(
+        self, raw: bytes, kind: str | None, cwd: str | None, *, skip: bool, words: bytes | None
+    ) -> bytes:
+        """An event's line, redacted; with ``skip`` but for the words, which a channel decides.
+
+        ``words`` stand in the place of the assistant's.
+        """
+        found = [
+            (leaf, text_of(raw[leaf.start : leaf.end]))
+            for leaf in leaves(raw)
+            if not (skip and leaf.path in CHANNEL_PATHS and not leaf.is_key)
+        ]
+        assigned = secret_members(found) if self.scanner else set()
+        names: dict[tuple[int, bytes], int] = {}
+        edits = []
+        for leaf, text in found:
+            whole = leaf.start in assigned
+            new = self.redacted(leaf, text, kind, cwd, whole=whole)
+            if words is not None and text and leaf.path in CHANNEL_PATHS and not leaf.is_key:
+                new = words
+            if leaf.is_key:
+                new = numbered(names, leaf.holder, text, new)
+            if new != text:
+                edits.append((leaf.start, leaf.end, token_of(new)))
+        return spliced(raw, edits) if edits else raw
+
+    def redacted(
+        self, leaf: Leaf, text: bytes, kind: str | None, cwd: str | None, *, whole: bool
+    ) -> bytes:
+        if self.strict and text:
+            stand_in = self.stand_in(leaf, text.decode("utf-8", "replace"), kind)
+            if stand_in is not None:
+                return stand_in
+        if whole and self.scanner and not self.scanner.marker.fullmatch(text):
+            return b"[REDACTED:assignment]"
+        return spliced(text, self.changes(text, cwd))
+
+    def changes(self, text: bytes, cwd: str | None) -> list[Change]:
+        """What is hidden or shortened in a text, in order and apart."""
+        spans = self.scanner.spans(text) if self.scanner else []
+        return self.with_paths(text, cwd, [(a, b, marker(name)) for a, b, name in spans])
+
+    def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
+        if "paths" not in self.classes:
+            return changes
+        taken = [(start, end) for start, end, _ in changes]
+        for start, end, short in path_spans(text, self.homes, cwd):
+            if all(end <= first or start >= last for first, last in taken):
+                changes.append((start, end, short))
+        return sorted(changes)
+
+    def stand_in(self, leaf: Leaf, text: str, kind: str | None) -> bytes | None:
+        """The marker in the place of a string of a class; None if it survives."""
+        named = key_class(leaf.path) if leaf.is_key else class_of(leaf.path)
+        if named == "spoken":
+            named = SPOKEN.get(kind or "", "content")
+        if named in STRUCTURE:
+            if STRUCTURE[named](text):
+                return None
+            named = "content"
+        if named not in self.classes or STAND_IN.fullmatch(text):
+            return None
+        if named == "messages":
+            return b"[messages]"
+        # That an edit created its file is structure, and said nowhere else.
+        head = CREATED if leaf.path[-1:] == ("diffString",) and text.startswith(CREATED) else ""
+        return f"{head}[{named}: {len(text)} chars]".encode()
+
+
+CHANNEL_PATHS = (("message", "content", "text"), ("message", "content"), ("text",))
+
+
+def numbered(names: dict[tuple[int, bytes], int], holder: int, old: bytes, new: bytes) -> bytes:
+    """No two members of an object may end with the same name."""
+    if new == old:
+        return new
+    names[holder, new] = count = names.get((holder, new), 0) + 1
+    return new if count == 1 else new + b" %d" % count
+
+
+def secret_members(found: list[tuple[Leaf, bytes]]) -> set[int]:
+    """Where values stand whose name, beside them, is that of a secret.
+
+    A member of a secret name; {"name": NAME, "value": VALUE}; ["--name", VALUE], and the same with
+    an object for each word.
+    """
+    starts: set[int] = set()
+    named: dict[int, bool] = {}  # objects that name a secret in another member
+    values: dict[int, int] = {}  # holder -> where its `value` stands
+    flag = False
+    for leaf, text in found:
+        if leaf.is_key or not leaf.path:
+            continue
+        key = leaf.path[-1]
+        secret = not leaf.in_array and is_secret_name(key)
+        if (secret or flag) and not is_plain(text):
+            starts.add(leaf.start)
+        if key in ("name", "key", "variable") and is_secret_name(text.decode("utf-8", "replace")):
+            named[leaf.holder] = True
+        if key == "value":
+            values[leaf.holder] = leaf.start
+        if leaf.in_array or key == "value":
+            flag = FLAG.fullmatch(text) is not None and is_secret_name(text.decode())
+    return starts | {values[holder] for holder in named if holder in values}
+
+
+def is_plain(text: bytes) -> bool:
+    """Is a value of a secret name no secret: a number, a word for nothing, a variable?"""
+    return bool(NOTHING.fullmatch(text) or VARIABLE.fullmatch(text[:WORD]))
+
+
+def path_spans(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
+    """Home directories become ~, the run's cwd becomes a dot: whole components only."""
+    if b"/" not in text and b"\\" not in text:
+        return
+    position = 0
+    for match in directories(tuple(homes), cwd).finditer(text):
+        if match.start() >= position:
+            yield match.start(), match.end(), b"." if match.lastgroup == "cwd" else b"~"
+            position = match.end()
+
+
+@functools.lru_cache(maxsize=256)
+def directories(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
+    named = [rb"(?P<cwd>" + re.escape(cwd.encode("utf-8", "surrogatepass")) + rb")"] if cwd else []
+    named += [re.escape(home.encode("utf-8", "surrogateescape")) for home in homes]
+    named += [
+        rb"/home/\w[\w.-]*", rb"/Users/\w[\w.-]*", rb"/root",
+        rb"[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)\w[\w.-]*",
+    ]  # fmt: skip
+    return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
+
+
+# ---------------------------------------------------------------- redacting: words over events
+
+LONG = 64 * 1024  # characters of a line of words that may wait to be decided
+
+
+class Held:
+    """An event whose words wait for the end of their line."""
+
+    __slots__ = ("decided", "edits", "event", "text")
+
+    def __init__(self, event: Event, text: bytes) -> None:
+        self.event = event
+        self.text = text
+        self.decided = 0  # bytes of the text
+        self.edits: list[tuple[int, int, bytes]] = []
+
+
+class Channel:
+    """The words of one kind in a run, decided line by line whatever the events they came in."""
+
+    __slots__ = ("cwd", "doubtful", "held", "key", "redactor", "segment", "size", "waiting")
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self.cwd: str | None = None
+        self.held: list[Held] = []  # not decided to their ends
+        self.waiting = 0  # bytes of them that are not decided
+        self.key = False  # inside a private key that began in an earlier line
+        self.segment: list[bytes] = []  # the deltas since the last call
+        self.size = 0  # of them, in bytes
+        self.doubtful: Held | None = None  # a delta, or the replay of the segment so far
+
+    def delta(self, held: Held) -> None:
+        if self.doubtful:  # two in a row: the first was a delta
+            self.join(self.doubtful)
+            self.doubtful = None
+        if len(held.text) == self.size > 0 and b"".join(self.segment) == held.text:
+            self.doubtful = held
+        else:
+            self.join(held)
+
+    def join(self, held: Held) -> None:
+        self.segment.append(held.text)
+        self.size += len(held.text)
+        self.add(held)
+
+    def add(self, held: Held) -> None:
+        self.held.append(held)
+        self.waiting += len(held.text)
+        if b"\n" in held.text or self.waiting > 4 * LONG:  # then LONG characters for certain
+            self.decide()
+
+    def whole(self, held: Held) -> None:
+        """A segment in one event, or the replay of the deltas before it."""
+        if self.segment:
+            self.end()
+            self.alone(held)
+        else:
+            self.add(held)
+
+    def alone(self, held: Held) -> None:
+        self.end()
+        self.add(held)
+        self.end()
+
+    def end(self, *, cut_off: bool = False) -> None:
+        """The segment ends; where the input was cut off, so may a secret have been."""
+        doubtful, self.doubtful = self.doubtful, None
+        if doubtful and cut_off:
+            self.join(doubtful)
+        self.decide(whole=True, cut_off=cut_off)
+        self.segment.clear()
+        self.size, self.key = 0, False
+        if doubtful and not cut_off:
+            self.alone(doubtful)
+
+    def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
+        """Decide the lines that are complete, or all."""
+        if not self.held:
+            return
+        text = b"".join(held.text[held.decided :] for held in self.held)
+        size = len(text) if whole else self.redactor.complete(text)
+        text = text[:size]
+        changes = self.redactor.decided(text, self.key, self.cwd, cut_off=cut_off)
+        self.key = open_key(text, self.key)
+        self.assign(size, changes)
+
+    def assign(self, size: int, changes: list[Change]) -> None:
+        """Give each event its part of what is hidden: the marker to the one where it begins."""
+        start, done, number = 0, 0, 0
+        for held in self.held:
+            end = min(start + len(held.text) - held.decided, size)
+            shift = held.decided - start
+            while number < len(changes) and changes[number][0] < end:
+                first, last, new = changes[number]
+                held.edits.append(
+                    (
+                        max(first, start) + shift,
+                        min(last, end) + shift,
+                        new if first >= start else b"",
+                    )
+                )
+                if last > end:
+                    break
+                number += 1
+            held.decided += end - start
+            done += held.decided == len(held.text)
+            start = end
+            if held.decided < len(held.text):
+                break
+        del self.held[:done]
+        self.waiting -= size
+
+
+def open_key(text: bytes, inside: bool) -> bool:
+    """Does a text end inside a private key, if it began so?"""
+    if not inside and b"-----BEGIN" not in text:
+        return False
+    position = 0
+    if inside:
+        end = PEM_END.search(text)
+        if not end:
+            return True
+        position = end.end()
+    begins = [match.end() for match in PEM_BEGIN.finditer(text, position)]
+    return bool(begins) and not PEM_END.search(text, begins[-1])
+
+
+class Waiting:
+    """What redaction remembers of a run: its channels, and its events in their order."""
+
+    __slots__ = ("channels", "cwd", "pending", "said")
+
+    def __init__(self) -> None:
+        self.channels: dict[object, Channel] = {}
+        self.pending: collections.deque[Event | Held] = collections.deque()
+        self.cwd: str | None = None
+        self.said: set[str] = set()  # the kinds of words that have their marker in this segment
+
+
+class Redactor:
+    """Events in, the same events out, without what the classes name.
+
+    Most of a stream holds no secret: one search over the lines of a block finds those that may.
+    The others leave as they came, and of their words only lines that may hold one are looked at.
+    """
+
+    def __init__(self, surgeon: Surgeon, reread: Callable[[bytes], Event]) -> None:
+        self.surgeon = surgeon
+        self.scanner = surgeon.scanner
+        self.reread = reread
+        self.every = bool(surgeon.classes)  # each event is looked at
+        self.spoken = "messages" in surgeon.classes  # words are replaced, so nothing is split
+        self.waiting: dict[Run, Waiting] = {}
+
+    def redact(self, events: Iterable[Event]) -> Iterator[Event]:
+        batch = list(events)
+        suspects = range(len(batch)) if self.every else self.suspects(batch)
+        for number, event in enumerate(batch):
+            yield from self.take(event, number in suspects)
+
+    def suspects(self, batch: list[Event]) -> set[int]:
+        """The events whose lines may hold a secret, or escapes that hide one."""
+        ends = list(itertools.accumulate(len(event.raw) for event in batch))
+        block = b"".join(event.raw for event in batch)
+        found: set[int] = set()
+        for hint in self.scanner.hints if self.scanner else ():
+            match = hint.search(block)
+            while match:
+                number = bisect.bisect_right(ends, match.start())
+                found.add(number)
+                match = hint.search(block, ends[number])
+        return found
+
+    def take(self, event: Event, suspect: bool) -> Iterator[Event]:
+        run = event.run
+        if run is None:
+            yield self.operate(event, None, skip=False) if suspect else event
+            return
+        state = run.waiting
+        if state is None:
+            state = run.waiting = Waiting()
+        kind = event.type
+        if kind in WORDED and not self.spoken:
+            text = spoken(event)
+            if suspect:
+                event = self.operate(event, state, skip=text != b"")
+            held = Held(event, text)
+            state.pending.append(held)
+            self.hear(state, held, event)
+        else:
+            ends_segment(state, event)
+            if suspect:
+                event = self.operate(event, state, skip=False)
+            if not state.pending:
+                yield event
+                return
+            state.pending.append(event)
+        yield from self.release(run, state)
+
+    def hear(self, state: Waiting, held: Held, event: Any) -> None:
+        key = event.type, event.parent_tool_use_id
+        channel = state.channels.get(key)
+        if channel is None:
+            channel = state.channels[key] = Channel(self)
+            channel.cwd = state.cwd
+        if event.type == "thinking":
+            if event.subtype == "completed":
+                channel.end()
+            channel.add(held)
+        elif event.timestamp_ms is not None and event.model_call_id is None:
+            channel.delta(held)
+        else:
+            channel.whole(held)
+
+    def release(self, run: Run, state: Waiting) -> Iterator[Event]:
+        """The events that nothing holds any longer, in their order."""
+        pending = state.pending
+        while pending:
+            first = pending[0]
+            if isinstance(first, Held):
+                if first.decided < len(first.text):
+                    break
+                first = self.settled(first) if first.edits else first.event
+            pending.popleft()
+            yield first
+        if pending:
+            self.waiting[run] = state
+        else:
+            self.waiting.pop(run, None)
+
+    def finish(self) -> Iterator[Event]:
+        """The input was cut off: what is held leaves, beginnings of secrets hidden."""
+        for run, state in list(self.waiting.items()):
+            for channel in state.channels.values():
+                channel.end(cut_off=True)
+            yield from self.release(run, state)
+
+    def operate(self, event: Any, state: Waiting | None, *, skip: bool) -> Event:
+        if state and event.type == "system" and "paths" in self.surgeon.classes:
+            state.cwd = long_enough(look(event, Cwd).cwd) or state.cwd
+        words = None
+        if self.spoken and event.type in WORDED:
+            words = self.stand_in(state, event)
+        raw = self.surgeon.operate(
+            event.raw.strip(), event.type, state.cwd if state else None, skip=skip, words=words
+        )
+        return event if raw == event.raw.strip() else self.again(event, raw)
+
+    def stand_in(self, state: Waiting | None, event: Any) -> bytes:
+        """[messages] in a segment's first event and in its replay, nothing in its other deltas."""
+        said = state.said if state else set()
+        delta = event.type == "thinking" or (
+            event.timestamp_ms is not None and event.model_call_id is None
+        )
+        replay = not delta and "delta" in said
+        first = event.type not in said
+        if spoken(event):
+            said.add(event.type)
+            if delta and event.type == "assistant":
+                said.add("delta")
+        if replay:
+            said -= {"delta", "assistant"}
+        return b"[messages]" if first or replay else b""
+
+    def again(self, event: Event, raw: bytes) -> Event:
+        return again(event, raw, self.reread)
+
+    def settled(self, held: Held) -> Event:
+        """An event with the decided text in the place of its words."""
+        raw, position, edits = held.event.raw.strip(), 0, []
+        for leaf in leaves(raw):
+            if leaf.path in CHANNEL_PATHS and not leaf.is_key:
+                text = text_of(raw[leaf.start : leaf.end])
+                own = [
+                    (
+                        max(first - position, 0),
+                        min(last - position, len(text)),
+                        new if first >= position else b"",
+                    )
+                    for first, last, new in held.edits
+                    if first < position + len(text) and last > position
+                ]
+                if own:
+                    edits.append((leaf.start, leaf.end, token_of(spliced(text, own))))
+                position += len(text)
+        return self.again(held.event, spliced(raw, edits))
+
+    # What channels ask.
+
+    def complete(self, text: bytes) -> int:
+        """How much of a text can be decided while more of its last line may come, in bytes."""
+        end = text.rfind(b"\n") + 1
+        if len(text) - end > LONG:
+            return end + [start for start, _, _ in pieces(text[end:])][-1]
+        for form in self.scanner.blocks if self.scanner else ():
+            position = form.find(b"\n") + 1
+            while position:
+                if text.endswith(form[:position], 0, end):
+                    end = min(end, text.rfind(b"\n", 0, end - position) + 1)
+                position = form.find(b"\n", position) + 1
+        return end
+
+    def decided(self, text: bytes, inside: bool, cwd: str | None, *, cut_off: bool) -> list[Change]:
+        """What changes in words whose lines are complete; ``inside`` a private key at first."""
+        if not self.scanner:
+            return self.surgeon.with_paths(text, cwd, [])
+        found: list[Span] = []
+        parts = list(pieces(text)) if len(text) > LONG else [(0, len(text), False)]
+        for start, end, overlong in parts:
+            spans = (
+                [(0, end - start, "overlong")] if overlong else self.scanner.spans(text[start:end])
+            )
+            found += [(first + start, last + start, name) for first, last, name in spans]
+        if len(parts) > 1:
+            found += private_keys(text)
+        if cut_off:
+            found += self.scanner.begun(text)
+        if inside:
+            over = PEM_END.search(text)
+            found.append((-1, over.end() if over else len(text), ""))
+        if not found:
+            return self.surgeon.with_paths(text, cwd, [])
+        spans = self.scanner.unmarked(text, merged(found))
+        changes = [
+            (max(first, 0), last, marker(name) if name else b"") for first, last, name in spans
+        ]
+        return self.surgeon.with_paths(text, cwd, changes)
+
+
+WORDED = frozenset(("assistant", "thinking"))
+ENDS = frozenset(("tool_call", "interaction_query", "result"))
+
+
+def ends_segment(state: Waiting, event: Event) -> None:
+    if event.type in ENDS or (event.type == "system" and event.subtype == "init"):
+        state.said.clear()
+        for channel in state.channels.values():
+            channel.end()
+    elif not event.raw:  # the run ended without its last event
+        for channel in state.channels.values():
+            channel.end(cut_off=True)
+
+
+def pieces(text: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Cut lines longer than LONG characters after their last blank: from, to, is there none.
+
+    What is short stays together.
+    """
+    start = end = 0
+    for line in io.BytesIO(text):
+        if len(line) > LONG + 1:
+            if start < end:
+                yield start, end, False
+            for first, last, overlong in cuts(line):
+                yield end + first, end + last, overlong
+            start = end + len(line)
+        end += len(line)
+    if start < end:
+        yield start, end, False
+
+
+def cuts(line: bytes) -> Iterator[tuple[int, int, bool]]:
+    chars = line.decode("utf-8", "surrogatepass")
+    position = start = 0
+    while len(chars.rstrip("\n")) - position > LONG:
+        window = chars[position : position + LONG]
+        blank = max(window.rfind(" "), window.rfind("\t")) + 1
+        position += blank or LONG
+        end = start + len(window[: blank or LONG].encode("utf-8", "surrogatepass"))
+        yield start, end, not blank
+        start = end
+    yield start, len(line), False
+
+
+def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
+    """The event that a changed line makes."""
+    new = reread(raw)
+    known = event.started if event.started in LABELS else None  # else it may be a name to hide
+    new.raw, new.run, new.started, new.fate = raw, event.run, known, event.fate
+    return new
+
+
+def spoken(event: Any) -> bytes:
+    """The words of an event, whoever's they are, in UTF-8."""
+    if event.type == "thinking":
+        text = event.text or ""
+    else:
+        content = event.message.content if event.message is not None else None
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join(block.text or "" for block in content or ())
+        )
+    return text.encode("utf-8", "surrogatepass")
+
+
+def long_enough(cwd: Any) -> str | None:
+    """A directory of two or more components."""
+    if isinstance(cwd, str) and len([part for part in re.split(r"[/\\]", cwd) if part]) > 1:
+        return cwd.rstrip("/\\")
+    return None
+
+
+# ---------------------------------------------------------------- shortening
+
+
+class Shortener:
+    """Cuts the longest strings of an event, none of its structure, until its line fits."""
+
+    def __init__(self, limit: int, reread: Callable[[bytes], Event], report: Report) -> None:
+        self.limit = limit
+        self.reread = reread
+        self.report = report
+        self.told = False
+
+    def fit(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            if len(event.raw) <= self.limit or len(raw := event.raw.strip()) <= self.limit:
+                yield event
+            else:
+                yield again(event, self.shorten(raw, event.type), self.reread)
+
+    def shorten(self, raw: bytes, kind: str | None) -> bytes:
+        texts = [
+            (leaf, text_of(raw[leaf.start : leaf.end]).decode("utf-8", "surrogatepass"))
+            for leaf in leaves(raw)
+            if not leaf.is_key and class_of(leaf.path) not in STRUCTURE
+        ]
+        low, high = 0, max((len(text) for _, text in texts), default=0)
+        while low < high:  # the longest length at which the line fits
+            middle = (low + high + 1) // 2
+            if len(cut_strings(raw, texts, middle)) <= self.limit:
+                low = middle
+            else:
+                high = middle - 1
+        short = cut_strings(raw, texts, low)
+        if len(short) > self.limit and not self.told:
+            self.told = True
+            self.report.say(f"an event of type {kind} does not fit in --max-event {self.limit}")
+        return short
+
+
+def cut_strings(raw: bytes, texts: list[tuple[Leaf, str]], length: int) -> bytes:
+    edits = []
+    for leaf, text in texts:
+        if len(text) > length and len(new := cut_text(text, length)) < len(text):
+            edits.append((leaf.start, leaf.end, literal(new)))
+    return spliced(raw, edits)
+
+
+def cut_text(text: str, length: int) -> str:
+    """The beginning of a text and how much is missing; no marker and no surrogate pair is cut."""
+    window = text[max(0, length - 200) : length + 200]
+    for match in ANY_MARKER.finditer(window):
+        start, end = (max(0, length - 200) + place for place in match.span())
+        if start < length < end:
+            length = start
+    if "\ud800" <= text[length - 1 : length] <= "\udbff" and length:
+        length -= 1
+    return f"{text[:length]}[cut: {plural(len(text) - length, 'char')}]"
+
+
+ANY_MARKER = re.compile(
+    r"\[(?:REDACTED:[\w.:-]+|(?:content|commands|prompts|paths)(?:: \d+ chars)?|messages)\]"
+)
+
+
 # ---------------------------------------------------------------- writing
 
 
@@ -1213,7 +2635,11 @@ class Text:
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
-            if event.type == "tool_call" and event.subtype == "completed":
+            if (
+                event.subtype == "completed"
+                and event.type == "tool_call"
+                and event.fate is not DROPPED
+            ):
                 yield call_line(event).encode()
 
 
@@ -1239,7 +2665,7 @@ class Json:
                 segments.say(event)
             elif run and run.segments and event.type in CUTTING:
                 run.segments.cut()
-            if event.type == "result" and run.succeeded:
+            if event.type == "result" and run.succeeded and event.fate is not DROPPED:
                 yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
@@ -1250,7 +2676,8 @@ class Json:
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':
             own["result"] = literal(said)
-        own["session_id"] = literal(run.session) if run.session else b"null"
+        if own.get("session_id", b"")[:1] != b'"':
+            own["session_id"] = literal(run.session) if run.session else b"null"
         if own.get("request_id", b"null") == b"null":
             own.pop("request_id", None)
         keys = [key for key in self.ORDER if key in own]
@@ -1265,7 +2692,7 @@ class StreamJson:
     thinking = words = True
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return (event.raw.strip() for event in events)
+        return (event.raw.strip() for event in events if event.fate is not DROPPED)
 
 
 WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
@@ -1323,27 +2750,51 @@ def convert(
     to: str,
     thinking: bool = False,
     max_line: int = MAX_LINE,
+    max_event: int | None = None,
+    only: Sequence[Selector] = (),
+    drop: Sequence[Selector] = (),
+    fail_on: Sequence[Selector] = (),
+    surgeon: Surgeon | None = None,
     report: Report,
     out: Output,
 ) -> None:
     """Read the streams of agents, write them to ``out`` in another form.
 
     ``streams`` are FILEs in their order: the name for messages, and its bytes as they arrive.
-    ``to`` is a key of WRITERS; ``max_line`` is in bytes. What went wrong goes to ``report``, which
-    then knows the exit status. Raises Gone, OutputError, and what ``streams`` raises. The format
-    is Cursor's: https://cursor.com/docs/cli/reference/output-format.
+    ``to`` is a key of WRITERS; ``max_line`` and ``max_event`` are in bytes. ``only`` and ``drop``
+    select what is printed, ``fail_on`` what counts as a failure, ``surgeon`` redacts. What went
+    wrong goes to ``report``, which then knows the exit status. Raises Gone, OutputError, and what
+    ``streams`` raises. The format is Cursor's:
+    https://cursor.com/docs/cli/reference/output-format.
     """
     writer = WRITERS[to]()
-    reader = Reader(writer.kind, report)
-    runs = Runs(report, thinking=thinking and writer.thinking, words=writer.words)
-    for name, arriving in streams:
-        source = Source(name)
-        for frame in frames(source, arriving, max_line):
-            events = reader.read(source, frame)
-            events = runs.follow(source, events)
-            out.write(writer.lines(events))
-            out.flush()
-        runs.end_of_file(source)
+    thinking = thinking or any(choice.names("thinking") for choice in only)
+    reader = Reader(ToolSpokenEvent if surgeon else writer.kind, report)
+    runs = Runs(report, thinking=thinking and writer.thinking, words=writer.words, fail_on=fail_on)
+    stages: list[Callable[[Iterable[Event]], Iterable[Event]]] = []
+    if only or drop:
+        stages.append(Selection(only, drop).mark)
+    redactor = Redactor(surgeon, reader.reread) if surgeon else None
+    if redactor:
+        stages.append(redactor.redact)
+    last = Shortener(max_event, reader.reread, report).fit if max_event else None
+
+    def write(events: Iterable[Event]) -> None:
+        out.write(writer.lines(last(events) if last else events))
+        out.flush()
+
+    try:
+        for name, arriving in streams:
+            source = Source(name)
+            for frame in frames(source, arriving, max_line):
+                events: Iterable[Event] = runs.follow(source, reader.read(source, frame))
+                for stage in stages:
+                    events = stage(events)
+                write(events)
+            runs.end_of_file(source)
+    finally:  # also after a signal: what is held leaves
+        if redactor:
+            write(redactor.finish())
     runs.end_of_input()
 
 
@@ -1363,6 +2814,126 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return size or self.fail(f"{value!r} is no size: try 64M", param, ctx)
 
 
+def selectors(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Selector]:
+    try:
+        return [selector(value) for value in values]
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def redactions(_context: Any, _param: Any, values: tuple[str, ...]) -> frozenset[str]:
+    named = {name.strip() for value in values for name in value.split(",")}
+    if unknown := named - {*CLASSES, "all"}:
+        known = ", ".join((*CLASSES, "all"))
+        raise click.BadParameter(f"no class {min(unknown)!r}; the classes are {known}")
+    return frozenset(CLASSES if "all" in named else named)
+
+
+def named_patterns(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for value in values:
+        name, equals, regex = value.partition("=")
+        if not equals or not regex or not re.fullmatch(r"[\w.-]+", name):
+            raise click.BadParameter("no NAME=REGEX with a NAME of letters, digits, _, . and -")
+        found[name] = regex
+    return found
+
+
+def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[str, list[str]]:
+    """The values in files and directories, by the name that their markers have."""
+    found: dict[str, list[str]] = {}
+    for path in values:
+        try:
+            entries = list(directory_values(path) if os.path.isdir(path) else file_values(path))
+        except OSError as error:
+            raise click.BadParameter(f"{shown(path)}: {reason_of(error)}") from None
+        usable = [(name, value) for name, value in entries if is_usable(value)]
+        if not usable:
+            what = f"a value has at least {SHORTEST} characters and is no path, number or boolean"
+            raise click.BadParameter(f"{shown(path)}: no usable value; {what}")
+        for name, value in usable:
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def file_values(path: str) -> Iterator[tuple[str, str]]:
+    """Lines of VALUE or NAME=VALUE: of the second the value alone, and the line."""
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        for line in file.read().split("\n"):
+            text = line.strip(" \t\r")
+            named = re.fullmatch(r"(?:export[ \t]+)?([A-Za-z_]\w*)=(.*)", text)
+            yield ("secrets-file", text) if not named else (f"file:{named[1]}", text)
+            if named:
+                yield f"file:{named[1]}", named[2]
+                yield f"file:{named[1]}", named[2].strip("\"'")
+
+
+def directory_values(path: str) -> Iterator[tuple[str, str]]:
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        if entry.is_file() and not entry.name.startswith("."):
+            with open(entry.path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                name = re.sub(r"[^\w.-]", "_", entry.name)
+                yield f"file:{name}", file.read().removesuffix("\n").removesuffix("\r")
+
+
+PATH_LIKE = re.compile(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
+
+
+def is_usable(value: str) -> bool:
+    """Long enough to be told from other text, and no path, number or boolean."""
+    if len(value) < SHORTEST or PATH_LIKE.fullmatch(value):
+        return False
+    with contextlib.suppress(ValueError):
+        float(value)
+        return False
+    return not value.isspace()
+
+
+def environment(globs: tuple[str, ...]) -> dict[str, list[str]]:
+    """The values of variables that have a secret name, or one that --secret-env matches."""
+    import fnmatch
+
+    return {
+        f"env:{re.sub('[^A-Za-z0-9_.-]', '_', name)}": [value]
+        for name, value in os.environ.items()
+        if (
+            is_secret_name(name)
+            or name.lower().endswith("key")
+            or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+        )
+        and is_usable(value)
+    }
+
+
+def make_scanner(
+    globs: tuple[str, ...], files: dict[str, list[str]], patterns: dict[str, str]
+) -> Scanner:
+    try:
+        return Scanner(environment(globs) | files, patterns)
+    except ImportError:
+        why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
+        raise click.ClickException(why) from None
+    except ValueError as error:
+        raise click.UsageError(f"--pattern {shown(str(error))}") from None
+
+
+def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
+    """What others wrote is shown without secrets, or, where they cannot be found, not at all."""
+
+    def conceal(text: str) -> str:
+        try:
+            return scanner().conceal(text)
+        except click.ClickException:
+            return ""
+
+    return conceal
+
+
+def homes() -> list[str]:
+    home = os.environ.get("HOME", "").rstrip("/")
+    return [home] if home else []
+
+
 @click.command(
     options_metavar="[OPTION]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
@@ -1376,7 +2947,35 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     "-f", "--from", "dialect", type=click.Choice(["auto", "cursor"]), default="auto",
     show_default=True, help="The agent that wrote the stream.",
 )  # fmt: skip
+@click.option(
+    "--only", metavar="SELECTOR", multiple=True, callback=selectors,
+    help="Print only events that match; repeatable.",
+)  # fmt: skip
+@click.option(
+    "--drop", metavar="SELECTOR", multiple=True, callback=selectors,
+    help="Do not print events that match; repeatable.",
+)  # fmt: skip
 @click.option("--thinking", is_flag=True, help="Keep thinking events in stream-json.")
+@click.option(
+    "-r", "--redact", "classes", metavar="CLASS,...", multiple=True, callback=redactions,
+    help=f"Hide what belongs to a class: {', '.join(CLASSES)}, all; repeatable.",
+)  # fmt: skip
+@click.option(
+    "--secret-env", metavar="GLOB", multiple=True,
+    help="The values of these variables are secrets too; repeatable, implies -r secrets.",
+)  # fmt: skip
+@click.option(
+    "--secrets-file", metavar="PATH", multiple=True, callback=secret_files,
+    help="So are the lines of a file, or the files in a directory; repeatable, implies -r secrets.",
+)  # fmt: skip
+@click.option(
+    "--pattern", "patterns", metavar="NAME=REGEX", multiple=True, callback=named_patterns,
+    help="So is what a RE2 expression matches; repeatable, implies -r secrets.",
+)  # fmt: skip
+@click.option(
+    "--max-event", metavar="BYTES", type=Size(),
+    help="Shorten the longest strings of an event until its line fits; suffixes K, M, G.",
+)  # fmt: skip
 @click.option(
     "--max-line", type=Size(), default="64M", show_default=True,
     help="The longest line that is accepted; suffixes K, M, G.",
@@ -1384,6 +2983,10 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option(
     "--rejects", metavar="FILE", help="Append every line that is not an event to FILE, as it is."
 )
+@click.option(
+    "--fail-on", metavar="SELECTOR", multiple=True, callback=selectors,
+    help="A run with an event that matches has failed; repeatable.",
+)  # fmt: skip
 @click.option("--exit-zero", is_flag=True, help="Exit 0 instead of 1 or 3.")
 @click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
@@ -1396,6 +2999,14 @@ def command(
     dialect: str,  # noqa: ARG001
     thinking: bool,
     max_line: int,
+    max_event: int | None,
+    only: list[Selector],
+    drop: list[Selector],
+    fail_on: list[Selector],
+    classes: frozenset[str],
+    secret_env: tuple[str, ...],
+    secrets_file: dict[str, list[str]],
+    patterns: dict[str, str],
     rejects: str | None,
     exit_zero: bool,
 ) -> int:
@@ -1409,12 +3020,22 @@ def command(
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt", context)
     for file in files:
         check_readable(file)
+    if secret_env or secrets_file or patterns:
+        classes |= {"secrets"}
+    scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
+    surgeon = None
+    if classes:
+        surgeon = Surgeon(scanner() if "secrets" in classes else None, classes, homes())
     signals = Signals()
     out = Output(functools.partial(write_all, 1))
-    report = Report(out, open_rejects(rejects))
+    report = Report(out, open_rejects(rejects), conceal=concealer(scanner))
     streams = ((file, chunks(file, signals, report)) for file in files or ("-",))
     try:
-        convert(streams, to=to, thinking=thinking, max_line=max_line, report=report, out=out)
+        convert(
+            streams,
+            to=to, thinking=thinking, max_line=max_line, max_event=max_event,
+            only=only, drop=drop, fail_on=fail_on, surgeon=surgeon, report=report, out=out,
+        )  # fmt: skip
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
