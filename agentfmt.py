@@ -16,7 +16,6 @@ The format that is read is Cursor's `agent -p --output-format stream-json`.
 from __future__ import annotations
 
 import bisect
-import collections
 import contextlib
 import errno
 import functools
@@ -1529,6 +1528,7 @@ WORD = 4096  # bytes of an unquoted value that are looked at before it is taken 
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
+Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
 
 def is_secret_name(name: str) -> bool:
@@ -1555,7 +1555,9 @@ class Scanner:
             for value in values
             for form in forms(value)
         }
-        self.blocks = [form for form in self.forms if b"\n" in form]
+        self.blocks = [
+            form.decode("utf-8", "surrogatepass") for form in self.forms if b"\n" in form
+        ]
         ordered = sorted(self.forms, key=len, reverse=True)  # the longest where several begin
         literals = "|".join(quoted(form) for form in ordered)
         self.known = expression(literals) if ordered else None
@@ -2161,113 +2163,115 @@ def directories(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
 LONG = 64 * 1024  # characters of a line of words that may wait to be decided
 
 
-class Held:
-    """An event whose words wait for the end of their line."""
-
-    __slots__ = ("decided", "edits", "event", "text")
-
-    def __init__(self, event: Event, text: bytes) -> None:
-        self.event = event
-        self.text = text
-        self.decided = 0  # bytes of the text
-        self.edits: list[tuple[int, int, bytes]] = []
-
-
 class Channel:
-    """The words of one kind in a run, decided line by line whatever the events they came in."""
+    """The words of one kind in a run, decided line by line whatever the events they came in.
 
-    __slots__ = ("cwd", "doubtful", "held", "key", "redactor", "segment", "size", "waiting")
+    ``edits`` takes what changes in an event: id of the event -> from, to, what takes the place.
+    """
 
-    def __init__(self, redactor: Redactor) -> None:
+    __slots__ = (
+        "doubtful", "edits", "events", "key", "offset", "redactor", "segment", "size", "state",
+        "texts", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, redactor: Redactor, state: Waiting) -> None:
         self.redactor = redactor
-        self.cwd: str | None = None
-        self.held: list[Held] = []  # not decided to their ends
-        self.waiting = 0  # bytes of them that are not decided
+        self.state = state
+        self.events: list[Event] = []  # that are not decided to their ends
+        self.texts: list[str] = []  # of them
+        self.offset = 0  # how much of the first text is decided, in characters
+        self.waiting = 0  # characters that are not decided, about
         self.key = False  # inside a private key that began in an earlier line
-        self.segment: list[bytes] = []  # the deltas since the last call
-        self.size = 0  # of them, in bytes
-        self.doubtful: Held | None = None  # a delta, or the replay of the segment so far
+        self.segment: list[str] = []  # the deltas since the last call
+        self.size = 0  # of them, in characters
+        self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
-    def delta(self, held: Held) -> None:
+    def delta(self, event: Event, text: str) -> bool:
+        """Is anything decided?"""
         if self.doubtful:  # two in a row: the first was a delta
-            self.join(self.doubtful)
-            self.doubtful = None
-        if len(held.text) == self.size > 0 and b"".join(self.segment) == held.text:
-            self.doubtful = held
-        else:
-            self.join(held)
+            first, self.doubtful = self.doubtful, None
+            self.join(*first)
+        if len(text) == self.size > 0 and "".join(self.segment) == text:
+            self.doubtful = event, text
+            return False
+        return self.join(event, text)
 
-    def join(self, held: Held) -> None:
-        self.segment.append(held.text)
-        self.size += len(held.text)
-        self.add(held)
+    def join(self, event: Event, text: str) -> bool:
+        self.segment.append(text)
+        self.size += len(text)
+        return self.add(event, text)
 
-    def add(self, held: Held) -> None:
-        self.held.append(held)
-        self.waiting += len(held.text)
-        if b"\n" in held.text or self.waiting > 4 * LONG:  # then LONG characters for certain
+    def add(self, event: Event, text: str) -> bool:
+        self.events.append(event)
+        self.texts.append(text)
+        self.waiting += len(text)
+        if "\n" in text or self.waiting > LONG:
             self.decide()
+            return True
+        return False
 
-    def whole(self, held: Held) -> None:
+    def whole(self, event: Event, text: str) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
-        if self.segment:
-            self.end()
-            self.alone(held)
-        else:
-            self.add(held)
-
-    def alone(self, held: Held) -> None:
+        if not self.segment:
+            return self.add(event, text)
         self.end()
-        self.add(held)
+        self.alone(event, text)
+        return True
+
+    def alone(self, event: Event, text: str) -> None:
+        self.add(event, text)
         self.end()
 
     def end(self, *, cut_off: bool = False) -> None:
         """The segment ends; where the input was cut off, so may a secret have been."""
         doubtful, self.doubtful = self.doubtful, None
         if doubtful and cut_off:
-            self.join(doubtful)
+            self.join(*doubtful)
         self.decide(whole=True, cut_off=cut_off)
         self.segment.clear()
         self.size, self.key = 0, False
         if doubtful and not cut_off:
-            self.alone(doubtful)
+            self.alone(*doubtful)
+
+    def first(self) -> Event | None:
+        """The first event that must wait."""
+        return self.events[0] if self.events else self.doubtful[0] if self.doubtful else None
 
     def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
         """Decide the lines that are complete, or all."""
-        if not self.held:
+        if not self.events:
             return
-        text = b"".join(held.text[held.decided :] for held in self.held)
+        text = "".join(self.texts)[self.offset :]
         size = len(text) if whole else self.redactor.complete(text)
         text = text[:size]
-        changes = self.redactor.decided(text, self.key, self.cwd, cut_off=cut_off)
-        self.key = open_key(text, self.key)
+        changes = self.redactor.decided(text, self.key, self.state.cwd, cut_off=cut_off)
+        if self.key or "-----BEGIN" in text:
+            self.key = open_key(text.encode("utf-8", "surrogatepass"), self.key)
         self.assign(size, changes)
 
-    def assign(self, size: int, changes: list[Change]) -> None:
+    def assign(self, size: int, changes: list[Replacement]) -> None:
         """Give each event its part of what is hidden: the marker to the one where it begins."""
-        start, done, number = 0, 0, 0
-        for held in self.held:
-            end = min(start + len(held.text) - held.decided, size)
-            shift = held.decided - start
-            while number < len(changes) and changes[number][0] < end:
+        begin, done, number = -self.offset, 0, 0
+        for event, text in zip(self.events, self.texts, strict=True):
+            end = begin + len(text)
+            if end > size and begin >= size:
+                break
+            while number < len(changes) and changes[number][0] < min(end, size):
                 first, last, new = changes[number]
-                held.edits.append(
-                    (
-                        max(first, start) + shift,
-                        min(last, end) + shift,
-                        new if first >= start else b"",
-                    )
+                edit = max(first, begin) - begin, min(last, end) - begin
+                self.state.edits.setdefault(id(event), []).append(
+                    (*edit, new if first >= begin else "")
                 )
                 if last > end:
                     break
                 number += 1
-            held.decided += end - start
-            done += held.decided == len(held.text)
-            start = end
-            if held.decided < len(held.text):
+            if end > size:
                 break
-        del self.held[:done]
-        self.waiting -= size
+            done += 1
+            begin = end
+        self.offset = size - begin if done < len(self.events) else 0
+        del self.events[:done], self.texts[:done]
+        self.waiting = sum(map(len, self.texts)) - self.offset
 
 
 def open_key(text: bytes, inside: bool) -> bool:
@@ -2287,11 +2291,12 @@ def open_key(text: bytes, inside: bool) -> bool:
 class Waiting:
     """What redaction remembers of a run: its channels, and its events in their order."""
 
-    __slots__ = ("channels", "cwd", "pending", "said")
+    __slots__ = ("channels", "cwd", "edits", "pending", "said")
 
     def __init__(self) -> None:
-        self.channels: dict[object, Channel] = {}
-        self.pending: collections.deque[Event | Held] = collections.deque()
+        self.channels: dict[str, Channel] = {}
+        self.pending: list[Event] = []
+        self.edits: dict[int, list[Replacement]] = {}  # by the id of a pending event
         self.cwd: str | None = None
         self.said: set[str] = set()  # the kinds of words that have their marker in this segment
 
@@ -2311,11 +2316,30 @@ class Redactor:
         self.spoken = "messages" in surgeon.classes  # words are replaced, so nothing is split
         self.waiting: dict[Run, Waiting] = {}
 
-    def redact(self, events: Iterable[Event]) -> Iterator[Event]:
-        batch = list(events)
+    def redact(self, events: Iterable[Event]) -> list[Event]:
+        batch, ready = list(events), list[Event]()
         suspects = range(len(batch)) if self.every else self.suspects(batch)
         for number, event in enumerate(batch):
-            yield from self.take(event, number in suspects)
+            run = event.run
+            if run is None:
+                ready.append(self.operate(event, None) if number in suspects else event)
+                continue
+            state = run.waiting
+            if state is None:
+                state = run.waiting = Waiting()
+            if event.type in WORDED and not self.spoken:
+                decided = self.hear(state, event, suspect=number in suspects)
+            else:
+                ends_segment(state, event)
+                decided = True
+                state.pending.append(self.operate(event, state) if number in suspects else event)
+            if decided:
+                self.release(run, state, ready)
+            else:
+                self.waiting[run] = state
+        while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
+            self.give_up(next(iter(self.waiting)), ready)
+        return ready
 
     def suspects(self, batch: list[Event]) -> set[int]:
         """The events whose lines may hold a secret, or escapes that hide one."""
@@ -2330,71 +2354,60 @@ class Redactor:
                 match = hint.search(block, ends[number])
         return found
 
-    def take(self, event: Event, suspect: bool) -> Iterator[Event]:
-        run = event.run
-        if run is None:
-            yield self.operate(event, None, skip=False) if suspect else event
-            return
-        state = run.waiting
-        if state is None:
-            state = run.waiting = Waiting()
-        kind = event.type
-        if kind in WORDED and not self.spoken:
-            text = spoken(event)
-            if suspect:
-                event = self.operate(event, state, skip=text != b"")
-            held = Held(event, text)
-            state.pending.append(held)
-            self.hear(state, held, event)
-        else:
-            ends_segment(state, event)
-            if suspect:
-                event = self.operate(event, state, skip=False)
-            if not state.pending:
-                yield event
-                return
-            state.pending.append(event)
-        yield from self.release(run, state)
-
-    def hear(self, state: Waiting, held: Held, event: Any) -> None:
-        key = event.type, event.parent_tool_use_id
+    def hear(self, state: Waiting, event: Any, *, suspect: bool) -> bool:
+        """Take an event with words. Is anything decided?"""
+        text = spoken(event)
+        if suspect:
+            event = self.operate(event, state, skip=text != "")
+        state.pending.append(event)
+        kind, parent = event.type, event.parent_tool_use_id
+        key = kind if parent is None else f"{kind} {parent}"
         channel = state.channels.get(key)
         if channel is None:
-            channel = state.channels[key] = Channel(self)
-            channel.cwd = state.cwd
-        if event.type == "thinking":
+            channel = state.channels[key] = Channel(self, state)
+        if kind == "thinking":
             if event.subtype == "completed":
                 channel.end()
-            channel.add(held)
-        elif event.timestamp_ms is not None and event.model_call_id is None:
-            channel.delta(held)
-        else:
-            channel.whole(held)
+            return channel.add(event, text) or not channel.waiting
+        if event.timestamp_ms is not None and event.model_call_id is None:
+            return channel.delta(event, text)
+        return channel.whole(event, text)
 
-    def release(self, run: Run, state: Waiting) -> Iterator[Event]:
-        """The events that nothing holds any longer, in their order."""
-        pending = state.pending
-        while pending:
-            first = pending[0]
-            if isinstance(first, Held):
-                if first.decided < len(first.text):
-                    break
-                first = self.settled(first) if first.edits else first.event
-            pending.popleft()
-            yield first
-        if pending:
+    def release(self, run: Run, state: Waiting, ready: list[Event]) -> None:
+        """The events that nothing holds any longer leave in their order."""
+        held = {id(event) for channel in state.channels.values() if (event := channel.first())}
+        pending, state.pending = state.pending, []
+        count = (
+            next((n for n, event in enumerate(pending) if id(event) in held), len(pending))
+            if held
+            else len(pending)
+        )
+        if state.edits:
+            ready += (
+                self.settled(event, state.edits.pop(id(event), [])) for event in pending[:count]
+            )
+        else:
+            ready += pending[:count] if held else pending
+        state.pending = pending[count:]
+        if state.pending:
             self.waiting[run] = state
         else:
             self.waiting.pop(run, None)
 
-    def finish(self) -> Iterator[Event]:
+    def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
-        for run, state in list(self.waiting.items()):
-            for channel in state.channels.values():
-                channel.end(cut_off=True)
-            yield from self.release(run, state)
+        ready: list[Event] = []
+        for run in list(self.waiting):
+            self.give_up(run, ready)
+        return ready
 
-    def operate(self, event: Any, state: Waiting | None, *, skip: bool) -> Event:
+    def give_up(self, run: Run, ready: list[Event]) -> None:
+        state = self.waiting[run]
+        for channel in state.channels.values():
+            channel.end(cut_off=True)
+        self.release(run, state, ready)
+
+    def operate(self, event: Any, state: Waiting | None, *, skip: bool = False) -> Event:
         if state and event.type == "system" and "paths" in self.surgeon.classes:
             state.cwd = long_enough(look(event, Cwd).cwd) or state.cwd
         words = None
@@ -2424,66 +2437,85 @@ class Redactor:
     def again(self, event: Event, raw: bytes) -> Event:
         return again(event, raw, self.reread)
 
-    def settled(self, held: Held) -> Event:
+    def settled(self, event: Event, edits: list[Replacement]) -> Event:
         """An event with the decided text in the place of its words."""
-        raw, position, edits = held.event.raw.strip(), 0, []
+        if not edits:
+            return event
+        raw, position, found = event.raw.strip(), 0, []
         for leaf in leaves(raw):
             if leaf.path in CHANNEL_PATHS and not leaf.is_key:
-                text = text_of(raw[leaf.start : leaf.end])
-                own = [
-                    (
-                        max(first - position, 0),
-                        min(last - position, len(text)),
-                        new if first >= position else b"",
-                    )
-                    for first, last, new in held.edits
-                    if first < position + len(text) and last > position
-                ]
-                if own:
-                    edits.append((leaf.start, leaf.end, token_of(spliced(text, own))))
+                text = text_of(raw[leaf.start : leaf.end]).decode("utf-8", "surrogatepass")
+                new = spliced_words(text, edits, position)
+                if new != text:
+                    found.append((leaf.start, leaf.end, literal(new)))
                 position += len(text)
-        return self.again(held.event, spliced(raw, edits))
+        return self.again(event, spliced(raw, found))
 
     # What channels ask.
 
-    def complete(self, text: bytes) -> int:
-        """How much of a text can be decided while more of its last line may come, in bytes."""
-        end = text.rfind(b"\n") + 1
+    def complete(self, text: str) -> int:
+        """How much of a text can be decided while more of its last line may come."""
+        end = text.rfind("\n") + 1
         if len(text) - end > LONG:
             return end + [start for start, _, _ in pieces(text[end:])][-1]
         for form in self.scanner.blocks if self.scanner else ():
-            position = form.find(b"\n") + 1
+            position = form.find("\n") + 1
             while position:
                 if text.endswith(form[:position], 0, end):
-                    end = min(end, text.rfind(b"\n", 0, end - position) + 1)
-                position = form.find(b"\n", position) + 1
+                    end = min(end, text.rfind("\n", 0, end - position) + 1)
+                position = form.find("\n", position) + 1
         return end
 
-    def decided(self, text: bytes, inside: bool, cwd: str | None, *, cut_off: bool) -> list[Change]:
+    def decided(
+        self, text: str, inside: bool, cwd: str | None, *, cut_off: bool
+    ) -> list[Replacement]:
         """What changes in words whose lines are complete; ``inside`` a private key at first."""
-        if not self.scanner:
-            return self.surgeon.with_paths(text, cwd, [])
-        found: list[Span] = []
-        parts = list(pieces(text)) if len(text) > LONG else [(0, len(text), False)]
-        for start, end, overlong in parts:
-            spans = (
-                [(0, end - start, "overlong")] if overlong else self.scanner.spans(text[start:end])
-            )
-            found += [(first + start, last + start, name) for first, last, name in spans]
-        if len(parts) > 1:
-            found += private_keys(text)
-        if cut_off:
-            found += self.scanner.begun(text)
-        if inside:
-            over = PEM_END.search(text)
-            found.append((-1, over.end() if over else len(text), ""))
-        if not found:
-            return self.surgeon.with_paths(text, cwd, [])
-        spans = self.scanner.unmarked(text, merged(found))
+        data = text.encode("utf-8", "surrogatepass")
+        spans = self.found(text, data, inside, cut_off=cut_off) if self.scanner else []
         changes = [
             (max(first, 0), last, marker(name) if name else b"") for first, last, name in spans
         ]
-        return self.surgeon.with_paths(text, cwd, changes)
+        changes = self.surgeon.with_paths(data, cwd, changes)
+        return [
+            (characters(data, first), characters(data, last), new.decode())
+            for first, last, new in changes
+        ]
+
+    def found(self, text: str, data: bytes, inside: bool, *, cut_off: bool) -> list[Span]:
+        scanner = self.scanner
+        if scanner is None:
+            return []
+        if len(text) <= LONG or max(map(len, text.split("\n"))) <= LONG:
+            found = scanner.spans(data)
+        else:
+            found, start = list(private_keys(data)), 0
+            for first, last, overlong in pieces(text):
+                piece = text[first:last].encode("utf-8", "surrogatepass")
+                spans = [(0, len(piece), "overlong")] if overlong else scanner.spans(piece)
+                found += [(a + start, b + start, name) for a, b, name in spans]
+                start += len(piece)
+        if cut_off:
+            found += scanner.begun(data)
+        if inside:
+            over = PEM_END.search(data)
+            found.append((-1, over.end() if over else len(data), ""))
+        return scanner.unmarked(data, merged(found)) if found else []
+
+
+def characters(data: bytes, size: int) -> int:
+    """The length of the first bytes of a text in characters."""
+    return size if data.isascii() else len(data[:size].decode("utf-8", "surrogatepass"))
+
+
+def spliced_words(text: str, edits: list[Replacement], position: int) -> str:
+    """One of an event's texts, changed; it begins at ``position`` in all its words."""
+    pieces, done = [], 0
+    for first, last, new in edits:
+        start, end = max(first - position, 0), min(last - position, len(text))
+        if start < end:
+            pieces += [text[done:start], new if first >= position else ""]
+            done = end
+    return "".join((*pieces, text[done:]))
 
 
 WORDED = frozenset(("assistant", "thinking"))
@@ -2500,35 +2532,31 @@ def ends_segment(state: Waiting, event: Event) -> None:
             channel.end(cut_off=True)
 
 
-def pieces(text: bytes) -> Iterator[tuple[int, int, bool]]:
+def pieces(text: str) -> Iterator[tuple[int, int, bool]]:
     """Cut lines longer than LONG characters after their last blank: from, to, is there none.
 
     What is short stays together.
     """
     start = end = 0
-    for line in io.BytesIO(text):
-        if len(line) > LONG + 1:
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+        if len(line) > LONG + 1 or (len(line) > LONG and line[-1] != "\n"):
             if start < end:
                 yield start, end, False
-            for first, last, overlong in cuts(line):
-                yield end + first, end + last, overlong
+            yield from cuts(line, end)
             start = end + len(line)
         end += len(line)
     if start < end:
         yield start, end, False
 
 
-def cuts(line: bytes) -> Iterator[tuple[int, int, bool]]:
-    chars = line.decode("utf-8", "surrogatepass")
-    position = start = 0
-    while len(chars.rstrip("\n")) - position > LONG:
-        window = chars[position : position + LONG]
-        blank = max(window.rfind(" "), window.rfind("\t")) + 1
-        position += blank or LONG
-        end = start + len(window[: blank or LONG].encode("utf-8", "surrogatepass"))
-        yield start, end, not blank
-        start = end
-    yield start, len(line), False
+def cuts(line: str, start: int) -> Iterator[tuple[int, int, bool]]:
+    position, size = 0, len(line.removesuffix("\n"))
+    while size - position > LONG:
+        blank = max(line.rfind(mark, position, position + LONG) for mark in " \t") + 1
+        end = blank or position + LONG
+        yield start + position, start + end, not blank
+        position = end
+    yield start + position, start + len(line), False
 
 
 def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
@@ -2539,18 +2567,16 @@ def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
     return new
 
 
-def spoken(event: Any) -> bytes:
-    """The words of an event, whoever's they are, in UTF-8."""
+def spoken(event: Any) -> str:
+    """The words of an event, whoever's they are."""
     if event.type == "thinking":
-        text = event.text or ""
-    else:
-        content = event.message.content if event.message is not None else None
-        text = (
-            content
-            if isinstance(content, str)
-            else "".join(block.text or "" for block in content or ())
-        )
-    return text.encode("utf-8", "surrogatepass")
+        return event.text or ""
+    content = event.message.content if event.message is not None else None
+    if content is None or isinstance(content, str):
+        return content or ""
+    if len(content) == 1:
+        return content[0].text or ""
+    return "".join(block.text or "" for block in content)
 
 
 def long_enough(cwd: Any) -> str | None:
