@@ -2241,13 +2241,18 @@ class Channel:
         """Decide the lines that are complete, or all."""
         if not self.events:
             return
-        text = "".join(self.texts)[self.offset :]
-        size = len(text) if whole else self.redactor.complete(text)
-        text = text[:size]
+        waiting = "".join(self.texts)[self.offset :]
+        size = len(waiting) if whole else self.redactor.complete(waiting)
+        text = waiting[:size]
         changes = self.redactor.decided(text, self.key, self.state.cwd, cut_off=cut_off)
         if self.key or "-----BEGIN" in text:
             self.key = open_key(text.encode("utf-8", "surrogatepass"), self.key)
-        self.assign(size, changes)
+        if changes or size < len(waiting):
+            self.assign(size, changes)
+        else:
+            self.events.clear()
+            self.texts.clear()
+            self.offset = self.waiting = 0
 
     def assign(self, size: int, changes: list[Replacement]) -> None:
         """Give each event its part of what is hidden: the marker to the one where it begins."""
@@ -2376,18 +2381,13 @@ class Redactor:
     def release(self, run: Run, state: Waiting, ready: list[Event]) -> None:
         """The events that nothing holds any longer leave in their order."""
         held = {id(event) for channel in state.channels.values() if (event := channel.first())}
-        pending, state.pending = state.pending, []
-        count = (
-            next((n for n, event in enumerate(pending) if id(event) in held), len(pending))
-            if held
-            else len(pending)
-        )
+        pending = state.pending
+        waits = (number for number, event in enumerate(pending) if id(event) in held)
+        count = next(waits, len(pending)) if held else len(pending)
+        leaving = pending[:count]
         if state.edits:
-            ready += (
-                self.settled(event, state.edits.pop(id(event), [])) for event in pending[:count]
-            )
-        else:
-            ready += pending[:count] if held else pending
+            leaving = [self.settled(event, state.edits.pop(id(event), [])) for event in leaving]
+        ready += leaving
         state.pending = pending[count:]
         if state.pending:
             self.waiting[run] = state
