@@ -1,0 +1,310 @@
+"""The documents say what the program does: options, exit statuses, and every example in them.
+
+An example is a block that a test runs: ```sh in the README, `.Bd -literal` in the EXAMPLES of the
+manual. A block that follows it, ```text or `.Bd -unfilled`, is what it prints. The exceptions are
+few: "```sh set-up" is run by .ci/run, and ```yaml is no shell.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+import agentfmt
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MANUAL = (ROOT / "man" / "agentfmt.1").read_text(encoding="utf-8")
+SAMPLE = ROOT / "tests" / "sample.ndjson"
+
+
+class Option(NamedTuple):
+    """An option as one of the three places states it."""
+
+    names: tuple[str, ...]
+    choices: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.names[-1]
+
+
+class Block(NamedTuple):
+    """A block of a document: its kind, its text, the number of its first line."""
+
+    kind: str
+    text: str
+    line: int
+
+
+class Example(NamedTuple):
+    where: str
+    script: str
+    output: str | None  # what the document shows, if it does
+
+    def __str__(self) -> str:
+        return self.where
+
+
+# ---------------------------------------------------------------- reading the documents
+
+
+def part(text: str, begin: str, end: str) -> str:
+    """What stands between the line ``begin`` and the next line that matches ``end``."""
+    match = re.search(rf"^{begin}$(.*?)(?:^{end}|\Z)", text, re.DOTALL | re.MULTILINE)
+    assert match, begin
+    return match[1]
+
+
+def section(text: str, name: str) -> str:
+    return part(text, rf"\.Sh {name}", r"\.Sh ")
+
+
+def table(text: str) -> list[list[str]]:
+    """The rows of a Markdown table, without its head; code marks are taken off."""
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
+
+
+def code(cell: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"`([^`]+)`", cell))
+
+
+def fences() -> list[Block]:
+    found = re.finditer(r"^```(\S[^\n]*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    return [Block(m[1], m[2], README.count("\n", 0, m.start()) + 2) for m in found]
+
+
+def displays() -> list[Block]:
+    text = section(MANUAL, "EXAMPLES")
+    first = MANUAL[: MANUAL.index(text)].count("\n")
+    found = re.finditer(r"^\.Bd -(\S+)[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
+    return [Block(m[1], plain(m[2]), first + text.count("\n", 0, m.start()) + 2) for m in found]
+
+
+def plain(roff: str) -> str:
+    for escape, char in ((r"\(aq", "'"), (r"\&", ""), (r"\-", "-"), (r"\e", "\\")):
+        roff = roff.replace(escape, char)
+    return roff
+
+
+def examples(name: str, blocks: list[Block], runs: str, prints: str) -> list[Example]:
+    found = []
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        if block.kind == runs:
+            output = after.text if after and after.kind == prints else None
+            found.append(Example(f"{name}-{block.line}", block.text, output))
+    return found
+
+
+EXAMPLES = [
+    *examples("README", fences(), runs="sh", prints="text"),
+    *examples("manual", displays(), runs="literal", prints="unfilled"),
+]
+
+
+# ---------------------------------------------------------------- options
+
+
+def parameters() -> list[click.Option]:
+    context = click.Context(agentfmt.command, **agentfmt.command.context_settings)
+    found = agentfmt.command.get_params(context)
+    return [parameter for parameter in found if isinstance(parameter, click.Option)]
+
+
+def option_of(parameter: click.Option) -> Option:
+    kind = parameter.type
+    choices = tuple(kind.choices) if isinstance(kind, click.Choice) else ()
+    return Option(tuple(sorted(parameter.opts, key=len)), choices)
+
+
+def options_of_readme() -> list[Option]:
+    rows = table(part(README, "### Options", "### "))
+    return [Option(code(names), code(values)) for names, values, *_ in rows]
+
+
+def options_of_manual() -> list[Option]:
+    text = part(section(MANUAL, "DESCRIPTION"), r"The options are as follows:", r"\.Ss ")
+    found = []
+    for item in re.split(r"^(?=\.It Fl )", text, flags=re.MULTILINE)[1:]:
+        head = item.splitlines()[0]
+        names = tuple(f"-{flag}" for flag in re.findall(r"Fl (\S+)", head))
+        found.append(Option(names, tuple(re.findall(r"^\.It Cm (\S+)$", item, re.MULTILINE))))
+    return found
+
+
+OPTIONS = [option_of(parameter) for parameter in parameters()]
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=str)
+def test_option_is_in_readme(option: Option) -> None:
+    assert option in options_of_readme()
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=str)
+def test_option_is_in_manual(option: Option) -> None:
+    assert option in options_of_manual()
+
+
+@pytest.mark.parametrize("option", options_of_readme(), ids=str)
+def test_option_of_readme_exists(option: Option) -> None:
+    assert option in OPTIONS
+
+
+@pytest.mark.parametrize("option", options_of_manual(), ids=str)
+def test_option_of_manual_exists(option: Option) -> None:
+    assert option in OPTIONS
+
+
+def test_synopsis_of_manual_names_each_option_once() -> None:
+    flags = [f"-{flag}" for flag in re.findall(r"Fl (\S+)", section(MANUAL, "SYNOPSIS"))]
+    assert sorted(flags) == sorted(option.names[0] for option in OPTIONS)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_example_uses_options_that_exist(example: Example) -> None:
+    names = {name for option in OPTIONS for name in option.names}
+    for command in re.findall(r"\bagentfmt\b([^|;>\n]*)", example.script):
+        assert {word for word in command.split() if word.startswith("-")} <= names
+
+
+def test_defaults_of_readme() -> None:
+    rows = table(part(README, "### Options", "### "))
+    stated = {code(names): code(default) for names, _, default, _ in rows}
+    assert stated == {
+        option_of(parameter).names: (parameter.default,) if parameter.show_default else ()
+        for parameter in parameters()
+    }
+
+
+# ---------------------------------------------------------------- exit statuses
+
+
+def statuses_of_help() -> dict[str, str]:
+    return dict(re.findall(r"^  (\d\S*(?: \S+)*?)  +(\S.*)$", agentfmt.EXITS, re.MULTILINE))
+
+
+def statuses_of_manual() -> dict[str, str]:
+    items = re.findall(r"^\.It (.+)\n(.+)\.$", section(MANUAL, "EXIT STATUS"), re.MULTILINE)
+    return {status: meaning[0].lower() + meaning[1:] for status, meaning in items}
+
+
+def test_exit_statuses_agree() -> None:
+    expected = statuses_of_help()
+    assert [*expected] == ["0", "1", "2", "3", "129, 130, 141, 143"]
+    rows = table(part(README, "### Exit status", "## "))
+    assert dict(rows) == expected
+    signals = {status: meaning for status, meaning in expected.items() if "," in status}
+    manual = statuses_of_manual()
+    assert {**manual, **signals} == expected
+    assert {key: manual[key].upper() for key in signals} == signals
+
+
+# ---------------------------------------------------------------- examples
+
+
+STAND_INS = {
+    "agentfmt": f'exec "{sys.executable}" "{agentfmt.__file__}" "$@"',
+    "agent": f'exec cat "{SAMPLE}"',
+    "tail": 'for file; do :; done; exec cat "$file"',  # it would follow the file for ever
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a recorded stream, and with commands in bin."""
+    (tmp_path / "bin").mkdir()
+    for name, body in STAND_INS.items():
+        command = tmp_path / "bin" / name
+        command.write_text(f"#!/bin/sh\n{body}\n")
+        command.chmod(0o755)
+    shutil.copy(SAMPLE, tmp_path / "run.ndjson")
+    return tmp_path
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_example(example: Example, folder: Path) -> None:
+    if re.search(r"\bjq ", example.script) and not shutil.which("jq"):
+        pytest.skip("jq is not installed")
+    env = os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    merged = subprocess.STDOUT if example.output is not None else subprocess.PIPE
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", example.script],
+        cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=merged,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr or b"") == (0, b"")
+    if example.output is not None:
+        assert done.stdout.decode() == example.output
+
+
+def test_there_are_examples() -> None:
+    assert len([block for block in fences() if block.kind == "sh"]) >= 7
+    assert len([block for block in displays() if block.kind == "literal"]) >= 6
+
+
+def test_exceptions_are_few() -> None:
+    kinds = [block.kind for block in fences()]
+    assert {*kinds} == {"sh", "text", "yaml", "sh set-up"}
+    assert (kinds.count("yaml"), kinds.count("sh set-up")) == (1, 2)
+    assert {block.kind for block in displays()} == {"literal", "unfilled"}
+
+
+def test_yaml_runs_an_example() -> None:
+    """The step of the CI job is the command that the shell example shows."""
+    (text,) = (block.text for block in fences() if block.kind == "yaml")
+    (step,) = re.findall(r"run: \|\n +(.*\n)", text)
+    assert [example for example in EXAMPLES if step in example.script]
+
+
+# ---------------------------------------------------------------- set-up, manual
+
+
+def set_up() -> list[str]:
+    return [block.text.strip() for block in fences() if block.kind == "sh set-up"]
+
+
+def test_set_up_is_two_commands_that_ci_runs() -> None:
+    ci = [line.strip() for line in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()]
+    commands = set_up()
+    assert len(commands) == 2
+    assert [command for command in commands if ci.count(command) != 1] == []
+
+
+def test_set_up_prints_the_progress_that_readme_shows() -> None:
+    shown = next(block.text for block in fences() if block.kind == "text")
+    command = [sys.executable, agentfmt.__file__, set_up()[0].split()[-1]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert (done.stdout.decode(), done.stderr) == (shown, b"")
+
+
+def test_manual_is_clean() -> None:
+    mandoc = shutil.which("mandoc") or pytest.skip("mandoc is not installed")
+    command: list[str | Path] = [mandoc, "-T", "lint", "-W", "warning", ROOT / "man" / "agentfmt.1"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_manual_has_its_sections_in_order() -> None:
+    assert re.findall(r"^\.Sh (.+)$", MANUAL, re.MULTILINE) == [
+        "NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT", "EXIT STATUS", "EXAMPLES",
+        "DIAGNOSTICS", "SEE ALSO", "STANDARDS", "CAVEATS",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", agentfmt.LABELS)
+def test_manual_names_each_label(tool: str) -> None:
+    items = re.findall(r"^\.It (.+)$", part(MANUAL, r"\.Ss Progress", r"\.Ss "), re.MULTILINE)
+    assert agentfmt.LABELS[tool].done in [name for item in items for name in item.split(" , ")]
+
+
+@pytest.mark.parametrize("reason", agentfmt.REASONS.values())
+def test_manual_names_each_reason_of_a_failed_call(reason: str) -> None:
+    assert f".Ql {reason}" in part(MANUAL, r"\.Ss Progress", r"\.Ss ")

@@ -1,0 +1,118 @@
+"""The package: what an import costs, where the version is, what an installation holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+import agentfmt
+
+ROOT = Path(__file__).parent.parent
+SAMPLE = ROOT / "tests" / "sample.ndjson"
+
+# Each costs milliseconds at every start, and nothing on the fast path needs it.
+UNWANTED = (
+    "asyncio", "dataclasses", "ijson", "importlib.metadata", "json", "logging", "subprocess",
+)  # fmt: skip
+
+
+def python(*arguments: str, cwd: Path) -> str:
+    """Run an interpreter that finds agentfmt wherever this one did."""
+    env = os.environ | {"PYTHONPATH": str(Path(agentfmt.__file__).parent)}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=env, capture_output=True, check=True, text=True
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+# ---------------------------------------------------------------- what is imported
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        pytest.param("", id="import"),
+        pytest.param("agentfmt.command.main([sys.argv[1]], standalone_mode=False)", id="text"),
+        pytest.param(
+            "agentfmt.command.main(['-t', 'stream-json', sys.argv[1]], standalone_mode=False)",
+            id="stream-json",
+        ),
+    ],
+)
+def test_imports_nothing_that_is_slow(work: str, tmp_path: Path) -> None:
+    """What click and msgspec import themselves is there anyway."""
+    program = f"""
+import sys, click, msgspec
+known = set(sys.modules)
+import agentfmt
+{work}
+print(*sorted(set(sys.modules) - known))
+"""
+    imported = python("-c", program, str(SAMPLE), cwd=tmp_path).splitlines()[-1].split()
+    assert "agentfmt" in imported
+    assert [name for name in imported if name in UNWANTED] == []
+
+
+# ---------------------------------------------------------------- the version
+
+
+def test_version_option(tmp_path: Path) -> None:
+    said = python("-m", "agentfmt", "--version", cwd=tmp_path)
+    assert said == f"agentfmt {agentfmt.__version__}\n"
+
+
+@pytest.mark.parametrize("file", ["README.md", "man/agentfmt.1", "pyproject.toml", ".ci/run"])
+def test_version_is_in_one_place(file: str) -> None:
+    assert agentfmt.__version__ not in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_changelog_begins_with_this_version() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(.+?)\]", changes, re.MULTILINE)[0] == agentfmt.__version__
+
+
+# ---------------------------------------------------------------- what an installation holds
+
+
+@pytest.fixture
+def installed() -> Distribution:
+    try:
+        return distribution("agentfmt")
+    except PackageNotFoundError:
+        if "CI" in os.environ:
+            raise
+        return pytest.skip("agentfmt is not installed")
+
+
+def test_tests_see_what_is_installed(installed: Distribution) -> None:
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    editable = origin.get("dir_info", {}).get("editable", False)
+    expected = ROOT / "agentfmt.py" if editable else Path(str(installed.locate_file("agentfmt.py")))
+    assert Path(agentfmt.__file__).resolve() == expected.resolve()
+
+
+def test_installed_version(installed: Distribution) -> None:
+    assert installed.version == agentfmt.__version__
+
+
+def test_installed_command(installed: Distribution) -> None:
+    (script,) = (point for point in installed.entry_points if point.group == "console_scripts")
+    assert (script.name, script.value) == ("agentfmt", "agentfmt:main")
+    command = Path(sysconfig.get_path("scripts")) / "agentfmt"
+    done = subprocess.run([command, SAMPLE], capture_output=True, check=True)
+    assert (done.stdout.splitlines()[0], done.stderr) == (b"Read file", b"")
+
+
+@pytest.mark.usefixtures("installed")
+def test_installed_manual_is_where_man_looks() -> None:
+    manual = Path(sysconfig.get_path("data")) / "share" / "man" / "man1" / "agentfmt.1"
+    assert manual.read_bytes() == (ROOT / "man" / "agentfmt.1").read_bytes()
