@@ -1155,14 +1155,19 @@ def outcome(event: Event, tool: str, body: Tool | None) -> tuple[str, int]:
         if code := exit_code(getattr(found, "exitCode", None)):
             return "nonzero", code
         return "error" if tool == "mcp" and getattr(found, "isError", False) is True else status, 0
-    return "error" if result and not function and unknown_variant(event) else "ok", 0
+    return "ok" if result is None else odd_outcome(event, function), 0
 
 
-def unknown_variant(event: Event) -> bool:
-    """Does a result hold an object under a name that VARIANTS does not know?"""
-    results = (body.get("result") for _, body in unknown_tools(event))
-    found = (result.values() for result in results if isinstance(result, dict))
-    return any(isinstance(value, dict) for value in itertools.chain.from_iterable(found))
+def odd_outcome(event: Event, function: bool) -> str:
+    """The status that a result has without any known variant that is an object or a text."""
+    for _, body in unknown_tools(event):
+        result = body.get("result")
+        for variant, value in result.items() if isinstance(result, dict) else ():
+            if variant in VARIANTS:
+                return VARIANTS[variant]
+            if isinstance(value, dict) and not function:
+                return "error"
+    return "ok"
 
 
 def exit_code(value: Any) -> int:
