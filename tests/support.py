@@ -101,16 +101,22 @@ def start(*args: str, **options: Any) -> subprocess.Popen[bytes]:
 # ---------------------------------------------------------------- what stands beside the checkout
 
 
-def shared(*path: str) -> str:
-    """A folder beside the checkout; the test that needs it is skipped where it is absent."""
+def corpus(*path: str, suffix: str) -> list[Any]:
+    """The files of a folder beside the checkout, and of the folders in it, one test for each.
+
+    Where the folder is absent the test is skipped; where it is empty something is wrong.
+    """
     folder = os.path.join(SHARED, *path)
     if not os.path.isdir(folder):
-        pytest.skip(f"no folder {os.path.join('shared', *path)} beside the checkout")
-    return folder
+        absent = pytest.mark.skip(reason=f"no {os.path.join('shared', *path)} beside the checkout")
+        return [pytest.param("", marks=absent, id="absent")]
+    names = texts(folder, suffix)
+    assert names, f"{folder} is there, and empty"
+    return [pytest.param(os.path.join(folder, name), id=name) for name in names]
 
 
 def texts(folder: str, suffix: str) -> list[str]:
-    """The files of a folder and the folders in it, relative to it; [] where it is absent."""
+    """The files of a folder and of the folders in it, relative to it."""
     return sorted(
         os.path.relpath(os.path.join(parent, name), folder)
         for parent, _, names in os.walk(folder)
