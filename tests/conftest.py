@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 
 hypothesis.settings.register_profile("quick", max_examples=40, deadline=None)
-hypothesis.settings.register_profile("long", max_examples=3000, deadline=None)
+hypothesis.settings.register_profile("long", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("AGENTFMT_HYPOTHESIS", "quick"))
 
 
