@@ -77,16 +77,10 @@ def one_byte_at_a_time(data: bytes) -> Iterator[bytes]:
 
 def run(*args: str, data: bytes = b"", **options: Any) -> Ended:
     """The command with its input in a pipe."""
-    done = subprocess.run(
-        [*COMMAND, *args],
-        input=data,
-        capture_output=True,
-        timeout=TIMEOUT,
-        check=False,
-        env=ENVIRON,
-        **options,
-    )
-    return Ended(done.stdout, done.stderr.decode(), done.returncode)
+    pipe = subprocess.PIPE
+    options = {"stdout": pipe, "stderr": pipe, "timeout": TIMEOUT, "env": ENVIRON, **options}
+    done = subprocess.run([*COMMAND, *args], input=data, check=False, **options)
+    return Ended(done.stdout or b"", (done.stderr or b"").decode(), done.returncode)
 
 
 def start(*args: str, **options: Any) -> subprocess.Popen[bytes]:
