@@ -1,0 +1,20 @@
+"""How the tests are run: profiles of hypothesis, and the option that rewrites golden cases."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("quick", max_examples=40, deadline=None)
+hypothesis.settings.register_profile("long", max_examples=1000, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("AGENTFMT_HYPOTHESIS", "quick"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-cases",
+        action="store_true",
+        help="rewrite the outputs in tests/cases; read the difference before you commit it",
+    )

@@ -1,0 +1,185 @@
+"""What the tests share: the pipeline in process, the command as a process, events to feed both."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+
+import agentfmt
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHARED = os.path.join(os.path.dirname(os.path.dirname(HERE)), "shared")
+ENVIRON = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | {
+    "PYTHONPATH": os.path.dirname(agentfmt.__file__)
+}
+COMMAND = [sys.executable, "-m", "agentfmt"]
+TIMEOUT = 60.0  # seconds, for what takes one of them
+
+SESSION = "5f0e4a1c-77b2-4a0e-9d7e-2f60c1b3a001"
+
+
+class Ended(NamedTuple):
+    """What a run of the program left behind."""
+
+    stdout: bytes
+    stderr: str
+    status: int
+
+
+class Report(agentfmt.Report):
+    """A report that keeps what it says."""
+
+    def __init__(self, out: agentfmt.Output) -> None:
+        super().__init__(out)
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.out.flush()
+        self.said.append(f"agentfmt: {text}\n")
+
+
+# ---------------------------------------------------------------- the pipeline, in process
+
+
+def convert(
+    data: bytes | Iterable[bytes] | Mapping[str, Iterable[bytes]],
+    *flags: str,
+) -> Ended:
+    """Feed the pipeline: bytes, chunks of them, or the chunks of several FILEs by name."""
+    report = Report(agentfmt.Output(lambda _: None))
+    wrote: list[bytes] = []
+    report.out = out = agentfmt.Output(wrote.append)
+    files = data if isinstance(data, Mapping) else {"-": data}
+    streams = [
+        (name, iter([chunks] if isinstance(chunks, bytes) else chunks))
+        for name, chunks in files.items()
+    ]
+    given = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params
+    known = inspect.signature(agentfmt.convert).parameters
+    options = {key: value for key, value in given.items() if key in known}
+    agentfmt.convert(streams, **options, report=report, out=out)
+    return Ended(b"".join(wrote), "".join(report.said), report.status())
+
+
+def one_byte_at_a_time(data: bytes) -> Iterator[bytes]:
+    return (data[i : i + 1] for i in range(len(data)))
+
+
+# ---------------------------------------------------------------- the command, as a process
+
+
+def run(*args: str, data: bytes = b"", **options: Any) -> Ended:
+    """The command with its input in a pipe."""
+    pipe = subprocess.PIPE
+    options = {"stdout": pipe, "stderr": pipe, "timeout": TIMEOUT, "env": ENVIRON, **options}
+    done = subprocess.run([*COMMAND, *args], input=data, check=False, **options)
+    return Ended(done.stdout or b"", (done.stderr or b"").decode(), done.returncode)
+
+
+def start(*args: str, **options: Any) -> subprocess.Popen[bytes]:
+    """The command with a pipe on each side, still running."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*COMMAND, *args],
+        **{"stdin": pipe, "stdout": pipe, "stderr": pipe, "env": ENVIRON, **options},
+    )
+
+
+# ---------------------------------------------------------------- what stands beside the checkout
+
+
+def corpus(*path: str, suffix: str) -> list[Any]:
+    """The files of a folder beside the checkout, and of the folders in it, one test for each.
+
+    Where the folder is absent the test is skipped; where it is empty something is wrong.
+    """
+    folder = os.path.join(SHARED, *path)
+    if not os.path.isdir(folder):
+        absent = pytest.mark.skip(reason=f"no {os.path.join('shared', *path)} beside the checkout")
+        return [pytest.param("", marks=absent, id="absent")]
+    names = texts(folder, suffix)
+    assert names, f"{folder} is there, and empty"
+    return [pytest.param(os.path.join(folder, name), id=name) for name in names]
+
+
+def texts(folder: str, suffix: str) -> list[str]:
+    """The files of a folder and of the folders in it, relative to it."""
+    return sorted(
+        os.path.relpath(os.path.join(parent, name), folder)
+        for parent, _, names in os.walk(folder)
+        for name in names
+        if name.endswith(suffix)
+    )
+
+
+def content(*path: str) -> bytes:
+    with open(os.path.join(*path), "rb") as file:
+        return file.read()
+
+
+# ---------------------------------------------------------------- events
+
+
+def event(kind: str | None = None, /, *, session: str | None = SESSION, **members: Any) -> bytes:
+    """An event on a line of its own."""
+    made = {"type": kind} if kind else {}
+    made |= members
+    if session is not None:
+        made["session_id"] = session
+    return json.dumps(made, separators=(",", ":")).encode() + b"\n"
+
+
+def init(session: str | None = SESSION) -> bytes:
+    return event("system", subtype="init", model="Auto", cwd="/work", session=session)
+
+
+def user(session: str | None = SESSION) -> bytes:
+    return event("user", message=message("do", "user"), session=session)
+
+
+def message(text: str, role: str = "assistant") -> dict[str, Any]:
+    return {"role": role, "content": [{"type": "text", "text": text}]}
+
+
+def assistant(text: str, session: str | None = SESSION, **members: Any) -> bytes:
+    return event("assistant", message=message(text), session=session, **members)
+
+
+def started(call_id: str = "c1", key: str = "readToolCall", session: str | None = SESSION) -> bytes:
+    call = {key: {"args": {"path": "a"}}}
+    return event("tool_call", subtype="started", call_id=call_id, tool_call=call, session=session)
+
+
+def completed(
+    call_id: str = "c1",
+    key: str = "readToolCall",
+    result: Any = None,
+    session: str | None = SESSION,
+) -> bytes:
+    call = {key: {"args": {"path": "a"}, "result": result or {"success": {}}}}
+    return event("tool_call", subtype="completed", call_id=call_id, tool_call=call, session=session)
+
+
+def result(session: str | None = SESSION, **members: Any) -> bytes:
+    return event("result", **{"subtype": "success", "is_error": False, **members}, session=session)
+
+
+def whole_run(session: str | None = SESSION) -> bytes:
+    """A run that succeeds: six events, one finished call."""
+    return b"".join(
+        (
+            init(session),
+            user(session),
+            started(session=session),
+            completed(session=session),
+            assistant("Done.", session),
+            result(session),
+        )
+    )

@@ -1,0 +1,592 @@
+"""Bytes in: frames, events, prose, damage, documents; whatever the bytes are."""
+
+from __future__ import annotations
+
+import json
+import os
+import tracemalloc
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support import Ended, Report, convert, event, init, one_byte_at_a_time, result, whole_run
+
+import agentfmt
+
+SAME = ("-t", "stream-json", "--thinking")
+FORMATS = ("text", "json", "stream-json")
+END = b'{"type":"result","is_error":false}\n'
+# Until the lexer is closed in every case; test_process.py has the strict test of it.
+pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <generator object Lexer")
+BOM = b"\xef\xbb\xbf"
+LIMIT = 100  # as --max-line
+
+
+def cuts(data: bytes, sizes: Iterable[int]) -> Iterator[bytes]:
+    """The bytes in chunks of these sizes, then the rest."""
+    start = 0
+    for size in sizes:
+        if start < len(data):
+            yield data[start : start + size]
+            start += size
+    if start < len(data):
+        yield data[start:]
+
+
+def among(line: bytes, *flags: str) -> Ended:
+    """A line between others, which it must not harm."""
+    ended = convert(b'{"type":"a"}\n' + line + b"\n" + END, *SAME, *flags)
+    assert ended.stdout.startswith(b'{"type":"a"}\n')
+    assert ended.stdout.endswith(END)
+    return ended
+
+
+def passed(line: bytes) -> Ended:
+    return Ended(b'{"type":"a"}\n' + line + b"\n" + END, "", 0)
+
+
+# ---------------------------------------------------------------- what a line is
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b'{"type":"x","v":' + b"7" * 5000 + b"}", id="5000 digits"),
+        pytest.param(b'{"type":"x","v":-' + b"7" * 5000 + b"}", id="5000 digits, negative"),
+        pytest.param(b'{"type":"x","v":' + b"7" * 100_000 + b"}", id="100000 digits"),
+        pytest.param(b'{"type":5,"v":' + b"7" * 5000 + b"}", id="5000 digits, coerced"),
+        pytest.param(b'{"type":"x","v":1E400,"w":-0,"x":-0.0,"y":1e-999}', id="numbers"),
+        pytest.param(b'{"type":"x","v":1.' + b"0" * 5000 + b"1}", id="a long fraction"),
+        pytest.param(b'{"type":"x","v":18446744073709551616}', id="2**64"),
+        pytest.param(b'{"type":"x","v":"\\ud83d"}', id="lone surrogate"),
+        pytest.param(b'{"type":"\\ud83d","\\udc00":[]}', id="lone surrogates, type and name"),
+        pytest.param(b'{"type":"x","session_id":"\\ud83d"}', id="lone surrogate, session"),
+        pytest.param(b'{"type":"x","v":"\\u0000\\u001f\\u007f\\u2028"}', id="escaped controls"),
+        pytest.param('{"type":"x","v":"\u2028\u2029\x7f\x85"}'.encode(), id="line separators"),
+        pytest.param(b'{"type":"x","type":"y","v":1,"v":2}', id="duplicate keys"),
+        pytest.param(b'{"type":5,"type":"y"}', id="duplicate type, wrong first"),
+        pytest.param(b'{"\\u0074ype":"x"}', id="an escaped name"),
+        pytest.param(b'{"type":"x","":{"":""}}', id="empty names"),
+        pytest.param(b"{}", id="empty"),
+        pytest.param(b'{"a": 1 , "b":\t[ ] }', id="blanks within"),
+        pytest.param(b'{"a":' + b"[" * 511 + b"]" * 511 + b"}", id="512 levels"),
+        pytest.param(b'{"a":' * 512 + b"1" + b"}" * 512, id="512 levels of objects"),
+        pytest.param(b'{"type":5,"a":' + b"[" * 511 + b"]" * 511 + b"}", id="512 levels, coerced"),
+        pytest.param(
+            b'{"type":"tool_call","tool_call":{"readToolCall":' + b"[" * 500 + b"]" * 500 + b"}}",
+            id="deep within a call",
+        ),
+        pytest.param(b'{"type":5}', id="type is a number"),
+        pytest.param(b'{"type":null,"session_id":7}', id="session is a number"),
+        pytest.param(b'{"type":"x","message":"x","tool_call":[1]}', id="wrong types"),
+        pytest.param(b'{"\\u007fraw":1,"\\u007frun":2,"\x7fstarted":3}', id="names used within"),
+        pytest.param(b'{"raw":1,"run":2,"started":3,"type":"x"}', id="names of attributes"),
+    ],
+)
+def test_an_event_passes_byte_for_byte(line: bytes) -> None:
+    ended = among(line)
+    if b"tool_call" in line and b"[[" in line:  # it opens a run, which the result then ends
+        assert ended.stdout == passed(line).stdout
+    else:
+        assert ended == passed(line)
+    for to in FORMATS:
+        assert convert(line + b"\n" + END, "-t", to).status == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        pytest.param(b'{"a":NaN}', "bad JSON (NaN is no JSON number)", id="NaN"),
+        pytest.param(b'{"a":-Infinity}', "bad JSON (-Infinity is no JSON number)", id="Infinity"),
+        pytest.param(b'{"a":"\0"}', "a NUL byte", id="NUL in a string"),
+        pytest.param(b'{"a":1}\0', "a NUL byte", id="NUL after"),
+        pytest.param(b'{"a":"\xff"}', "invalid UTF-8 at byte 7", id="invalid UTF-8"),
+        pytest.param(b'{"a":"\xed\xa0\xbd"}', "invalid UTF-8 at byte 7", id="raw surrogate"),
+        pytest.param(b'{"a":"\xc0\x80"}', "invalid UTF-8 at byte 7", id="overlong"),
+        pytest.param(b'{"a":"\xe4\xb8"}', "invalid UTF-8 at byte 7", id="half a character"),
+        pytest.param(b'{"type":"x","a":"\xff"}', "invalid UTF-8", id="in a skipped member"),
+        pytest.param(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested", id="deep"),
+        pytest.param(b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested", id="deep objects"),
+        pytest.param(b'{"a":' * 100_000, "", id="deep and open"),
+        pytest.param(b"{", "bad JSON", id="brace"),
+        pytest.param(b'{"a":1', "bad JSON", id="half an object"),
+        pytest.param(b'{"a":1} {"b":2}', "bad JSON (Extra data)", id="two objects"),
+        pytest.param(b'{"a":1},', "bad JSON (Extra data)", id="a comma after"),
+        pytest.param(b'{"a":1}\x0b', "bad JSON", id="VT after"),
+        pytest.param(b'{"a":1}\xc2\xa0', "bad JSON", id="no-break space after"),
+        pytest.param(b'{"a":1}\xe2\x80\xa8', "bad JSON", id="line separator after"),
+        pytest.param(b'{"a":+1}', "bad JSON", id="plus"),
+        pytest.param(b"{\"a\":'x'}", "bad JSON", id="quotes"),
+        pytest.param(b'{"a":"\\x"}', "bad JSON", id="escape"),
+        pytest.param(b'{"a":"\\u12"}', "bad JSON", id="half an escape"),
+    ],
+)
+def test_damage_costs_only_itself(line: bytes, reason: str) -> None:
+    ended = among(line)
+    assert ended.stdout == b'{"type":"a"}\n' + END
+    assert ended.status == 3
+    assert ended.stderr.startswith(f"agentfmt: stdin:2: {reason}")
+    assert ended.stderr.count("\n") == 1
+    assert len(ended.stderr) < 400
+    assert ended.stderr.strip().isprintable()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"42", b"null", b'"text"', b"[]", b"[INFO] x", b"[1,2]", b"\xff\xfe binary \0\x1b[2J",
+        b"}", b"a { b", b"a {} b", b"a {}", b"npm WARN {\"type\":\"x\"} trailing", BOM, b"\x0b",
+        b'\x0b{"type":"x"} y', b"\xc2\xa0", b"\0",
+    ],
+)  # fmt: skip
+def test_prose_is_echoed_and_harmless(line: bytes) -> None:
+    ended = among(line)
+    assert (ended.stdout, ended.status) == (b'{"type":"a"}\n' + END, 0)
+    assert ended.stderr.startswith("agentfmt: stdin:2")
+    assert ended.stderr.count("\n") == 1
+    assert not agentfmt.CONTROL.search(ended.stderr[:-1])
+
+
+@pytest.mark.parametrize("blank", [b"", b" ", b"\t", b"\r", b" \t\r "])
+def test_blank_lines_are_nothing(blank: bytes) -> None:
+    ended = among(blank)
+    assert ended == Ended(b'{"type":"a"}\n' + END, "", 0)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(whole_run().replace(b"\n", b"\r\n"), id="CRLF"),
+        pytest.param(BOM + whole_run(), id="BOM"),
+        pytest.param(BOM + b"\r\n\r\n" + whole_run(), id="BOM and blank lines"),
+        pytest.param(b"\n" * 100_000 + whole_run(), id="blank lines"),
+        pytest.param(whole_run().replace(b"\n", b"\n\n \t\n"), id="blank lines between"),
+        pytest.param(whole_run().replace(b"\n", b"  \n\t "), id="blanks around"),
+        pytest.param(whole_run().removesuffix(b"\n"), id="no last newline"),
+        pytest.param(b"a | " + whole_run().replace(b"\n", b"\na | ")[:-4], id="prefixes"),
+    ],
+)
+def test_around_an_object(data: bytes) -> None:
+    assert convert(data, *SAME) == Ended(whole_run(), "", 0)
+    for sizes in ([1] * 6000, [2] * 3000, [3] * 2000):
+        assert convert(cuts(data, sizes), *SAME) == Ended(whole_run(), "", 0)
+
+
+def test_a_bom_within_a_file_is_none() -> None:
+    ended = convert(whole_run() + BOM + b'{"type":"x"}\n', *SAME)
+    assert ended.stdout == whole_run() + b'{"type":"x"}\n'  # behind a prefix of three bytes
+
+
+def test_a_bom_begins_each_file() -> None:
+    files = {"one": [BOM + init()], "two": [BOM + result()]}
+    assert convert(files, *SAME) == Ended(init() + result(), "", 0)
+
+
+@pytest.mark.parametrize(
+    ("length", "kept"), [(0, True), (1, True), (255, True), (256, True), (257, False)]
+)
+def test_a_prefix_has_at_most_256_bytes(length: int, kept: bool) -> None:
+    data = b"x" * length + b'{"type":"x"}\n' + END
+    ended = convert(data, *SAME)
+    assert ended.stdout == (b'{"type":"x"}\n' if kept else b"") + END
+    assert ended.status == 0
+
+
+def test_an_object_behind_a_prefix_needs_a_type() -> None:
+    ended = convert(b'x {"a":1}\nx {"type":7}\n' + END, *SAME)
+    assert (ended.stdout, ended.status) == (END, 0)
+    assert ended.stderr.count("\n") == 2
+
+
+def test_prefixes_are_remembered_by_file() -> None:
+    files = {"one": [b"x " + whole_run()], "two": [b'x {"type":\n']}
+    assert convert(files).status == 0
+    assert convert(b"x " + whole_run() + b'x {"type":\n').status == 3
+    assert convert(b"x " + whole_run() + b"x type\n").status == 0
+
+
+# ---------------------------------------------------------------- the longest line
+
+
+def sized(size: int) -> bytes:
+    """An event of so many bytes, without its newline."""
+    return b'{"type":"x","v":"' + b"v" * (size - 19) + b'"}'
+
+
+@pytest.mark.parametrize("newline", [b"\n", b""])
+@pytest.mark.parametrize("size", [LIMIT - 1, LIMIT, LIMIT + 1, LIMIT + 2, 10 * LIMIT])
+@pytest.mark.parametrize("step", [1, 7, LIMIT, LIMIT + 1, 10_000])
+def test_max_line_is_exact(size: int, newline: bytes, step: int) -> None:
+    line = sized(size)
+    assert len(line) == size
+    data = END + line + newline
+    ended = convert(cuts(data, [step] * len(data)), *SAME, "--max-line", str(LIMIT))
+    if size <= LIMIT:
+        assert ended == Ended(END + line + b"\n", "", 0)
+    else:
+        assert (ended.stdout, ended.status) == (END, 3)
+        assert ended.stderr.startswith(f"agentfmt: stdin:2: longer than --max-line {LIMIT}: ")
+        assert ended.stderr.count("\n") == 1
+
+
+@given(sizes=st.lists(st.integers(20, 2 * LIMIT), max_size=12), cut=st.lists(st.integers(1, 300)))
+def test_lines_around_one_that_is_too_long(sizes: list[int], cut: list[int]) -> None:
+    lines = [sized(size) + b"\n" for size in sizes]
+    ended = convert(cuts(b"".join(lines) + END, cut), *SAME, "--max-line", str(LIMIT))
+    assert ended.stdout == b"".join(line for line in lines if len(line) <= LIMIT + 1) + END
+    long = [i for i, size in enumerate(sizes, 1) if size > LIMIT]
+    numbers = [int(line.split(":")[2]) for line in ended.stderr.splitlines()[:10]]
+    assert numbers[: len(long)] == long[:10]
+
+
+def test_a_long_line_of_other_text_is_prose() -> None:
+    ended = convert(b"x" * 1000 + b"\n" + END, "--max-line", str(LIMIT))
+    assert ended.status == 0
+
+
+def test_a_long_line_of_blanks_is_nothing_much() -> None:
+    assert convert(b" " * 1000 + b"\n" + END, "--max-line", str(LIMIT)).status == 0
+
+
+def test_memory_of_a_line_far_too_long() -> None:
+    def arriving() -> Iterator[bytes]:
+        yield b'{"type":"x","v":"'
+        for _ in range(1000):
+            yield b"v" * 65536
+        yield b'"}\n' + END
+
+    tracemalloc.start()
+    try:
+        ended = convert(arriving(), "--max-line", "1M")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert ended.status == 3
+    assert peak < 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("size", "bytes_"), [("1", 1), ("5k", 5 << 10), ("64M", 64 << 20), ("2G", 2 << 30)]
+)
+def test_sizes(size: str, bytes_: int) -> None:
+    context = agentfmt.command.make_context("agentfmt", ["--max-line", size, "-"])
+    assert context.params["max_line"] == bytes_
+
+
+# ---------------------------------------------------------------- rejects
+
+
+def rejected(data: Iterable[bytes], path: str) -> bytes:
+    """What --rejects keeps of a stream."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT)
+    try:
+        out = agentfmt.Output(lambda _: None)
+        report = Report(out)
+        report.rejects = fd
+        agentfmt.convert([("-", iter(data))], to="text", max_line=LIMIT, report=report, out=out)
+        os.lseek(fd, 0, os.SEEK_SET)
+        return os.read(fd, 1_000_000)
+    finally:
+        os.close(fd)
+
+
+@pytest.mark.parametrize("step", [1, 50, 100_000])
+def test_rejects_are_kept_byte_for_byte(step: int, tmp_path: Any) -> None:
+    refused = [
+        b"prose \xff\0\x1b[1m\r\n",
+        b'  {"damaged":  \n',
+        b"x" * 5000 + b"\n",
+        b'{"long":"' + b"x" * 5000 + b'"}\r\n',
+        b"\tlast, without a newline",
+    ]
+    data = b"".join(line + END + b" \n" for line in refused[:-1]) + refused[-1]
+    kept = rejected(cuts(data, [step] * len(data)), os.path.join(tmp_path, "rejects"))
+    assert kept == b"".join(refused) + b"\n"
+
+
+# ---------------------------------------------------------------- documents
+
+
+def pretty(*events: bytes) -> bytes:
+    return b"".join(json.dumps(json.loads(e), indent=2).encode() + b"\n" for e in events)
+
+
+RUN = whole_run().splitlines()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(pretty(*RUN), id="pretty"),
+        pytest.param(BOM + b"\n\n" + pretty(*RUN), id="BOM and blank lines"),
+        pytest.param(pretty(*RUN).replace(b"\n", b"\r\n"), id="CRLF"),
+        pytest.param(b"[" + b",".join(RUN) + b"]", id="array"),
+        pytest.param(b"[\n" + b",\n".join(RUN) + b"\n]\n", id="array, one a line"),
+        pytest.param(b"[ \t" + b" , ".join(RUN) + b" ] ", id="array with blanks"),
+        pytest.param(b"[" + b",".join(RUN[:3]) + b"]\n[" + b",".join(RUN[3:]) + b"]", id="two"),
+        pytest.param(b"[\n" + pretty(*RUN).replace(b"\n}\n{", b"\n},\n{") + b"]", id="both"),
+        pytest.param(b"{\n" + RUN[0][1:] + b"\n" + b"\n".join(RUN[1:]), id="lines after one"),
+    ],
+)
+def test_documents(data: bytes) -> None:
+    for chunks in ([data], one_byte_at_a_time(data), cuts(data, [7] * len(data))):
+        ended = convert(chunks, *SAME)
+        assert ended == Ended(whole_run(), "", 0)
+
+
+def test_documents_and_lines_by_file() -> None:
+    files = {"one": [pretty(*RUN[:3])], "two": [b"\n".join(RUN[3:5])], "three": [pretty(RUN[5])]}
+    assert convert(files, *SAME) == Ended(whole_run(), "", 0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(b"7" * 5000, id="5000 digits"),
+        pytest.param(b"-" + b"7" * 20_000, id="20000 digits"),
+        pytest.param(b"1E400", id="1E400"),
+        pytest.param(b"-0", id="-0"),
+        pytest.param(b"0.10000000000000000000000000001", id="fraction"),
+        pytest.param(b'"\\ud83d"', id="lone surrogate"),
+        pytest.param(b'"\\ude00\\ud83d"', id="lone surrogates"),
+        pytest.param(b'"\\ud83d\\ude00 \\u0000 \\/ \\\\"', id="escapes"),
+        pytest.param('"é中😀\u2028\x85"'.encode(), id="UTF-8"),
+        pytest.param(b'"' + b"x" * 300_000 + b'"', id="a long string"),
+        pytest.param(b'"' + b"\\\\" * 100_000 + b'"', id="backslashes"),
+        pytest.param(b'"' + b'\\"' * 100_000 + b'"', id="quotes"),
+        pytest.param(b"[" * 500 + b"]" * 500, id="500 levels"),
+        pytest.param(b'{"a":' * 500 + b"1" + b"}" * 500, id="500 levels of objects"),
+        pytest.param(b'{"":[],"a":{},"a":[{}]}', id="empty and duplicate"),
+    ],
+)
+@pytest.mark.parametrize("key", [b"v", b"type", b"session_id", b"message", b"tool_call"])
+def test_values_in_documents(value: bytes, key: bytes) -> None:
+    document = b'{\n  "type": "x", "' + key + b'": ' + value + b"\n}\n"
+    ended = convert(document + END, *SAME)
+    assert ended.stdout.splitlines() == [
+        b'{"type":"x","' + key + b'":' + value + b"}",
+        END.strip(),
+    ]
+    assert ended.status == 0
+    for to in FORMATS:
+        assert convert(document + END, "-t", to).status == 0
+
+
+@pytest.mark.parametrize("step", [1000, 65536, 10_000_000])
+def test_documents_nested_too_deeply(step: int) -> None:
+    deep = b'{\n"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
+    ended = convert(cuts(deep + END, [step] * 1000), *SAME)
+    assert ended.stderr.startswith("agentfmt: stdin:#1: nested too deeply: ")
+    assert (ended.stdout, ended.status) == (END, 3)
+
+
+LATIN_1 = pytest.mark.xfail(
+    strict=True, reason="ijson's lexer drops what str counts as a blank, in Latin-1 too"
+)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        pytest.param(b'"a" 1', id="no colon"),
+        pytest.param(b'"a":NaN', id="NaN"),
+        pytest.param(b'"a":01', id="01"),
+        pytest.param(b'"a":"\xff"', id="invalid UTF-8"),
+        pytest.param(b'"a":1,', id="comma"),
+        pytest.param(b'"a":[1}', id="brackets"),
+        pytest.param(b'"a":1 2', id="two numbers"),
+        pytest.param(b'"a":"\0"', id="NUL in a string"),
+        pytest.param(b'"a":\0001', id="NUL"),
+        pytest.param(b'"a":\x0b1', id="VT", marks=LATIN_1),
+        pytest.param(b'"a":\x1c1', id="FS", marks=LATIN_1),
+        pytest.param(b'"a":\xa01', id="a byte that is a blank in Latin-1", marks=LATIN_1),
+        pytest.param(b'"a":\x851', id="another", marks=LATIN_1),
+        pytest.param(b'"a":\xc2\xa01', id="no-break space"),
+    ],
+)
+def test_damage_in_documents(inner: bytes) -> None:
+    ended = convert(b"{\n" + inner + b"}\n" + END, *SAME)
+    assert ended.status == 3
+    assert ended.stderr.startswith("agentfmt: stdin:#1: ")
+    assert ended.stdout == END
+
+
+SILENT = pytest.mark.xfail(
+    strict=True, reason="what the lexer finds, or holds, at the end of the input is not reported"
+)
+
+
+@pytest.mark.parametrize("newline", [b"", b"\n", b" \n\n"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b'{\n"a":1', id="open object"),
+        pytest.param(b'{\n"a":"x', id="open string"),
+        pytest.param(b'{\n"a"', id="no value"),
+        pytest.param(b'[{"a":1}', id="open array"),
+        pytest.param(b'[{"a":1},', id="open array, comma"),
+        pytest.param(b"[{", id="open both"),
+        pytest.param(b'{\n"a":1}\n"x"', id="a string"),
+        pytest.param(b'{\n"a":1}\n}', id="a brace"),
+        pytest.param(b'{\n"a":1}\n]', id="a bracket"),
+        pytest.param(b'[{"a":1},2]', id="a number in an array"),
+    ],
+)
+def test_documents_that_end_badly(data: bytes, newline: bytes) -> None:
+    good = b"{\n" + END[1:]
+    ended = convert(good + data + newline if data[:1] == b"{" else b"[{}," + data[1:] + newline)
+    assert ended.status in (1, 3)
+    assert "agentfmt: stdin:#" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(b"nonsense\n", id="nonsense and newline"),
+        pytest.param(b"nonsense", id="nonsense", marks=SILENT),
+        pytest.param(b"42", id="number", marks=SILENT),
+        pytest.param(b'"open string\n', id="open string", marks=SILENT),
+    ],
+)
+def test_documents_that_end_in_no_object(end: bytes) -> None:
+    assert convert(b"{\n" + END[1:] + end).status == 3
+
+
+@pytest.mark.parametrize("first", [b"{\n", b"[\n", b"[]\n", b"[{}]\n", b" \n[ \t{}]"])
+@pytest.mark.parametrize("to", FORMATS)
+def test_documents_without_a_run(first: bytes, to: str) -> None:
+    assert convert(first, "-t", to).status == 1
+
+
+def test_a_document_longer_than_max_line() -> None:
+    long = b'{"type":"x","v":"' + b"v" * 1000 + b'"}'
+    ended = convert(b"[" + long + b"," + END + b"]", *SAME, "--max-line", str(LIMIT))
+    assert (ended.stdout, ended.status) == (END, 3)
+    assert ended.stderr.startswith("agentfmt: stdin:#1: longer than --max-line 100: ")
+
+
+def test_memory_of_a_document_far_too_long() -> None:
+    def arriving() -> Iterator[bytes]:
+        yield b'[{"type":"x","v":"'
+        for _ in range(1000):
+            yield b"v" * 65536
+        yield b'"},' + END + b"]"
+
+    tracemalloc.start()
+    try:
+        ended = convert(arriving(), "--max-line", "1M")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert ended.status in (1, 3)
+    assert peak < 10_000_000
+
+
+def test_documents_leave_as_they_arrive() -> None:
+    wrote: list[bytes] = []
+    out = agentfmt.Output(wrote.append)
+    document = b'{\n "type": "x"\n}'
+
+    def arriving() -> Iterator[bytes]:
+        for i in range(5):
+            assert len(wrote) == i
+            yield document
+        assert len(wrote) == 5
+
+    agentfmt.convert([("-", arriving())], to="stream-json", report=Report(out), out=out)
+    assert wrote == [b'{"type":"x"}\n'] * 5
+
+
+# ---------------------------------------------------------------- whatever the bytes are
+
+LINES = st.sampled_from(
+    [
+        *RUN,
+        event("thinking", subtype="delta", text="x").strip(),
+        b'prefix {"type":"x"}', b'prefix {"type":', b"prose", b"", b"\r", b"{", b"}", b"[", b"]",
+        b'{"type":"x"} {}', b'{"type":5,"v":1E400}', b'"', b"\\", b"\xff", "é中".encode(), BOM,
+        b'{"type":"x","v":"' + b"v" * 200 + b'"}', b"w" * 200,
+        b'{"type":"user","session_id":"b"}', b'{"type":"result","is_error":false}', b'[{"a":1},',
+    ]
+)  # fmt: skip
+STREAMS = st.lists(LINES, max_size=12).map(b"\n".join) | st.binary(max_size=60)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@given(data=STREAMS, sizes=st.lists(st.integers(1, 40)), limit=st.sampled_from([None, "150"]))
+def test_chunks_do_not_matter(to: str, data: bytes, sizes: list[int], limit: str | None) -> None:
+    flags = ["-t", to, *(["--max-line", limit] if limit else [])]
+    whole, cut = convert(data, *flags), convert(cuts(data, sizes), *flags)
+    assert (cut.stdout, cut.status) == (whole.stdout, whole.status)
+    assert cut.stderr.count("\n") == whole.stderr.count("\n")
+
+
+NAMES = st.text(max_size=3) | st.sampled_from(
+    [
+        "type", "subtype", "session_id", "message", "content", "text", "tool_call", "call_id",
+        "readToolCall", "shellToolCall", "function", "result", "success", "failure", "error",
+        "exitCode", "is_error", "timestamp_ms", "model_call_id", "name", "parent_tool_use_id",
+        "diffString", "status", "errors", "raw", "run", "started",
+    ]
+)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8) | st.sampled_from(["assistant", "tool_call", "result", "user"]),
+    lambda value: st.lists(value, max_size=3) | st.dictionaries(NAMES, value, max_size=3),
+    max_leaves=10,
+)  # fmt: skip
+OBJECTS = st.dictionaries(NAMES, JSON, max_size=6)
+
+
+@st.composite
+def spelled(draw: st.DrawFn) -> bytes:
+    """A JSON object on a line, in one of its spellings."""
+    value = draw(OBJECTS)
+    separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " : ")]))
+    text = json.dumps(value, ensure_ascii=draw(st.booleans()), separators=separators)
+    spelling = draw(st.sampled_from([("", ""), ("/", "\\/"), ("e", "\\u0065"), ("1", "1E400")]))
+    other = text.replace(*spelling)
+    try:
+        json.loads(other)
+    except ValueError:
+        other = text
+    return other.encode("utf-8", "replace")
+
+
+BLANK = st.sampled_from([b"", b" ", b"\t", b"\r", b" \r"])
+
+
+@given(lines=st.lists(st.tuples(BLANK, spelled(), BLANK)), sizes=st.lists(st.integers(1, 99)))
+@example(lines=[(b"", b'{"type":"thinking"}', b"\r")], sizes=[])
+def test_identity(lines: list[tuple[bytes, bytes, bytes]], sizes: list[int]) -> None:
+    data = b"\n".join(map(b"".join, lines))
+    ended = convert(cuts(b'{"a":1}\n' + data, sizes), *SAME)
+    assert ended.stdout == b'{"a":1}\n' + b"".join(line + b"\n" for _, line, _ in lines)
+    assert ended.status in (0, 1)
+
+
+@pytest.mark.parametrize("to", ["text", "json"])
+@given(lines=st.lists(spelled()))
+def test_any_objects_in_the_other_formats(to: str, lines: list[bytes]) -> None:
+    ended = convert(b'{"a":1}\n' + b"\n".join(lines), "-t", to)
+    assert ended.status in (0, 1)
+    for line in ended.stdout.splitlines():
+        assert to == "text" or json.loads(line)["type"] == "result"
+
+
+@given(values=st.lists(OBJECTS, min_size=1), indent=st.integers(1, 4), array=st.booleans())
+def test_documents_hold_equal_values(values: list[Any], indent: int, array: bool) -> None:
+    texts = [json.dumps(value, indent=indent) for value in values]
+    data = f"[\n{','.join(texts)}\n]" if array else "{\n}\n" + "\n".join(texts)
+    ended = convert(data.encode(), *SAME)
+    made = [json.loads(line) for line in ended.stdout.split(b"\n")[:-1]]
+    assert made == (values if array else [{}, *values])
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@given(data=st.binary())
+def test_nothing_crashes(to: str, data: bytes) -> None:
+    for start in (b"", b"{\n", b"[{", b'{"type":"user"}\n'):
+        assert convert(start + data, "-t", to).status in (0, 1, 3)

@@ -1,0 +1,324 @@
+"""Which run an event belongs to, and how runs end: the table of SPEC 3."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from support import (
+    Ended,
+    Report,
+    assistant,
+    completed,
+    convert,
+    event,
+    init,
+    result,
+    started,
+    user,
+    whole_run,
+)
+
+import agentfmt
+
+OTHER = event("connection", subtype="reconnecting")
+END = result()
+ENDED_SO = "ended without a result after {}"
+SUPERSEDED = "superseded by another init at stdin:{}"
+
+OK, FAILED = 0, 1
+
+
+def failures(ended: Ended) -> list[tuple[str, str]]:
+    """(run, why) of each line that says that a run failed."""
+    lines = [line.removeprefix("agentfmt: ") for line in ended.stderr.splitlines()]
+    parts = (line.partition(" failed: ") for line in lines if line.startswith("run "))
+    return [(run.removeprefix("run "), why) for run, _, why in parts]
+
+
+# What brings a run into a state, and an event of each kind.
+STATES = {
+    agentfmt.ABSENT: [],
+    agentfmt.OPEN: [user()],
+    agentfmt.BEGUN: [init()],
+}
+KINDS = {agentfmt.INIT: init(), agentfmt.ACT: user(), agentfmt.END: END, agentfmt.OTHER: OTHER}
+
+# (state, kind) -> why each run failed, with the line that it began at.
+WANTED = {
+    (agentfmt.ABSENT, agentfmt.INIT): [(1, ENDED_SO.format("1 event"))],
+    (agentfmt.ABSENT, agentfmt.ACT): [(1, ENDED_SO.format("1 event"))],
+    (agentfmt.ABSENT, agentfmt.END): [],
+    (agentfmt.ABSENT, agentfmt.OTHER): [],
+    (agentfmt.OPEN, agentfmt.INIT): [(1, ENDED_SO.format("2 events"))],
+    (agentfmt.OPEN, agentfmt.ACT): [(1, ENDED_SO.format("2 events"))],
+    (agentfmt.OPEN, agentfmt.END): [],
+    (agentfmt.OPEN, agentfmt.OTHER): [(1, ENDED_SO.format("2 events"))],
+    (agentfmt.BEGUN, agentfmt.INIT): [
+        (1, SUPERSEDED.format(2)),
+        (2, ENDED_SO.format("1 event")),
+    ],
+    (agentfmt.BEGUN, agentfmt.ACT): [(1, ENDED_SO.format("2 events"))],
+    (agentfmt.BEGUN, agentfmt.END): [],
+    (agentfmt.BEGUN, agentfmt.OTHER): [(1, ENDED_SO.format("2 events"))],
+}
+
+
+def test_the_table_is_complete() -> None:
+    assert set(agentfmt.Runs.TRANSITIONS) == set(WANTED)
+
+
+@pytest.mark.parametrize(("state", "kind"), WANTED)
+def test_transition(state: str, kind: str) -> None:
+    ended = convert([*STATES[state], KINDS[kind]])
+    wanted = [(f"5f0e4a1c (stdin:{line})", why) for line, why in WANTED[state, kind]]
+    assert failures(ended) == wanted
+    stray = state == agentfmt.ABSENT and kind == agentfmt.OTHER
+    assert ended.status == (FAILED if wanted or stray else OK)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(OTHER, id="connection"),
+        pytest.param(event("system", subtype="task_notification"), id="system"),
+        pytest.param(event("error", message="too late"), id="error"),
+        pytest.param(event("turn_ended", status="success"), id="turn ended well"),
+        pytest.param(event("interaction_query", subtype="request"), id="query"),
+        pytest.param(event(foo=1), id="untyped"),
+        pytest.param(event("connection", session=None), id="no session"),
+        pytest.param(event("connection", session="another"), id="another session"),
+    ],
+)
+def test_after_the_end_nothing_changes(after: bytes) -> None:
+    assert convert([init(), END, after]) == Ended(b"", "", OK)
+    assert convert([init(), result(is_error=True), after]).status == FAILED
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(user(), id="user"),
+        pytest.param(assistant("x"), id="assistant"),
+        pytest.param(event("thinking", subtype="delta", text="x"), id="thinking"),
+        pytest.param(started(), id="tool_call"),
+        pytest.param(init(), id="init"),
+    ],
+)
+@pytest.mark.parametrize("to", ["text", "json", "stream-json"])
+def test_an_act_opens_a_run(act: bytes, to: str) -> None:
+    assert convert([whole_run(), act], "-t", to).status == FAILED
+    assert convert([whole_run(), act, END], "-t", to).status == OK
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+@pytest.mark.parametrize(
+    ("terminal", "why"),
+    [
+        pytest.param({"is_error": False}, None, id="ok"),
+        pytest.param({"is_error": False, "subtype": "réussite"}, None, id="translated"),
+        pytest.param({"is_error": False, "subtype": "terror"}, None, id="error not first"),
+        pytest.param({"is_error": False, "subtype": 7}, None, id="subtype is a number"),
+        pytest.param({"is_error": False, "subtype": None}, None, id="subtype is null"),
+        pytest.param({"is_error": True, "result": "why"}, "why", id="result says why"),
+        pytest.param({"is_error": True, "error": "why", "result": "x"}, "why", id="error"),
+        pytest.param({"is_error": True, "error": {"message": "why"}}, "why", id="error.message"),
+        pytest.param({"is_error": True, "errors": ["why", "x"]}, "why", id="errors"),
+        pytest.param({"is_error": True, "errors": [{"message": "why"}]}, "why", id="of objects"),
+        pytest.param({"is_error": True, "message": "why"}, "why", id="message"),
+        pytest.param({"is_error": False, "subtype": "error"}, "error", id="subtype error"),
+        pytest.param({"is_error": False, "subtype": "error_max_turns"}, "error_max_turns", id="e_"),
+        pytest.param({"is_error": True}, "", id="no reason"),
+        pytest.param({"result": "x"}, "", id="no is_error"),
+        pytest.param({"is_error": None}, "", id="null"),
+        pytest.param({"is_error": 0}, "", id="0"),
+        pytest.param({"is_error": "false"}, "", id="text"),
+        pytest.param({"is_error": []}, "", id="list"),
+        pytest.param({"is_error": True, "error": {"message": {}}, "result": 7}, "", id="shapes"),
+    ],
+)
+def test_verdict(terminal: dict[str, Any], why: str | None) -> None:
+    ended = convert([init(), event("result", **terminal)])
+    assert ended.status == (OK if why is None else FAILED)
+    if why is None:
+        assert ended.stderr == ""
+    else:
+        assert failures(ended) == [
+            (
+                "5f0e4a1c (stdin:1)",
+                why or "its last event does not say that it succeeded",
+            )
+        ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        pytest.param([event("error", message="why")], "why", id="error event"),
+        pytest.param([event("error", error="x"), event("error", error="why")], "why", id="last"),
+        pytest.param([event("error", message="why"), event("error")], "why", id="last that speaks"),
+        pytest.param([event("turn_ended", status="error", error="why")], "why", id="turn ended"),
+        pytest.param([b"why\n"], "ended without a result after 1 event; why", id="prose"),
+        pytest.param([b"x\n", b"why\n"], "ended without a result after 1 event; why", id="last"),
+        pytest.param(
+            [started("1", "shellToolCall"), started("2"), completed("2"), b"why\n"],
+            "ended without a result after 4 events; 1 call open (shell); why",
+            id="open calls and prose",
+        ),
+    ],
+)
+def test_reason(lines: list[bytes], why: str) -> None:
+    assert failures(convert([init(), *lines])) == [("5f0e4a1c (stdin:1)", why)]
+
+
+def test_prose_before_a_result_is_not_the_reason_of_the_next_run() -> None:
+    ended = convert([init(), b"harmless\n", END, init()])
+    assert failures(ended) == [("5f0e4a1c (stdin:4)", ENDED_SO.format("1 event"))]
+
+
+def test_untyped_events_only() -> None:
+    assert convert(b'{"a":1}\n{}\n') == Ended(
+        b"", "agentfmt: no run in 2 events of unknown type: name the agent with --from\n", FAILED
+    )
+
+
+# ---------------------------------------------------------------- sessions
+
+
+def test_a_run_without_a_session_ends_with_its_file() -> None:
+    ended = convert({"one": [user(None)], "two": [user(None), result(None)]})
+    assert failures(ended) == [("(one:1)", ENDED_SO.format("1 event"))]
+
+
+def test_a_session_spans_files() -> None:
+    files = {"one": [init(), started()], "two": [b"\n", completed(), END], "three": [OTHER]}
+    assert convert(files) == Ended(b"Read file\n", "", OK)
+
+
+def test_an_empty_session_is_none() -> None:
+    assert convert([user(""), result(None)]) == Ended(b"", "", OK)
+
+
+def test_an_event_without_a_session_follows_the_one_before_it() -> None:
+    lines = [
+        init("A"),
+        init("B"),
+        started("1", session=None),  # B's
+        result("A"),
+        init("C"),
+        started("2", session=None),  # C's
+        result("C"),
+    ]
+    assert failures(convert(lines)) == [("B (stdin:2)", ENDED_SO.format("2 events") + OPEN_READ)]
+
+
+OPEN_READ = "; 1 call open (read)"
+
+
+def test_interleaved_events_are_counted_by_run() -> None:
+    lines = [f(s) for f in (init, user, started_in, user) for s in "ABC"]
+    ended = convert([*lines, result("B")])
+    why = ENDED_SO.format("4 events") + OPEN_READ
+    assert failures(ended) == [("A (stdin:1)", why), ("C (stdin:3)", why)]
+
+
+def started_in(session: str) -> bytes:
+    return started(session=session)
+
+
+@pytest.mark.parametrize("shape", ["{}", "[1]", "7", "null", "true", '"\\ud83d"'])
+def test_a_session_of_another_type_is_none(shape: str) -> None:
+    lines = [b'{"type":"user","session_id":' + shape.encode() + b"}\n", result(None)]
+    assert convert(lines).status == OK
+
+
+# ---------------------------------------------------------------- limits and memory
+
+
+def sessions(count: int) -> Iterator[str]:
+    return (f"s{i}" for i in range(count))
+
+
+def test_as_many_runs_open_as_are_allowed() -> None:
+    opened = [init(s) for s in sessions(agentfmt.MAX_RUNS)]
+    ended = convert([b"".join(opened), *(result(s) for s in sessions(agentfmt.MAX_RUNS))])
+    assert ended == Ended(b"", "", OK)
+
+
+def test_one_more_run_closes_the_least_recently_active() -> None:
+    opened = [init(s) for s in sessions(agentfmt.MAX_RUNS)]
+    ended = convert(
+        [
+            *opened,
+            user("s0"),  # now s1 is the one
+            init("more"),
+            *(result(s) for s in sessions(agentfmt.MAX_RUNS) if s != "s1"),
+            result("more"),
+        ]
+    )
+    assert failures(ended) == [
+        ("s1 (stdin:2)", "least recently active of more than 10000 open runs")
+    ]
+    assert ended.status == FAILED
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param(started(session=None), id="without a session"),
+        pytest.param(event("connection", session="s1"), id="by another event"),
+    ],
+)
+def test_activity_is_any_event(again: bytes) -> None:
+    """Of MAX_RUNS runs, s1 speaks last: the one closed is another."""
+    opened = [init(s) for s in sessions(agentfmt.MAX_RUNS)]
+    ended = convert([*opened, user("s1"), again, init("more")])
+    assert failures(ended)[0][0] == "s0 (stdin:1)"
+
+
+def objects_alive() -> int:
+    gc.collect()
+    return len(gc.get_objects())
+
+
+def follow(lines: Iterable[bytes]) -> tuple[agentfmt.Runs, agentfmt.Source]:
+    """The state that is left after these lines."""
+    report = Report(agentfmt.Output(lambda _: None))
+    source = agentfmt.Source("-")
+    reader = agentfmt.Reader(agentfmt.ToolEvent, report)
+    runs = agentfmt.Runs(report, thinking=False, words=False)
+    for line in lines:
+        for _ in runs.follow(source, reader.read(source, line)):
+            pass
+    return runs, source
+
+
+def test_state_is_freed_when_a_run_ends() -> None:
+    runs, source = follow(whole_run(s) for s in sessions(1000))
+    assert runs.runs == {}
+    assert source.anonymous is None
+
+
+def test_the_calls_of_a_run_are_freed_as_they_finish() -> None:
+    lines = (f(str(i)) for i in range(1000) for f in (started, completed))
+    runs, _ = follow(lines)
+    (run,) = runs.runs.values()
+    assert run.calls == {}
+
+
+def test_sessions_that_are_over_are_forgotten() -> None:
+    runs, _ = follow(whole_run(s) for s in sessions(agentfmt.MAX_RUNS + 500))
+    assert len(runs.named) == agentfmt.MAX_RUNS
+    assert sys.getsizeof(runs.runs) < 10_000
+
+
+def test_memory_does_not_grow_with_runs() -> None:
+    convert([whole_run(s) for s in sessions(agentfmt.MAX_RUNS)])
+    before = objects_alive()
+    convert([whole_run(s) for s in sessions(3 * agentfmt.MAX_RUNS)])
+    assert objects_alive() - before < 1000
