@@ -1425,12 +1425,16 @@ EDGE = r"(?:^|[^A-Za-z0-9]|\\[abefnrtv]|(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]*[
 RULES = tuple(
     Rule(name, tuple(anchors.split()), expression)
     for name, anchors, expression in (
-        ("anthropic-key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{16,}"),
-        ("openai-key", "sk-proj- sk-svcacct- sk-admin-", r"sk-(?:proj|svcacct|admin)-[\w-]{20,}"),
+        ("anthropic-key", "sk-ant-", r"sk-ant-[a-z]{2,8}[0-9]{2}-[\w-]{16,}"),
+        (
+            "openai-key",
+            "sk-proj- sk-svcacct- sk-admin-",
+            EDGE + r"(sk-(?:proj|svcacct|admin)-[\w-]{20,})",
+        ),
         ("openai-key", "sk-", EDGE + r"(sk-[A-Za-z0-9]{32,})"),
         ("cursor-key", "key_ crsr_", EDGE + r"((?:key|crsr)_[0-9a-f]{32,})"),
-        ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_[A-Za-z0-9_]{20,}"),
-        ("github-token", "github_pat_", r"github_pat_[A-Za-z0-9_]{20,}"),
+        ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_[A-Za-z0-9]{20,}\w*"),
+        ("github-token", "github_pat_", r"github_pat_[A-Za-z0-9]{16,}\w*"),
         (
             "gitlab-token",
             "glpat- gldt- glrt- glptt- glft- glsoat- glcbt- glimt- glagent- gloas-",
@@ -1443,7 +1447,7 @@ RULES = tuple(
         ("azure-sas", "&sig= ?sig=", r"[?&]sig=([A-Za-z0-9%+/=_-]{30,})"),
         ("azure-ad-secret", "Q~", r"([\w.~-]{3}[78]Q~[\w.~-]{31,})"),
         ("slack-token", "xoxa- xoxb- xoxe xoxo- xoxp- xoxr- xoxs-", r"xox[abeoprs][.-][\w.-]{10,}"),
-        ("slack-token", "xapp- xwfp-", r"x(?:app|wfp)-[\w-]{10,}"),
+        ("slack-token", "xapp- xwfp-", EDGE + r"(x(?:app-[0-9]|wfp)-[\w-]{10,})"),
         (
             "slack-webhook",
             "hooks.slack.com/",
@@ -1452,7 +1456,7 @@ RULES = tuple(
         (
             "stripe-key",
             "sk_live_ sk_test_ rk_live_ rk_test_ sk_org_",
-            r"(?:[rs]k_(?:live|test)|sk_org)_\w{10,}",
+            EDGE + r"((?:[rs]k_(?:live|test)|sk_org(?:_live|_test)?)_[A-Za-z0-9]{10,}\w*)",
         ),
         ("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=_-]{20,}"),
         ("twilio-key", "SK", EDGE + r"(SK[0-9a-f]{32,})"),
@@ -1495,20 +1499,19 @@ SECRET_NAMES = (
     "connectionstring", "webhookurl", "databaseurl", "secretkeybase",
 )  # fmt: skip
 
-# The same where `-` and `_` may stand between the words of a name.
-_NAMES = (
-    "pass[_-]?word|pass[_-]?wd|pass[_-]?phrase|pass|pwd|secret|token|api[_-]?key|access[_-]?key"
-    "|secret[_-]?key|private[_-]?key|ssh[_-]?key|credentials|auth|authorization|dsn"
-    "|connection[_-]?string|webhook[_-]?url|database[_-]?url|secret[_-]?key[_-]?base"
-)
-# A name, then: `=`, `:`, `=>`, `:=`, or, after `--`, a blank.
+# The same in any case, where `-` and `_` may stand between the letters.
+_NAMES = "|".join("[_-]*".join(name) for name in SECRET_NAMES)
+# A name, then what assigns: `=`, `:`, `=>`, `:=`, `, "value":`; or, where the name is that of an
+# option, a blank or a comma.
 ASSIGNED = (
     rf"(?i:(--)?([\w-]*(?:{_NAMES})))"
-    r"(?:[\\\"'`\]]*[ \t]*(=>|:=|=|:)(?:[^=]|$)|([ \t]+)[^\s])"
+    r"(?:[\\\"'`\]]*[ \t]*(=>|:=|=|:|,[ \t]*[\\\"']*value[\\\"']*[ \t]*[:=])(?:[^=]|$)"
+    r"|([ \t]+|[\\\"']+,[ \t]*)[^\s])"
 )
 # What of these may be seen in a raw line: its quotes may be escaped, its blanks too.
-ASSIGNED_RAW = rf"(?i:{_NAMES})(?:[\\\"'`\]]|[ \t]*[=:]|(?:[ \t]|\\t)+[^\s])"
-
+ASSIGNED_RAW = (
+    rf"(?i:(?:{_NAMES})(?:[\\\"'`\]]|[ \t]*[=:,])|--[\w-]*(?:{_NAMES})(?:[ \t]|\\t)+[^\s])"
+)
 
 # A private key may stand in many lines, and its end may never come.
 PEM_BEGIN = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
@@ -1516,9 +1519,12 @@ PEM_END = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
 QUOTED = re.compile(rb"[fFbBrRuU]{0,2}(\\*[\"'`])")
 UNQUOTED = re.compile(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
+TO_BLANK = re.compile(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
+QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
+LINE_BEGIN = re.compile(rb"[ \t\"'-]*(?:export[ \t]+)?")
 NOTHING = re.compile(rb"(?i)[+-]?[0-9][0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|")
 VARIABLE = re.compile(
-    rb"\$[\w({:].*|%\w+%?|\{\{.*|\{[\w.\[\]!:]*\}?|<[^>]*>?|\*+|\.\.\.|x+|X+|[^A-Za-z0-9]*",
+    rb"\$+(?:[A-Za-z_]\w*(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)|%\w+%?|\{\{.*|\{[\w.\[\]!:]*\}?|<[^>]*>?|\*+|\.\.\.|x+|X+|[^A-Za-z0-9]*",
     re.DOTALL,
 )
 CODE = re.compile(
@@ -1529,7 +1535,8 @@ TYPES = frozenset(
     b"str string bytes int integer bool boolean float number object any char text bytearray "
     b"varchar type".split()
 )
-WORD = 4096  # bytes of an unquoted value that are looked at before it is taken for one
+ROUNDS = 8  # of looking again: time stays linear
+WORD = 256  # bytes of an unquoted value that are looked at before it is taken for one
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
@@ -1577,6 +1584,8 @@ class Scanner:
             expression("|".join([*(f"(?:{hint})" for hint in hints), hidden]), capture=False),
             *self.patterns.values(),
         ]
+        # Where a text begins and ends no raw line tells.
+        self.anchored = any(ANCHOR.search(text) for text in patterns.values())
         names = {rule.name for rule in RULES} | {"private-key", "assignment", "overlong"}
         names |= self.patterns.keys() | set(self.forms.values())
         self.marker = re.compile(
@@ -1584,7 +1593,21 @@ class Scanner:
         )
 
     def spans(self, text: bytes) -> list[Span]:
-        """Where secrets stand, in order and apart; of those that overlap one is made."""
+        """Where secrets stand, in order and apart; of those that overlap one is made.
+
+        A marker in the place of a secret may make a secret of what stands beside it: looked for
+        until there is none, or redacting twice would change something.
+        """
+        found = self.found(text)
+        for _ in range(ROUNDS if found else 0):
+            changes = [(first, last, marker(name)) for first, last, name in found]
+            more = self.found(spliced(text, changes))
+            if not more:
+                break
+            found = merged(found + [(*moved_back(span, changes), span[2]) for span in more])
+        return found
+
+    def found(self, text: bytes) -> list[Span]:
         found: list[Span] = []
         if self.hint.search(text):
             found += self.tokens(text)
@@ -1620,10 +1643,12 @@ class Scanner:
 
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The values that are assigned to secret names. A rejected one consumes nothing."""
-        position = 0
+        position, markers = 0, [match.span() for match in self.marker.finditer(text)]
         while match := self.assignment.search(text, position):
             operator = 3 if match.group(3) else 4
             position = match.end(operator)
+            if markers and inside(match.start(2), markers):  # the name of a rule
+                continue
             if operator == 4 and not match.group(1):
                 position = match.start(operator)
                 continue
@@ -1645,26 +1670,23 @@ class Scanner:
 
     def begun(self, text: bytes) -> list[Span]:
         """What may be the beginning of a secret at the end of a text that was cut off."""
-        tail = text[-WORD:]
-        offset = len(text) - len(tail)
+        word = text.rsplit(None, 1)[-1] if text[-1:].strip() else b""
         starts = [
-            (offset + start, name)
+            (len(text) - len(word) + start, name)
             for name, anchors, _ in self.rules
             for anchor in anchors
-            if (start := tail.rfind(anchor)) >= 0
-            and not BLANK.search(tail, start)
-            and (anchor != b"://" or tail.count(b":", start) > 1)
+            if (start := word.find(anchor)) >= 0 and (anchor != b"://" or word.count(b":") > 1)
         ]
-        starts += [(offset + match.start(), "bearer-token") for match in BEARER.finditer(tail)]
+        starts += [(match.start(), "bearer-token") for match in BEARER.finditer(text)]
         for form, name in self.forms.items():
-            for length in range(min(len(form) - 1, len(tail)), 3, -1):
-                if tail.endswith(form[:length]):
+            for length in range(min(len(form) - 1, len(text)), 3, -1):
+                if text.endswith(form[:length]):
                     starts.append((len(text) - length, name))
                     break
         return [(start, len(text), name) for start, name in starts]
 
 
-BLANK = re.compile(rb"\s")
+ANCHOR = re.compile(r"(?<!\[)\^|\$|\\[AzZ]")
 BEARER = re.compile(rb"(?i)bearer[ \t]+[A-Za-z0-9._~+/=-]*\Z")
 
 
@@ -1706,9 +1728,7 @@ def forms(value: str) -> Iterator[bytes]:
     from json import dumps
     from urllib.parse import quote
 
-    texts = {value, value.replace("\n", "\r\n")} | {
-        line for line in value.splitlines() if len(line) >= SHORTEST
-    }
+    texts = {value, value.replace("\n", "\r\n"), *filter(is_usable, value.splitlines())}
     for text in texts:
         plain = text.encode("utf-8", "surrogatepass")
         yield plain
@@ -1720,14 +1740,18 @@ def forms(value: str) -> Iterator[bytes]:
                 dumps(once, ensure_ascii=ascii_only)[1:-1],
             ):
                 yield spelled.encode("utf-8", "surrogatepass")
-        url = quote(plain, safe="")
-        yield from (url.encode(), re.sub("%..", lambda match: match[0].lower(), url).encode())
+        for safe in ("", "/", "!'()*"):  # what some leave as it is
+            url = quote(plain, safe=safe)
+            for spelled in (url, url.replace("%20", "+")):
+                yield spelled.encode()
+                yield re.sub("%..", lambda match: match[0].lower(), spelled).encode()
         for shift in range(3):
             encoded = base64.b64encode(bytes(shift) + plain)
             known = encoded[
                 (0, 2, 3)[shift] : (shift + len(plain)) * 8 // 6
             ]  # of these bits all are the value's
-            yield from (known, known.translate(URLSAFE))
+            if len(known) > 3:
+                yield from (known, known.translate(URLSAFE))
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
@@ -1748,49 +1772,56 @@ def assigned_value(text: bytes, match: Any, operator: int) -> tuple[int, int] | 
         start += 1
     if opening := QUOTED.match(text, start):
         start = opening.end()
-        end = text.find(opening[1], start)
-        end = len(text) if end < 0 else end
-        newline = text.find(b"\n", start, end)
-        end = end if newline < 0 else newline
-        value = text[start:end]
-        plain = NOTHING.fullmatch(value) or VARIABLE.fullmatch(value[:WORD])
-        return None if plain else (start, end)
+        end = quote_end(text, start, opening[1])
+        return None if is_plain(text[start:end]) else (start, end)
     word = UNQUOTED.match(text, start, start + WORD)
     if word is None or not is_value(text, match, operator, word):
         return None
-    rest = UNQUOTED.match(text, start)
-    return rest.span() if rest else None
+    line = match.group(3) == b"=" and start == match.end(3) and begins_line(text, match)
+    rest = (TO_BLANK if line else UNQUOTED).match(text, start)
+    return (start, start + len(rest[0].rstrip(b",;)"))) if rest else None
+
+
+def quote_end(text: bytes, start: int, opening: bytes) -> int:
+    """Where a quoted value ends: at a quote as often escaped as its opening, or with its line."""
+    escapes, position = len(opening) - 1, start
+    for match in QUOTE_ENDS[opening[-1:]].finditer(text, start):
+        if match[0] == b"\n":
+            return match.start()
+        before = text[position : match.start()]
+        position = match.end()
+        if (len(before) - len(before.rstrip(b"\\"))) % (2 * escapes + 2) == escapes:
+            return match.start() - escapes
+    return len(text)
+
+
+def begins_line(text: bytes, match: Any) -> bool:
+    """Does an assignment begin its line, or follow `export`, a list's dash, a quote?"""
+    line = text.rfind(b"\n", max(0, match.start() - WORD), match.start()) + 1
+    return LINE_BEGIN.fullmatch(text, line, match.start()) is not None
 
 
 def is_value(text: bytes, match: Any, operator: int, word: re.Match[bytes]) -> bool:
     """Is an unquoted word a value, and not a call, an attribute, a type or a variable?"""
     value = word[0].rstrip(b".,:!?")
-    if NOTHING.fullmatch(value) or VARIABLE.fullmatch(value) or CODE.fullmatch(value):
+    if is_plain(value) or CODE.fullmatch(value):
         return False
-    if not IDENTIFIER.fullmatch(value):
-        return not (match.group(1) and value.startswith(b"-"))
     name, dashes = match.group(2), match.group(1)
+    if not IDENTIFIER.fullmatch(value):
+        return not (dashes and value.startswith(b"-"))
     after = text[word.end() : word.end() + 1]
     digits = any(48 <= byte <= 57 for byte in value)
     if dashes:
         return digits or not value.isupper()
-    if value.lower() in TYPES or after in (b"(", b"["):
+    if value.lower() in TYPES or value == name or after in (b"(", b"["):
         return False
-    line = text.rfind(b"\n", max(0, match.start() - WORD), match.start()) + 1
-    first = (
-        not text[line : match.start()].strip(b" \t-\"'")
-        or text[line : match.start()].strip() == b"export"
-    )
-    last = after in (b"", b"\n", b"\r", b"&", b"\\")
-    tight = text[match.end(2) : word.start()] == match.group(operator)
-    if tight:
-        return (
-            digits
-            or name.isupper()
-            or (first and last)
-            or text[match.start() - 1 : match.start()] in (b"?", b"&")
-        )
-    return match.group(3) == b":" and first and last and (digits or value.islower())
+    alone = after in (b"", b"\n", b"\r", b"&", b"\\") and begins_line(text, match)
+    if match.end(operator) == word.start():
+        query = text[match.start() - 1 : match.start()] in (b"?", b"&")
+        return digits or name.isupper() or alone or query
+    if match.group(3) == b"=":
+        return alone and digits and b"_" not in value
+    return match.group(3) == b":" and alone and (digits or value.islower())
 
 
 def merged(spans: list[Span]) -> list[Span]:
@@ -1807,13 +1838,35 @@ def merged(spans: list[Span]) -> list[Span]:
 
 def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
     start, end, name = span
-    for first, last in markers:
-        if last > start and first < end:
+    for number in range(max(0, bisect.bisect(markers, (start,)) - 1), len(markers)):
+        first, last = markers[number]
+        if first >= end:
+            break
+        if last > start:
             if start < first:
                 yield start, first, name
-            start = max(start, last)
+            start = last
     if start < end:
         yield start, end, name
+
+
+def inside(position: int, spans: list[tuple[int, int]]) -> bool:
+    number = bisect.bisect(spans, (position, sys.maxsize))
+    return number > 0 and position < spans[number - 1][1]
+
+
+def moved_back(span: Span, changes: list[Change]) -> tuple[int, int]:
+    """Where a span of a changed text stood before; no change is cut."""
+    start, end, _ = span
+    moved = 0  # by the changes so far
+    first = last = None
+    for begin, over, new in changes:
+        if first is None and start < begin + moved:
+            first = start - moved
+        if last is None and end <= begin + moved:
+            last = end - moved
+        moved += len(new) - (over - begin)
+    return start - moved if first is None else first, end - moved if last is None else last
 
 
 def marker(name: str) -> bytes:
@@ -2124,7 +2177,7 @@ def secret_members(found: list[tuple[Leaf, bytes]]) -> set[int]:
         if leaf.is_key or not leaf.path:
             continue
         key = leaf.path[-1]
-        secret = not leaf.in_array and is_secret_name(key)
+        secret = is_secret_name(key)
         if (secret or flag) and not is_plain(text):
             starts.add(leaf.start)
         if key in ("name", "key", "variable") and is_secret_name(text.decode("utf-8", "replace")):
@@ -2322,7 +2375,8 @@ class Redactor:
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
-        self.every = bool(surgeon.classes)  # each event is looked at
+        anchored = self.scanner is not None and self.scanner.anchored
+        self.every = bool(surgeon.classes) or anchored  # each event is looked at
         self.spoken = "messages" in surgeon.classes  # words are replaced, so nothing is split
         self.waiting: dict[Run, Waiting] = {}
 
@@ -2892,11 +2946,12 @@ def file_values(path: str) -> Iterator[tuple[str, str]]:
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
         for line in file.read().split("\n"):
             text = line.strip(" \t\r")
-            named = re.fullmatch(r"(?:export[ \t]+)?([A-Za-z_]\w*)=(.*)", text)
-            yield ("secrets-file", text) if not named else (f"file:{named[1]}", text)
-            if named:
-                yield f"file:{named[1]}", named[2]
-                yield f"file:{named[1]}", named[2].strip("\"'")
+            named = re.fullmatch(r"(?:export[ \t]+)?([A-Za-z_]\w{0,63})=(.*)", text)
+            value = named[2].strip("\"'") if named else ""
+            if named and is_usable(value):
+                yield from ((f"file:{named[1]}", form) for form in (named[2], value, text))
+            elif not named or not named[2].strip("="):  # the end of base64 is no assignment
+                yield "secrets-file", text
 
 
 def directory_values(path: str) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,430 @@
+"""What is a secret: the rules, assignments, known values, keys of many lines; what is none."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import re
+import string
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planting import GRAMMARS, PEM, Grammar, hide, made, pem, spellings
+
+import agentfmt
+from agentfmt import Scanner
+
+GRAMMAR_IDS = [f"{grammar.rule}-{number}" for number, grammar in enumerate(GRAMMARS)]
+SEEDS = range(5)
+
+# ---------------------------------------------------------------- the rules
+
+
+def test_every_rule_has_its_grammar() -> None:
+    assert [grammar.rule for grammar in GRAMMARS] == [rule.name for rule in agentfmt.RULES]
+    assert all(len(g.found) >= 2 and len(g.left) >= 2 for g in GRAMMARS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("grammar", GRAMMARS, ids=GRAMMAR_IDS)
+def test_tokens_are_found(grammar: Grammar, seed: int) -> None:
+    for template in grammar.found:
+        planted = made(template, seed)
+        assert hide(planted.text) == planted.hidden(grammar.rule)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("grammar", GRAMMARS, ids=GRAMMAR_IDS)
+def test_near_misses_are_left(grammar: Grammar, seed: int) -> None:
+    for template in grammar.left:
+        text = made(template, seed).text
+        assert hide(text) == text
+
+
+SURROUNDINGS = [
+    pytest.param("see {} there", id="blanks"),
+    pytest.param("'{}'", id="quotes"),
+    pytest.param("({})", id="brackets"),
+    pytest.param("a\n{}\nb", id="lines"),
+    pytest.param("a\r\n{}\r\nb", id="CRLF"),
+    pytest.param(r"a\n{}\nb", id="escapes"),
+    pytest.param(r"a\\n{}\"", id="escapes-twice"),
+    pytest.param("\x1b[31m{}\x1b[0m", id="colour"),
+    pytest.param(r"\u001b[1;31m{}\u001b[0m", id="escaped-colour"),
+    pytest.param("é{} ü", id="letters-beyond-ASCII"),
+    pytest.param("x={}", id="assigned"),
+    pytest.param("a,{},b", id="commas"),
+    pytest.param("\ud83d{} \ud83d", id="lone-surrogates"),
+]
+
+
+@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+@pytest.mark.parametrize("grammar", GRAMMARS, ids=GRAMMAR_IDS)
+def test_tokens_are_found_anywhere(grammar: Grammar, surroundings: str) -> None:
+    for template in grammar.found:
+        planted = made(template)
+        hidden = hide(surroundings.format(planted.text))
+        assert planted.secret not in hidden
+        assert "[REDACTED:" in hidden
+        assert hide(hidden) == hidden
+
+
+def test_tokens_side_by_side() -> None:
+    first, second = made("ghp_<36 alnum>").text, made("glpat-<20 alnum>").text
+    assert hide(f"{first} {second}") == "[REDACTED:github-token] [REDACTED:gitlab-token]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=text[:24])
+        for text in (
+            "ask-question", "a tokenizer is no token", "the password is wrong", "pass the salt",
+            "author = someone", "secrets, tokens and passwords", "def auth(request):",
+            "import secrets", "https://example.org/a:b@c", "git@github.example:a/b.git",
+            "sk-learn, sk-image and sk-something-else", "basic auth: yes", "dsn",
+            "2026-11-21T10:20:30.123Z INFO 12:30 a://b", "deadbeef" * 8, "compass=12 bypass:on",
+        )
+    ],
+)  # fmt: skip
+def test_words_are_left(text: str) -> None:
+    assert hide(text) == text
+
+
+# ---------------------------------------------------------------- assignments
+
+VALUE = made("<6 lower>7<6 alnum>").text
+ASSIGNMENTS = [
+    pytest.param(text, id=text)
+    for text in (
+        "password={}", "PASSWORD={}", 'password="{}"', "password = '{}'", "password: {}",
+        "export API_KEY={}", "DB_PASSWORD={} ./run", "docker run -e NPM_TOKEN={} x",
+        "--password {}", "--password={}", "--api-key '{}'", "x --auth-token {} y",
+        '["--token", "{}"]', '["--token","{}"]', r'[\"--token\", \"{}\"]',
+        '{{"password":"{}"}}', '{{"password" : "{}", "a": 1}}', r'{{\"api_key\":\"{}\"}}',
+        r'{{\\\"api_key\\\": \\\"{}\\\"}}', "{{'client_secret': '{}'}}", '{{secret: "{}"}}',
+        '{{"name":"DB_PASSWORD","value":"{}"}}', r'{{\"name\":\"DB_PASSWORD\",\"value\":\"{}\"}}',
+        "- name: DB_PASSWORD, value: {}", "password: '{}'", "  db_password: {}", "- token: {}",
+        "aws_secret_access_key = {}", "AWS_SECRET_ACCESS_KEY={}", "secretAccessKey: {}",
+        "https://x.example/?token={}&a=b", "https://x.example/?a=b&access_token={}",
+        "x-api-key: {}", "X-Auth-Token: {}", "config['password'] = '{}'", 'd["token"]="{}"',
+        "`password`: `{}`", ":password => '{}'", "password := '{}'", "let apiKey = '{}';",
+        'const dbPassword = "{}"', 'set_password(password="{}")', "connectionString='{}'",
+        "DATABASE_URL={}", "SENTRY_DSN={}", "webhookUrl: '{}'", "SECRET_KEY_BASE={}",
+        "_authToken={}", "//registry.example/:_authToken={}", "p_a_s_s_w_o_r_d={}",
+        "PRIVATE-KEY: {}", 'f"password={}"', "password=b'{}'", 'PASSPHRASE="{}"',
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ASSIGNMENTS)
+@pytest.mark.parametrize("value", [VALUE, VALUE.upper(), VALUE + "!#/+" + VALUE])
+def test_assigned_values_are_found(form: str, value: str) -> None:
+    text = form.format(value)
+    assert hide(text) == form.format("[REDACTED:assignment]")
+    assert hide(hide(text)) == hide(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        pytest.param(r'password="a\"b c"', 'password="*"', id="escaped-quote"),
+        pytest.param(r'password="a\\" x="b"', 'password="*" x="b"', id="escaped-backslash"),
+        pytest.param(
+            r"{\"password\":\"a\\\"b\",\"c\":1}", r"{\"password\":\"*\",\"c\":1}", id="in-JSON"
+        ),
+        pytest.param('password="two words', 'password="*', id="no-end"),
+        pytest.param('password="one\nline"', 'password="*\nline"', id="line-by-line"),
+        pytest.param("password='it is'", "password='*'", id="quotes-hold-blanks"),
+        pytest.param("PASSWORD=a,b;c&d)e", "PASSWORD=*", id="env-file-any-character"),
+        pytest.param("PASSWORD=$2b$12$abcdefgh", "PASSWORD=*", id="hash-is-no-variable"),
+        pytest.param("password: hunter2\nuser: x", "password: *\nuser: x", id="YAML"),
+        pytest.param("password=ä€😀1 x", "password=* x", id="beyond-ASCII"),
+        pytest.param("PASSWORD=a\nTOKEN=b", "PASSWORD=*\nTOKEN=*", id="env-file"),
+    ],
+)
+def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
+    assert hide(text) == hidden.replace("*", "[REDACTED:assignment]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=text)
+        for text in (
+            "password = get_password()", "password = os.environ['PASSWORD']", "token: str",
+            "token: Token | None = None", "password=self.password", "password=settings.PASSWORD",
+            "token=token", "password=$PASSWORD", 'password="$PASSWORD"', "password=${PASSWORD}",
+            'password="${PASSWORD:-}"', "password={password}", 'f"token={token}"',
+            "password=%s", "password=%PASSWORD%", "password: {{ .Values.password }}",
+            "password=<password>", "password=***", "password=...", "token = next(tokens)",
+            "password=1234", "password: null", '"password": true', "token == other", "token != x",
+            "tokenizer=abc123def", "token_count=abc123def", "passwords=abc123def",
+            "$(cat secret)", "password=$(pass show x)", "--password PASSWORD", "--token --other",
+            "if token:", "else: password", "token :", "password", "password=", "password:",
+            "auth: AuthService", "secret => secret.name", "let token = tokens[0];",
+            "type Secret = string", "def f(password: str, token: bytes = b''):", "token::kind",
+            "std::string token = next;", "private_key->data", "password=[REDACTED:assignment]",
+            "pass", "try: pass", "bypass: never mind", "function auth(req, res) {",
+        )
+    ],
+)  # fmt: skip
+def test_code_is_left(text: str) -> None:
+    assert hide(text) == text
+
+
+NAMES = [
+    *agentfmt.SECRET_NAMES, "DB_PASSWORD", "Api-Key", "apiKey", "x_API_KEY", "p-a_ss", "GH_TOKEN",
+    "tokenizer", "token_count", "passwords", "secretary", "authors", "monkey", "key", "PATH",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_list_of_names(name: str) -> None:
+    """Members, assignments and the prefilter of raw lines agree."""
+    expected = re.sub("[-_]", "", name.lower()).endswith(agentfmt.SECRET_NAMES)
+    assert agentfmt.is_secret_name(name) == expected
+    assert ("REDACTED" in hide(f'{name}="{VALUE}"')) == expected
+    assert ("REDACTED" in hide(f'"{name}": "{VALUE}"')) == expected
+
+
+# ---------------------------------------------------------------- known values
+
+
+def knowing(*values: str) -> Scanner:
+    return Scanner({"known": list(values)}, {})
+
+
+KNOWN = [
+    pytest.param("correct horse", id="blank"),
+    pytest.param('quo"te\\d/va+lue?', id="quotes"),
+    pytest.param("ünïcödé-€-😀-x", id="beyond-ASCII"),
+    pytest.param("tab\tand\x01control", id="control"),
+    pytest.param("plainvalue", id="plain"),
+    pytest.param("%2Fper%cent", id="percent"),
+    pytest.param("~-._&=#<>'", id="unreserved"),
+]
+
+
+@pytest.mark.parametrize("value", KNOWN)
+def test_known_values_in_every_form(value: str) -> None:
+    known = knowing(value)
+    for form in spellings(value):
+        text = hide(f"<{form}>", known)
+        assert form not in text
+        assert "[REDACTED:known]" in text
+        assert hide(text, known) == text
+
+
+@pytest.mark.parametrize("value", KNOWN)
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
+def test_known_values_within_base64(value: str, before: str) -> None:
+    """Whatever stands around a value, nothing of its own bits is left but the edges."""
+    import base64
+
+    encoded = base64.b64encode(f"{before}{value}xyz".encode()).decode()
+    hidden = hide(encoded, knowing(value))
+    assert "[REDACTED:known]" in hidden
+    assert len(re.sub(r"\[.*\]", "", hidden)) <= len(encoded) - len(value)
+
+
+def test_known_value_of_several_lines() -> None:
+    value = "first line\nab\nthe third line\n        \n/usr/bin/env"
+    known = knowing(value)
+    assert hide(f"<{value}>", known) == "<[REDACTED:known]>"
+    assert hide("<" + value.replace("\n", "\r\n") + ">", known) == "<[REDACTED:known]>"
+    assert hide("x the third line y", known) == "x [REDACTED:known] y"
+    for left in ("ab", "        ", "#!/usr/bin/env python"):
+        assert hide(left, known) == left
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "hidden"),
+    [
+        pytest.param(["aab"], "aaab", "a*", id="every-start"),
+        pytest.param(["aab", "baa"], "aabaab", "*", id="overlap"),
+        pytest.param(["ababac"], "abababac", "ab*", id="false-start"),
+        pytest.param(["aba"], "ababa", "*", id="overlaps-itself"),
+        pytest.param(["aa"], "aaaaa", "*", id="runs"),
+        pytest.param(["ab", "abc"], "abc ab", "* *", id="prefix-of-another"),
+        pytest.param(["abc", "b"], "abc b", "* *", id="inside-another"),
+        pytest.param(["ab"], "abab", "**", id="apart"),
+        pytest.param(["a\nb", "b\nc"], "a\nb\nc", "*", id="lines"),
+    ],
+)
+def test_known_values_that_overlap(values: list[str], text: str, hidden: str) -> None:
+    assert hide(text, knowing(*values)) == hidden.replace("*", "[REDACTED:known]")
+
+
+def naive(values: list[str], text: str) -> str:
+    """What a person with a marker would hide: every occurrence, those that overlap as one."""
+    covered = sorted(
+        (at, at + len(value))
+        for value in values
+        for at in range(len(text))
+        if text.startswith(value, at)
+    )
+    out, position, end = [], 0, -1
+    for start, stop in covered:
+        if start >= end:
+            out += [text[position:start], "[REDACTED:known]"]
+        position = end = max(end, stop)
+    return "".join([*out, text[position:]])
+
+
+@given(
+    values=st.lists(st.text("ab", min_size=2, max_size=5), min_size=1, max_size=3),
+    text=st.text("abc ", max_size=30),
+)
+def test_known_values_are_hidden_as_by_hand(values: list[str], text: str) -> None:
+    assert hide(text, knowing(*values)) == naive(values, text)
+
+
+# ---------------------------------------------------------------- private keys
+
+
+@pytest.mark.parametrize(
+    ("kind", "block"),
+    [("", ""), ("RSA ", ""), ("OPENSSH ", ""), ("ENCRYPTED ", ""), ("PGP ", " BLOCK")],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n", r"\n", r"\\n"])
+def test_private_keys(kind: str, block: str, newline: str) -> None:
+    key = pem(kind, block, newline=newline)
+    assert hide(f"a {key} b") == "a [REDACTED:private-key] b"
+    assert hide(f"{key}\n{key}") == "[REDACTED:private-key]\n[REDACTED:private-key]"
+    assert hide(key[: len(key) - 40] + "\nx") == "[REDACTED:private-key]"
+
+
+def test_public_keys_are_left() -> None:
+    for kind in ("PUBLIC KEY", "CERTIFICATE"):
+        text = f"-----BEGIN {kind}-----\nMIIB\n-----END {kind}-----"
+        assert hide(text) == text
+
+
+# ---------------------------------------------------------------- fixed points
+
+FRAGMENTS = st.sampled_from(
+    [template for grammar in GRAMMARS for template in (*grammar.found, *grammar.left)]
+).map(lambda template: made(template).text)
+GLUE = st.one_of(
+    st.sampled_from(
+        [" ", "\n", "", "=", ":", '"', "'", "\\", "password=", 'token: "', "--secret ", "Bearer ",
+         "[REDACTED:jwt]", "[REDACTED:known]", "[REDACTED:", "]", "://", "@", ", ", ";", "&",
+         "known val", "known value", PEM.format("BEGIN", "", ""), PEM.format("END", "", "")]
+    ),
+    st.text(max_size=4),
+)  # fmt: skip
+TEXTS = st.lists(st.one_of(FRAGMENTS, GLUE, GLUE), max_size=8).map("".join)
+
+
+@given(TEXTS)
+def test_redacting_twice_changes_nothing(text: str) -> None:
+    known = knowing("known value")
+    once = hide(text, known)
+    assert hide(once, known) == once
+
+
+def test_markers_stay() -> None:
+    text = "password=[REDACTED:assignment] [REDACTED:jwt][REDACTED:known] [REDACTED:private-key]"
+    assert hide(text, knowing("REDACTED:jwt", "known value")) == text
+
+
+# ---------------------------------------------------------------- patterns
+
+
+def test_pattern_hides_its_group_or_all() -> None:
+    known = Scanner({}, {"card": r"card (\d{4})", "ticket": "TICKET-[0-9]+"})
+    assert hide("card 1234 TICKET-7", known) == "card [REDACTED:card] [REDACTED:ticket]"
+
+
+@pytest.mark.parametrize("pattern", ["", "a*", "(a)?", "^", "x|"])
+def test_pattern_that_matches_nothing_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="p: matches the empty string"):
+        Scanner({}, {"p": pattern})
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{2000}", r"(?=a)", r"\1", "[z-a]"])
+def test_pattern_that_RE2_refuses(pattern: str) -> None:  # noqa: N802
+    with pytest.raises(ValueError, match=r"^p: "):
+        Scanner({}, {"p": pattern})
+
+
+def test_pattern_is_held_against_each_line() -> None:
+    known = Scanner({}, {"p": "^a.*z$"})
+    assert hide("abz\nxaz\naz", known) == "[REDACTED:p]\nxaz\n[REDACTED:p]"
+
+
+# ---------------------------------------------------------------- time
+
+
+def took(text: str, known: Scanner) -> float:
+    data, best = text.encode(), 9e9
+    for _ in range(2):
+        begin = time.perf_counter()
+        known.spans(data)
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+@functools.cache
+def patient() -> Scanner:
+    return Scanner({"k": ["aab" * 5, "a" * 40]}, {"user": "(a+)+$", "other": "(x*)*y"})
+
+
+TRAPS = [
+    pytest.param(trap, id=repr(trap)[:30])
+    for trap in (
+        "a", " ", "-", "\\", '"', "\n", "_", "$", "a ", "a:", "eyJ", "://", "://a:", "x://a@",
+        PEM.format("BEGIN", "", ""), "-----BEGIN ", "-----BEGIN AA", "password=", "password ",
+        'password="', "password='", 'password=\\"', "password=$", "password=a", "password: ",
+        "--password ", "token_", "token-token", "[REDACTED:", "[REDACTED:jwt]", "Bearer ",
+        "authorization:", "authorization: basic ", "ghp_", "sk-", "eyJaaaaaaaa.", "xoxb-",
+        "password=${", "password={{", 'password="\\', "password=<", "password=a.", "aab", "Q~",
+        "M" * 24 + ".", "password,value", '"password","value":"', "export ", "SG.aaaaaaaaaaaaaaaa",
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_time_is_linear(trap: str) -> None:
+    """Four times the text takes about four times as long; generous, for other work goes on."""
+    size = 25_000
+    small = took(trap * (size // len(trap)), patient())
+    for _ in range(3):
+        large = took(trap * (4 * size // len(trap)), patient())
+        if large < 8 * small + 0.02:
+            return
+        small = max(small, took(trap * (size // len(trap)), patient()))
+    pytest.fail(f"{large:.3f} s for four times what took {small:.3f} s")
+
+
+def test_nested_escapes_are_linear() -> None:
+    texts = ["".join("password=" + "\\" * n + '"' for n in range(k)) for k in (150, 300)]
+    small, large = (took(text, patient()) for text in texts)
+    assert large < 8 * 4 * small + 0.05
+
+
+# ---------------------------------------------------------------- forms of other secrets in JSON
+
+
+@given(
+    depth=st.integers(0, 3),
+    value=st.text(string.printable.strip(), min_size=8, max_size=20),
+    rng=st.randoms(use_true_random=False),
+)
+def test_members_in_JSON_in_JSON(depth: int, value: str, rng: random.Random) -> None:  # noqa: N802
+    if agentfmt.is_plain(value.encode()):
+        return
+    made_of: Any = {"user": "x", "password": value, "z": "y"}
+    text = json.dumps(made_of)
+    for _ in range(depth):
+        text = json.dumps({rng.choice(["out", "log"]): text})
+    hidden = hide(text)
+    for _ in range(depth):
+        hidden = next(iter(json.loads(hidden).values()))
+    assert json.loads(hidden)["z"] == "y"
+    assert json.loads(hidden)["password"] == "[REDACTED:assignment]"
