@@ -506,7 +506,8 @@ def chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
     """
     fd = -1
     try:
-        fd = 0 if name == "-" else os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        # Non-blocking, for a FIFO that nobody writes to: a signal must end that wait too.
+        fd = 0 if name == "-" else os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         yield from reads(fd, signals)
     except OSError as error:
         report.wrong(f"{file_name(name)}: {error.strerror}")
@@ -516,12 +517,17 @@ def chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
 
 
 def reads(fd: int, signals: Signals) -> Iterator[bytes]:
-    """Waits in select and not in read: a neighbour may have made the pipe non-blocking."""
+    """Waits in poll and not in read: a neighbour may have made the pipe non-blocking."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    waiting.register(signals.fd, select.POLLIN)
     left = DRAIN
     while True:
         caught = signals.caught
-        watched = [fd] if caught else [fd, signals.fd]
-        ready, _, _ = select.select(watched, [], [], 0 if caught else None)
+        if caught:
+            with contextlib.suppress(KeyError):
+                waiting.unregister(signals.fd)
+        ready = [number for number, _ in waiting.poll(0 if caught else None)]
         if caught and (left <= 0 or not ready):
             raise Interrupted
         if fd not in ready:
@@ -653,7 +659,7 @@ class Documents:
             if reason:  # there is no way back into step
                 yield Piece(chunk, reason)
                 continue
-            lexer.send(chunk.decode("latin-1"))
+            lexer.send(chunk.decode("latin-1").translate(VISIBLE))
             size = len(chunk) if self.ready else size + len(chunk)
             yield from self.complete()
             if self.broken:
@@ -663,21 +669,25 @@ class Documents:
                 reason = f"longer than --max-line {self.limit}; the rest of the file is skipped"
                 yield Piece(self.rest(), reason, first=True)
             read += len(chunk)
-        if not reason:
-            with contextlib.suppress(IncompleteJSONError):  # the depth tells
-                lexer.close()
-            yield from self.complete()
-            if self.depth or self.arrays:
-                yield Piece(self.rest(), "the document ends too early", first=True, last=True)
-        else:
+        try:
+            lexer.close()
+        except IncompleteJSONError:  # within a string
+            self.depth += 1
+        if reason:
             yield Piece(b"", reason, last=True)
+            return
+        yield from self.complete()
+        if self.broken:
+            yield Piece(self.rest(), "no JSON object", first=True, last=True)
+        elif self.depth or self.arrays:
+            yield Piece(self.rest(), "the document ends too early", first=True, last=True)
 
     def complete(self) -> Iterator[Frame]:
         yield from self.ready
         self.ready.clear()
 
     def rest(self) -> bytes:
-        return "".join(self.tokens).encode("latin-1")
+        return "".join(self.tokens).translate(ITSELF).encode("latin-1")
 
     def send(self, lexeme: tuple[int, str | None]) -> None:
         """Take one token from the lexer: (position, spelling), and None at the end."""
@@ -706,6 +716,10 @@ class Documents:
         self.tokens.clear()
 
 
+# What str counts as a blank and JSON does not must not be lost in the lexer.
+BLANK_BYTES = [code for code in range(256) if chr(code).isspace() and chr(code) not in " \t\r\n"]
+VISIBLE = {code: 0x100 + code for code in BLANK_BYTES}
+ITSELF = {0x100 + code: code for code in BLANK_BYTES}
 SEPARATORS = {"[": 1, ",": 0, "]": -1}
 STRUCTURAL = frozenset('"{}[]:,')
 NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -1221,11 +1235,13 @@ class Segments:
 
     def text(self) -> str:
         """All that was said, at the end of the run."""
-        return self.said.getvalue() + "".join(self.segment) + self.held
+        return paired(self.said.getvalue() + "".join(self.segment) + self.held)
 
     def say(self, event: SpokenEvent) -> None:
+        if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
+            return
         content = event.message.content if event.message is not None else None
-        if type(content) is list and len(content) == 1 and event.parent_tool_use_id is None:
+        if type(content) is list and len(content) == 1:
             text = content[0].text or ""  # nearly always: it saves a call
         else:
             text = words(event)
@@ -1251,7 +1267,7 @@ class Segments:
 
     def cut(self, whole: str = "") -> None:
         """The segment ends: with a call, a question, a result, or its whole text in one event."""
-        segment = "".join(self.segment)
+        segment = paired("".join(self.segment))
         self.said.write(segment + whole.removeprefix(segment))
         self.segment.clear()
         self.length, self.held = 0, ""
@@ -1261,11 +1277,21 @@ CUTTING = ("tool_call", "interaction_query", "result")  # an init opens a run of
 
 
 def words(event: SpokenEvent) -> str:
-    """The text of an assistant event; a sub-agent's is not part of the answer."""
+    """The text of an assistant event."""
     content = event.message.content if event.message is not None else None
-    if not content or event.parent_tool_use_id is not None:
-        return ""
-    return content if isinstance(content, str) else "".join(block.text or "" for block in content)
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(block.text or "" for block in content)
+
+
+def paired(text: str) -> str:
+    """Deltas may cut a surrogate pair in two: its halves make one character again."""
+    if text.isascii() or not SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 # ---------------------------------------------------------------- selecting
@@ -2573,15 +2599,7 @@ def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
 
 
 def spoken(event: Any) -> str:
-    """The words of an event, whoever's they are."""
-    if event.type == "thinking":
-        return event.text or ""
-    content = event.message.content if event.message is not None else None
-    if content is None or isinstance(content, str):
-        return content or ""
-    if len(content) == 1:
-        return content[0].text or ""
-    return "".join(block.text or "" for block in content)
+    return (event.text or "") if event.type == "thinking" else words(event)
 
 
 def long_enough(cwd: Any) -> str | None:
@@ -2769,7 +2787,9 @@ def write_all(fd: int, data: bytes) -> None:
         try:
             view = view[os.write(fd, view) :]
         except BlockingIOError:
-            select.select([], [fd], [])
+            room = select.poll()
+            room.register(fd, select.POLLOUT)
+            room.poll()
 
 
 # ---------------------------------------------------------------- the pipeline

@@ -292,7 +292,6 @@ def test_several_descriptors_are_closed(closed: str, tmp_path: Any) -> None:
         assert same.read() == whole_run()
 
 
-@pytest.mark.xfail(strict=True, reason="select() refuses descriptors above 1023: a traceback")
 def test_many_descriptors_are_open(tmp_path: Any) -> None:
     """select() takes none above 1023."""
     file = os.path.join(tmp_path, "file")
@@ -396,7 +395,6 @@ def test_nohup(begin: Begin) -> None:
     assert finish(process) == Ended(result(), "", 0)
 
 
-@pytest.mark.xfail(strict=True, reason="open() of a FIFO waits again after the signal")
 @pytest.mark.parametrize("code", [signal.SIGTERM])
 def test_a_signal_while_a_fifo_has_no_writer(begin: Begin, tmp_path: Any, code: int) -> None:
     fifo = os.path.join(tmp_path, "fifo")
@@ -671,7 +669,6 @@ def test_memory_is_flat(to: str) -> None:
         pytest.param(b'{\n}\n"no object" "open', id="an open string after no object"),
     ],
 )
-@pytest.mark.xfail(strict=True, reason="the lexer that is not closed says so on stderr")
 def test_documents_given_up_within_a_string(data: bytes) -> None:
     ended = run("--max-line", "1000", data=data)
     assert ended.status in (1, 3)
