@@ -1,6 +1,6 @@
 """agentfmt: read the event stream of a headless coding agent, write another form of it.
 
-    stdin -> chunks -> frames -> events -> runs -> selected -> writer -> stdout
+    stdin -> chunks -> frames -> events -> runs -> selected -> redacted -> writer -> stdout
 
 A chunk is what one read delivered. A frame is a block of whole lines. An event is one line,
 decoded into the few members that the chosen output needs, with the line itself beside them.

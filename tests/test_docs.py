@@ -294,7 +294,8 @@ def test_manual_is_clean() -> None:
 
 def test_manual_has_its_sections_in_order() -> None:
     assert re.findall(r"^\.Sh (.+)$", MANUAL, re.MULTILINE) == [
-        "NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT", "EXIT STATUS", "EXAMPLES",
+        "NAME", "SYNOPSIS", "DESCRIPTION", "SELECTORS", "REDACTION", "ENVIRONMENT",
+        "EXIT STATUS", "EXAMPLES",
         "DIAGNOSTICS", "SEE ALSO", "STANDARDS", "CAVEATS",
     ]  # fmt: skip
 
