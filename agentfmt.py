@@ -377,14 +377,16 @@ def members_slowly(text: bytes) -> dict[str, bytes]:
 
 def compact(text: bytes) -> bytes:
     """A JSON value without blanks between tokens, in UTF-8; numbers keep their spelling."""
-    return TOKEN.sub(_compact, text) if text[:1] in b"{[" or UNICODE in text else text
-
-
-def _compact(match: re.Match[bytes]) -> bytes:
-    token = match[0]
-    if token[:1] != b'"':
-        return token.strip()
-    return literal(value_of(token)) if UNICODE in token else token
+    if text[:1] not in b"{[" and UNICODE not in text:
+        return text
+    done, position = bytearray(), 0  # no list of pieces: of a long array that would be huge
+    for match in TOKEN.finditer(text):
+        token = match[0]
+        if token[:1] in b" \t\r\n" or (token[:1] == b'"' and UNICODE in token):
+            done += text[position : match.start()]
+            done += literal(value_of(token)) if token[:1] == b'"' else b""
+            position = match.end()
+    return bytes(done + text[position:])
 
 
 def literal(text: str) -> bytes:
@@ -660,7 +662,7 @@ class Documents:
                 yield Piece(chunk, reason)
                 continue
             lexer.send(chunk.decode("latin-1").translate(VISIBLE))
-            size = len(chunk) if self.ready else size + len(chunk)
+            size = len(chunk) if self.ready or not self.depth else size + len(chunk)
             yield from self.complete()
             if self.broken:
                 reason = "no JSON object; the rest of the file is skipped"
@@ -897,8 +899,9 @@ class Runs:
         self.words = words
         self.fail_on = fail_on
         self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
-        self.named: dict[str, None] = {}  # the last MAX_RUNS sessions
+        self.named: dict[int, None] = {}  # the hashes of the last MAX_RUNS sessions
         self.opened = self.strays = 0  # runs; events outside any run
+        self.error = ""  # what the last of these said, if it was an error
         self.source = Source("")
         self.run: Run | None = None  # of the event before
         self.session: object = NOBODY  # of the event before, while its run is open
@@ -907,6 +910,8 @@ class Runs:
         """Each event with its run. Most are acts in the run of the event before: only counted."""
         if source is not self.source:
             self.source, self.session = source, NOBODY
+            if not self.runs:
+                self.report.prose = None
         thinking, words = self.thinking, self.words
         session, run, acts = self.session, self.run, 0
         for event in events:
@@ -956,7 +961,7 @@ class Runs:
         if not session:
             return last if last and last.state != ENDED else anonymous
         run = self.runs.get(session)
-        if run is None and kind == END and session not in self.named:
+        if run is None and kind == END and hash(session) not in self.named:
             run = anonymous
         if session != self.session:
             self.remember(session)
@@ -966,8 +971,8 @@ class Runs:
         """Another session than before speaks: it is the most recent one now."""
         if session in self.runs:
             self.runs[session] = self.runs.pop(session)
-        self.named.pop(session, None)
-        self.named[session] = None
+        self.named.pop(hash(session), None)
+        self.named[hash(session)] = None
         if len(self.named) > MAX_RUNS:
             del self.named[next(iter(self.named))]
 
@@ -975,6 +980,8 @@ class Runs:
 
     def stray(self, _run: Run | None, event: Event) -> None:
         self.strays += 1
+        if event.type == "error":
+            self.error = self.report.excerpt(complaint(event)) or self.error
         if matched := self.matched(event):
             self.report.fail(f"{matched} after the end of a run")
 
@@ -1013,6 +1020,7 @@ class Runs:
 
     def supersede(self, run: Run, _event: Event) -> None:
         self.fail(run, f"superseded by another init at {self.source.where()}")
+        self.report.prose = None
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure(event)
@@ -1083,7 +1091,8 @@ class Runs:
             return
         if self.strays and not self.opened:
             events = plural(self.strays, "event")
-            self.report.fail(f"no run in {events} of unknown type: name the agent with --from")
+            why = self.error or "name the agent with --from"
+            self.report.fail(f"no run in {events} of unknown type: {why}")
         elif not self.opened:
             self.report.fail("no events: is this the output of --output-format stream-json?")
 
@@ -3079,7 +3088,7 @@ def command(
         surgeon = Surgeon(scanner() if "secrets" in classes else None, classes, homes())
     signals = Signals()
     out = Output(functools.partial(write_all, 1))
-    report = Report(out, open_rejects(rejects), conceal=concealer(scanner))
+    report = Report(out, open_rejects(rejects, files or ("-",)), conceal=concealer(scanner))
     streams = ((file, chunks(file, signals, report)) for file in files or ("-",))
     try:
         convert(
@@ -3112,13 +3121,19 @@ def check_readable(file: str) -> None:
         raise click.ClickException(f"{shown(file)}: {reason_of(error)}") from None
 
 
-def open_rejects(file: str | None) -> int | None:
+def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
+    """The descriptor of --rejects, which must be none of the FILEs that are ``read``."""
     if file is None:
         return None
     try:
-        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        for name in read:
+            status = os.fstat(0) if name == "-" else os.stat(name)
+            if stat.S_ISREG(status.st_mode) and os.path.samestat(status, os.fstat(fd)):
+                raise ValueError("is read too")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {shown(file)}: {reason_of(error)}") from None
+    return fd
 
 
 def reserve_standard_descriptors() -> None:

@@ -571,6 +571,15 @@ def test_rejects_of_mode_0600_whatever_the_umask(begin: Begin, tmp_path: Any) ->
     assert stat.S_IMODE(os.stat(rejects).st_mode) == 0o600
 
 
+def test_rejects_that_are_read(file: File) -> None:
+    both = file("both", b"prose\n" + whole_run())
+    try:
+        ended = run("--rejects", both, both, timeout=2)
+    except subprocess.TimeoutExpired:
+        pytest.fail("it reads what it writes")
+    assert ended.status == USAGE
+
+
 # ---------------------------------------------------------------- exit status
 
 
@@ -647,6 +656,14 @@ def test_memory_of_a_line_just_short_enough() -> None:
     status, peak, messages = measured(huge(63 << 20), *SAME)
     assert (status, messages) == (0, "")
     assert peak < 350
+
+
+def test_memory_of_a_result_of_many_tokens() -> None:
+    """Bounded by the longest line: a small multiple of it."""
+    line = b'{"type":"result","is_error":false,"v":[' + b"1," * 1_000_000 + b"1]}\n"
+    status, peak, _ = measured(iter([line]), "-t", "json")
+    assert status == 0
+    assert peak < 60
 
 
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])
