@@ -1708,14 +1708,13 @@ class Segments:
     until the next telling event. Written down in the captures' rule, FORMATS 1.3.
     """
 
-    __slots__ = ("answer", "begin", "held", "length", "said", "segment")
+    __slots__ = ("answer", "held", "length", "said", "segment")
 
     def __init__(self) -> None:
         self.said = io.StringIO()  # what is complete
         self.segment: list[str] = []  # the deltas since the last call
         self.length = 0  # of them, in characters
         self.held = ""
-        self.begin = 0  # where in ``said`` the segment begins that is not closed
         self.answer = ""  # the last closed segment that says something
 
     def text(self) -> str:
@@ -1770,13 +1769,12 @@ class Segments:
         return new
 
     def close(self) -> None:
-        """What is said next is another segment, also where its whole text had not come yet."""
+        """What is said next is another segment; what was said before the answer is forgotten."""
         self.cut()
-        self.said.seek(self.begin)
-        segment = self.said.read()
-        self.begin = self.said.tell()
+        segment = self.said.getvalue()
         if segment.strip():
             self.answer = segment
+        self.said = io.StringIO()
 
 
 CUTTING = ("tool_call", "interaction_query", "result")  # an init opens a run of its own
@@ -2051,7 +2049,7 @@ class Messages:
         if not event.raw:
             line.append(segments.held)
         segments.close()
-        if event.type == "result" and not segments.begin:
+        if event.type == "result" and not segments.answer:
             line.append(result_of(event, run))
         rest = "".join(line)
         line.clear()

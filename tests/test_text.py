@@ -398,6 +398,15 @@ def test_the_json_result_has_all_of_them(form: str) -> None:
     assert json.loads(line)["result"] == WHOLE + "Done.\n"
 
 
+def test_words_that_are_written_are_forgotten() -> None:
+    segments = agentfmt.Segments()
+    for text in ("A" * 1000, "B", " \n"):
+        event = agentfmt.SpokenEvent(message=agentfmt.Message(text))
+        assert segments.say(event) == text
+        segments.close()
+    assert (segments.text(), segments.answer) == ("", "B")
+
+
 def test_a_replay_before_a_question_is_printed_once() -> None:
     question = {"type": "interaction_query", "subtype": "request", "session_id": "2f4c27dc-1"}
     events = (init(), delta("Hello"), delta("Hello"), question, delta("Bye"), result())
