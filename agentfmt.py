@@ -1589,10 +1589,10 @@ def problems(call: Call) -> str:
 
 def todos_done(call: Call) -> str:
     """Of the whole list, which an update that merges does not carry in its arguments."""
-    todos = unpacked(call.ended.todos)
-    if not isinstance(todos, list):
-        todos = call.args.todos if call.args.merge is not True else None
-    states = [str(todo.get("status")) for todo in todos or () if isinstance(todo, dict)]
+    given = None if call.args.merge is True else call.args.todos
+    lists = (value for value in (unpacked(call.ended.todos), given) if isinstance(value, list))
+    todos = (todo for todo in next(lists, ()) if isinstance(todo, dict))
+    states = [str(todo.get("status")) for todo in todos]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
     return f"{done} of {len(states)} done" if states else ""
 
@@ -2451,7 +2451,7 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("-s", "--summary", is_flag=True, help="Close each run with a line on stderr.")
 @click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
-    help="Colour action lines.",
+    help="Color action lines.",
 )  # fmt: skip
 @click.option(
     "--ci-safe", is_flag=True, help="Spell JSON so that no CI runner obeys what stands in it."

@@ -788,3 +788,47 @@ def test_the_bench_floor_reads_what_the_writers_read() -> None:
     assert [writer.kind for writer in agentfmt.WRITERS.values()] == [
         agentfmt.ToolEvent, agentfmt.SpokenEvent, agentfmt.Event,
     ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- any shape
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    10**30,
+    1e400,
+    "",
+    "\ud83d",
+    [],
+    [[]],
+    [{}],
+    {},
+    {"a": {"b": [1]}},
+    "7",
+    7,
+)
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every member and item of a value: its container and its key."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in list(pairs):
+        yield value, key
+        if isinstance(inner, (dict, list)):
+            yield from places(inner)
+
+
+@pytest.mark.parametrize("tool", sorted({tool for tool, *_ in DONE}))
+def test_members_of_any_shape_never_crash(tool: str) -> None:
+    view = View(detail=True, messages="all", summary=True)
+    for name, args, outcome, _ in DONE:
+        if name == tool:
+            event = done(f"{tool}ToolCall", args, outcome, startedAtMs="1", completedAtMs="5")
+            for container, key in list(places(event)):
+                kept = container[key]
+                for odd in ODD:
+                    container[key] = odd
+                    rendered = render(spelled(init(), event, result()), view)
+                    assert_safe(rendered.out + rendered.err)
+                container[key] = kept
