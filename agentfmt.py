@@ -1892,7 +1892,7 @@ class Screen:
             write_all(self.fd or 0, data)
 
 
-RED, DIM, PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
+RED, DIM, RESET = "\x1b[31m", "\x1b[2m", "\x1b[0m"
 
 
 @functools.lru_cache(256)
@@ -1902,9 +1902,9 @@ def drawn(act: Act, prefix: str, room: int, color: bool) -> bytes:
     outcome = f"({outcome})" if outcome else ""
     line = cut(" ".join(filter(None, (label, target, outcome))), room)
     if color and act.failed:
-        line = f"{RED}{line}{PLAIN}"
+        line = f"{RED}{line}{RESET}"
     elif color and outcome and line.endswith(outcome):
-        line = f"{line.removesuffix(outcome)}{DIM}{outcome}{PLAIN}"
+        line = f"{line.removesuffix(outcome)}{DIM}{outcome}{RESET}"
     return line.encode("utf-8", "backslashreplace")
 
 

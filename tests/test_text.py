@@ -14,7 +14,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -621,10 +620,14 @@ def on_terminal(
     stdin: Any = subprocess.PIPE,
     columns: int = 80,
     ends: tuple[str, ...] = ("stdout", "stderr"),
-    pause: float = 0.0,
+    until: bytes = b"",
     env: dict[str, str] | None = None,
 ) -> tuple[bytes, int]:
-    """What a terminal gets of a process with these ``ends`` on it, and the process's status."""
+    """What a terminal gets of a process with these ``ends`` on it, and the process's status.
+
+    The line of a started call, and what stands before it, is given alone: what comes after waits
+    ``until`` the terminal shows that.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     attributes = termios.tcgetattr(theirs)
@@ -637,24 +640,31 @@ def on_terminal(
         stdin=stdin, stdout=stdout, stderr=stderr, env={**plain, "TERM": "xterm", **(env or {})},
     )  # fmt: skip
     os.close(theirs)
-    for line in data.splitlines(keepends=True) if process.stdin else ():
-        assert process.stdin
-        process.stdin.write(line)
-        process.stdin.flush()
-        time.sleep(pause)
-    if process.stdin:
-        process.stdin.close()
     seen = b""
-    while select.select([ours], [], [], 10)[0]:
+    if process.stdin:
+        cut = data.index(b"\n", data.index(b'"started"')) + 1 if until else len(data)
+        process.stdin.write(data[:cut])
+        process.stdin.flush()
+        seen = read(ours, until) if until else b""
+        process.stdin.write(data[cut:])
+        process.stdin.close()
+    seen += read(ours)
+    os.close(ours)
+    return seen, process.wait()
+
+
+def read(terminal: int, until: bytes = b"nothing that is ever written") -> bytes:
+    seen = b""
+    while until not in seen:
+        assert select.select([terminal], [], [], 30)[0], seen
         try:
-            chunk = os.read(ours, 65536)
+            chunk = os.read(terminal, 65536)
         except OSError:  # Linux says so that the other end is closed
             break
         if not chunk:
             break
         seen += chunk
-    os.close(ours)
-    return seen, process.wait()
+    return seen
 
 
 SHELL = (
@@ -668,26 +678,26 @@ PLAIN_LINES = b"Ran terminal command (exit 1)\nRead file\n"
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
-    seen, status = on_terminal(spelled(*SHELL), "--color", "never", pause=0.1)
+    seen, status = on_terminal(spelled(*SHELL), "--color", "never", until=b"npm test")
     running = b"Running terminal command npm test"
     assert seen == running + b"\r\x1b[K" + PLAIN_LINES
     assert status == 0
 
 
 def test_a_call_that_ran_within_one_read_does_not_flash() -> None:
-    seen, _ = on_terminal(spelled(*SHELL), "--color", "never", stdin=subprocess.PIPE)
-    assert seen.replace(b"Running terminal command npm test\r\x1b[K", b"") == PLAIN_LINES
+    seen, _ = on_terminal(spelled(*SHELL), "--color", "never")
+    assert seen == PLAIN_LINES
 
 
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
-    seen, status = on_terminal(spelled(*SHELL[:2]), pause=0.1)
+    seen, status = on_terminal(spelled(*SHELL[:2]), until=b"npm test")
     assert seen.startswith(b"Running terminal command npm test\r\x1b[Kagentfmt: run 2f4c27dc")
     assert status == agentfmt.FAILED
 
 
 def test_the_call_that_runs_fits_the_terminal() -> None:
     begun = started("shellToolCall", {"command": "文" * 100})
-    seen, _ = on_terminal(spelled(init(), begun), columns=40, pause=0.1)
+    seen, _ = on_terminal(spelled(init(), begun), columns=40, until=b"...")
     line = seen.split(b"\r")[0].decode()
     assert line.endswith("...")
     assert agentfmt.width(line) < 40
@@ -695,7 +705,8 @@ def test_the_call_that_runs_fits_the_terminal() -> None:
 
 def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
     data = spelled(*SHELL)
-    seen, _ = on_terminal(data, "-t", "json", "--actions", "stderr", ends=("stderr",), pause=0.1)
+    options = ("-t", "json", "--actions", "stderr")
+    seen, _ = on_terminal(data, *options, ends=("stderr",), until=b"npm test")
     assert b"Running terminal command npm test\r\x1b[K" in seen
 
 
