@@ -1732,14 +1732,15 @@ class Segments:
             text = words(content)
         if event.timestamp_ms is None or event.model_call_id is not None:
             return self.cut(text)
-        if len(text) == self.length or self.held or "\udc00" <= text[:1] <= "\udfff":
+        if len(text) == self.length or self.held or not text.isascii():
             return self.repeat(text)
         self.segment.append(text)
         self.length += len(text)
         return text
 
     def repeat(self, text: str) -> str:
-        """A delta that may be a replay, or the one after it, or begin with half a character."""
+        """A delta that may be a replay, or the one after it, or begin with half a character: the
+        few that deserve a look."""
         new, self.held = self.held, ""
         if new:  # two in a row: the first was no replay
             self.add(new)
