@@ -421,7 +421,7 @@ def mended(text: str) -> str:
     return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
-def spoken(line: str) -> str:
+def own_line(line: str) -> str:
     """A line of an agent's text, safe as a line of its own; deltas may have cut a character."""
     return COLONS.sub(r"\1\\x3a", shown(mended(line.removesuffix("\r"))))
 
@@ -1500,10 +1500,10 @@ def lines_read(call: Call) -> str:
         return f"lines {start}-{end} of {total}"
     if total is not None:
         return plural(total, "line")
-    return "empty" if ended.isEmpty is True else file_size(call) or characters(ended.totalChars)
+    return "empty" if ended.isEmpty is True else file_size(call) or text_size(ended.totalChars)
 
 
-def characters(count: Any) -> str:
+def text_size(count: Any) -> str:
     stated = number(count)
     return "" if stated is None else plural(stated, "character")
 
@@ -1579,7 +1579,13 @@ def listed(member: str, noun: str) -> Fact:
 
 
 def page_size(call: Call) -> str:
-    return characters(length(unpacked(call.ended.markdown)))
+    """Of a page that redaction replaced, the size that its marker states."""
+    page = unpacked(call.ended.markdown)
+    marker = MARKER.fullmatch(page) if isinstance(page, str) else None
+    return text_size(marker[1] if marker else length(page))
+
+
+MARKER = re.compile(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 
 def problems(call: Call) -> str:
@@ -1602,7 +1608,7 @@ class Detail(NamedTuple):
     outcome: tuple[Fact, ...] = ()
 
 
-NOTHING = the()
+NO_TARGET = the()
 DETAILS = {
     "shell": Detail(the("command"), (exit_status, time_taken)),
     "read": Detail(the_path, (lines_read,)),
@@ -1614,8 +1620,8 @@ DETAILS = {
     "semSearch": Detail(the("query"), (listed("codeResults", "result"),)),
     "ls": Detail(the_path, (entries,)),
     "readLints": Detail(the_paths, (problems,)),
-    "updateTodos": Detail(NOTHING, (todos_done,)),
-    "readTodos": Detail(NOTHING, (todos_done,)),
+    "updateTodos": Detail(NO_TARGET, (todos_done,)),
+    "readTodos": Detail(NO_TARGET, (todos_done,)),
     "webSearch": Detail(the("searchTerm", "query"), (listed("references", "result"), time_taken)),
     "webFetch": Detail(the("url"), (page_size, time_taken)),
     "fetch": Detail(the("url"), (page_size, time_taken)),
@@ -2037,7 +2043,7 @@ class Messages:
                 continue
             prefix = self.sessions.see(event)
             for line in self.said(event, event.run):
-                yield (prefix + spoken(line)).encode("utf-8", "backslashreplace")
+                yield (prefix + own_line(line)).encode("utf-8", "backslashreplace")
             self.sessions.leave(event)
 
     def said(self, event: Event, run: Run) -> Iterable[str]:

@@ -154,6 +154,7 @@ DONE: tuple[tuple[str, Any, Any, str], ...] = (
     ("webSearch", {"searchTerm": "node lts"}, ok(references=[{}, {}, {}]), "Searched web node lts (3 results)"),
     ("webFetch", {"url": "https://a.b"}, ok(markdown="12345"), "Fetched web page https://a.b (5 characters)"),
     ("fetch", {"url": "https://a.b"}, ok(), "Fetched web page https://a.b"),
+    ("fetch", {"url": "u"}, ok(markdown="[content: 1254 chars]"), "Fetched web page u (1254 characters)"),
     ("mcp", {"name": "gh-issue", "providerIdentifier": "gh", "toolName": "issue"}, ok(content=[]),
      "Called MCP tool gh/issue"),
     ("mcp", {"name": "gh-issue"}, ok(isError=False), "Called MCP tool gh-issue"),
