@@ -906,20 +906,21 @@ class Reader:
                     line.decode()  # msgspec does not look into the strings that it skips
                 event = decode(line)
             except UNREADABLE:
-                examined = self.examine(source, line.strip(BLANKS))
+                text = line.strip(BLANKS)
+                if not text:
+                    continue
+                examined = self.examine(source, text)
                 if not isinstance(examined, Event):
                     self.report.refuse(source, examined, line)
                     continue
                 event = examined
             yield event
 
-    def examine(self, source: Source, text: bytes) -> Event | Refused | None:
+    def examine(self, source: Source, text: bytes) -> Event | Refused:
         """The one function that says of a difficult line what it is: event, damaged or prose.
 
-        None for a blank line. Takes the prefix of a log collector off ``source.raw``.
+        Takes the prefix of a log collector off ``source.raw``.
         """
-        if not text:
-            return None
         brace = text.find(b"{", 0, PREFIX + 1)
         if brace < 0:
             return Refused(None)
@@ -927,7 +928,8 @@ class Reader:
             event = self.reread(text[brace:])
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            return Refused(reason if brace == 0 or source.prefixed else None)
+            damaged = brace == 0 or (source.prefixed and brace < PREFIX)
+            return Refused(reason if damaged else None)
         if brace and event.type is None:
             return Refused(None)
         if brace:
@@ -992,11 +994,10 @@ class Report:
         self.failed = True
         self.say(why)
 
-    def refuse(self, source: Source, refused: Refused | None, line: bytes) -> None:
-        """Take a line that is no event; None is a blank one."""
-        if refused:
-            self.keep(line.removesuffix(b"\n") + b"\n")
-            self.note(source, refused.reason, line)
+    def refuse(self, source: Source, refused: Refused, line: bytes) -> None:
+        """Take a line that is no event."""
+        self.keep(line.removesuffix(b"\n") + b"\n")
+        self.note(source, refused.reason, line)
 
     def piece(self, source: Source, piece: Piece) -> None:
         """Take part of a frame that is refused unread."""
@@ -1029,7 +1030,7 @@ class Report:
         """A run of this FILE, or the FILE, has ended: say how many lines were not shown."""
         if source.refused > MESSAGES:
             more = plural(source.refused - MESSAGES, "more line")
-            self.say(f"{source.name}: {more} that are no events")
+            self.say(f"{source.name}: {more} without an event")
         source.refused = 0
 
 
@@ -4173,6 +4174,8 @@ def command(
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt", context)
     for file in files:
         check_readable(file)
+    if is_read(1, files or ("-",)):
+        raise click.ClickException("standard output is one of the files that are read")
     if secret_env or secrets_file or patterns:
         classes |= {"secrets"}
     scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
@@ -4296,13 +4299,20 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
         return None
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        for name in read:
-            status = os.fstat(0) if name == "-" else os.stat(name)
-            if stat.S_ISREG(status.st_mode) and os.path.samestat(status, os.fstat(fd)):
-                raise ValueError("is read too")
+        if is_read(fd, read):
+            raise ValueError("is read too")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {shown(file)}: {reason_of(error)}") from None
     return fd
+
+
+def is_read(fd: int, names: Sequence[str]) -> bool:
+    """Is a descriptor that is written one of the FILEs? That would never end."""
+    with contextlib.suppress(OSError):
+        written = os.fstat(fd)
+        read = [os.fstat(0) if name == "-" else os.stat(name) for name in names]
+        return any(stat.S_ISREG(one.st_mode) and os.path.samestat(one, written) for one in read)
+    return False
 
 
 def reserve_standard_descriptors() -> None:
