@@ -33,11 +33,14 @@ class Ended(NamedTuple):
     status: int
 
 
+SCANNER = agentfmt.Scanner({}, {})
+
+
 class Report(agentfmt.Report):
     """A report that keeps what it says."""
 
     def __init__(self, out: agentfmt.Output) -> None:
-        super().__init__(out)
+        super().__init__(out, conceal=SCANNER.conceal)
         self.said: list[str] = []
 
     def say(self, text: str) -> None:

@@ -75,9 +75,6 @@ def aggregated(*lines: bytes) -> str:
             [delta("\ud83d"), delta("\ude00"), assistant("\ud83d\ude00")],
             "😀",
             id="a surrogate pair cut in two",
-            marks=pytest.mark.xfail(
-                strict=True, reason="the halves are never joined: the replay is no repetition"
-            ),
         ),
         pytest.param([delta("\ud83d"), delta("!")], "\ud83d!", id="a lone surrogate"),
     ],
@@ -117,9 +114,6 @@ def test_shapes_of_a_message(message: Any, text: str) -> None:
                 assistant("mine"),
             ],
             id="amid deltas",
-            marks=pytest.mark.xfail(
-                strict=True, reason="a sub-agent's event ends the segment: its replay is said again"
-            ),
         ),
     ],
 )
