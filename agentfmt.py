@@ -69,6 +69,7 @@ CONCEALED = (
 )
 EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
+SHORT = 8  # characters of a session that messages show
 OPEN_CALLS = 5  # that are named when a run ends without them
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 WIDTH = 200  # columns of an action line where no terminal says how many it has
@@ -370,8 +371,8 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "calls", "condemned", "error", "events", "notes", "paths", "segments", "session", "state",
-        "succeeded", "waiting", "where",
+        "calls", "condemned", "cwd", "error", "events", "notes", "paths", "segments", "session",
+        "state", "succeeded", "waiting", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str) -> None:
@@ -382,6 +383,7 @@ class Run:
         self.succeeded = False
         self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
         self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
+        self.cwd = ""  # as its init says
         self.condemned = ""  # by --fail-on: the selector and where
         self.waiting: Waiting | None = None  # what redaction holds
         self.error: str | None = None  # what the last error event said
@@ -389,7 +391,7 @@ class Run:
         self.notes: Notes | None = None
 
     def __str__(self) -> str:
-        session = f"{shown(self.session[:8])} " if self.session else ""
+        session = f"{shown(self.session[:SHORT])} " if self.session else ""
         return f"run {session}({self.where})"
 
 
@@ -563,7 +565,7 @@ def parse(text: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:
-        what = "a NUL byte" if b"\0" in text else f"bad JSON ({error.msg})"
+        what = "a NUL byte" if b"\0" in text else f"bad JSON ({error.msg.removesuffix(' at')})"
         raise ValueError(f"{what} at column {error.colno}") from None
 
 
@@ -1196,8 +1198,9 @@ class Runs:
         choice = next((choice for choice in self.fail_on if choice.matches(event)), None)
         return f"--fail-on {choice.text} matched at {self.source.where()}" if choice else ""
 
-    def begin(self, run: Run, _event: Event) -> Run:
+    def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
+        run.cwd = first(look(event, Init).cwd)
         return run
 
     def supersede(self, run: Run, _event: Event) -> None:
@@ -1926,6 +1929,10 @@ def selector(text: str) -> Selector:
             raise ValueError(f"{text!r}: no key {key!r}; the keys are {keys}")
         if not glob:
             raise ValueError(f"{text!r}: an empty pattern matches nothing")
+        if key == "word" and glob in STATUSES:
+            raise ValueError(f"{text!r}: no type or tool; a status is spelled status={glob}")
+        if key == "status" and not fnmatch.filter(STATUSES, glob):
+            raise ValueError(f"{text!r}: no such status; they are {', '.join(STATUSES)}")
         terms.append((key, re.compile(fnmatch.translate(glob))))
     return Selector(text, tuple(terms))
 
@@ -1978,15 +1985,19 @@ def paths(event: Event) -> Iterable[str]:
                     for item in (value if isinstance(value, list) else [value])
                     if isinstance(item, str)
                 ]
+    here = event.run.cwd if event.run else ""
+    found += [near for path in found if here and (near := relative(path, here)) != path]
     if event.subtype == "started":
-        event.run.paths[event.call_id] = found
-        return found
-    return found or event.run.paths.pop(event.call_id, [])
+        remembered = event.run.paths
+        remembered[event.call_id] = found
+        if len(remembered) > MAX_RUNS:
+            del remembered[next(iter(remembered))]
+    return found or event.run.paths.get(event.call_id, [])
 
 
 def sessions(event: Event) -> Iterable[str]:
     named = event.session_id or (event.run.session if event.run else None)
-    return (named,) if named else ()
+    return (named, named[:SHORT]) if named else ()
 
 
 # What a selector may ask of an event: each gives the texts of which one must match.
@@ -1999,6 +2010,8 @@ FACTS: dict[str, Callable[[Event], Iterable[str]]] = {
     "session": sessions,
     "word": lambda event: filter(None, (event.type, *tools(event))),
 }
+
+STATUSES = ("ok", "nonzero", *REASONS, "failed")
 
 DROPPED = object()  # as ``event.fate``: followed, but not printed
 
@@ -2338,7 +2351,9 @@ def user_expression(name: str, text: str) -> Any:
     try:
         pattern = expression(text, latin=False)
     except re2.error as error:
-        raise ValueError(f"{name}: {error.args[0] if error.args else 'refused by RE2'}") from None
+        why = error.args[0] if error.args else b"refused by RE2"
+        why = why.decode("utf-8", "replace") if isinstance(why, bytes) else why
+        raise ValueError(f"{name}: {why}") from None
     if pattern.search(b""):
         raise ValueError(f"{name}: matches the empty string")
     return pattern
@@ -2704,6 +2719,7 @@ class Surgeon:
         self.classes = classes - {"secrets"}
         self.strict = bool(self.classes - {"paths"})  # the allow-lists hold
         self.homes = homes
+        self.hidden: dict[str, int] = {}  # how often, by rule or class
 
     def operate(
         self, raw: bytes, kind: str | None, cwd: str | None, *, skip: bool, words: bytes | None
@@ -2728,8 +2744,16 @@ class Surgeon:
             if leaf.is_key:
                 new = numbered(names, leaf.holder, text, new)
             if new != text:
+                self.count(new, text)
                 edits.append((leaf.start, leaf.end, token_of(new)))
         return spliced(raw, edits) if edits else raw
+
+    def count(self, new: bytes, old: bytes = b"") -> None:
+        """What a change hid, for the summary."""
+        for text, one in ((new, 1), (old, -1)):
+            for match in HIDDEN.finditer(text):
+                name = match[match.lastindex or 0].decode()
+                self.hidden[name] = self.hidden.get(name, 0) + one
 
     def redacted(
         self, leaf: Leaf, text: bytes, kind: str | None, cwd: str | None, *, whole: bool
@@ -2774,6 +2798,9 @@ class Surgeon:
         return f"{head}[{named}: {len(text)} chars]".encode()
 
 
+HIDDEN = re.compile(
+    rb"\[REDACTED:([\w.:-]+)\]|\[(content|commands|prompts|paths|messages)(?:: \d+ chars)?\]"
+)
 CHANNEL_PATHS = (("message", "content", "text"), ("message", "content"), ("text",))
 
 
@@ -2829,7 +2856,9 @@ def path_spans(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Chang
 
 @functools.lru_cache(maxsize=256)
 def directories(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
-    named = [rb"(?P<cwd>" + re.escape(cwd.encode("utf-8", "surrogatepass")) + rb")"] if cwd else []
+    here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS spells /tmp so, too
+    spelled = [re.escape(path.encode("utf-8", "surrogatepass")) for path in here]
+    named = [rb"(?P<cwd>" + b"|".join(spelled) + rb")"] if spelled else []
     named += [re.escape(home.encode("utf-8", "surrogateescape")) for home in homes]
     named += [
         rb"/home/\w[\w.-]*", rb"/Users/\w[\w.-]*", rb"/root",
@@ -3157,6 +3186,8 @@ class Redactor:
             (max(first, 0), last, marker(name) if name else b"") for first, last, name in spans
         ]
         changes = self.surgeon.with_paths(data, cwd, changes)
+        for _, _, new in changes:
+            self.surgeon.count(new)
         return [
             (characters(data, first), characters(data, last), new.decode())
             for first, last, new in changes
@@ -3303,7 +3334,8 @@ class Shortener:
 def cut_strings(raw: bytes, texts: list[tuple[Leaf, str]], length: int) -> bytes:
     edits = []
     for leaf, text in texts:
-        if len(text) > length and len(new := cut_text(text, length)) < len(text):
+        least = len(CREATED) if text.startswith(CREATED) else 0  # it says that an edit created
+        if len(text) > length and len(new := cut_text(text, max(length, least))) < len(text):
             edits.append((leaf.start, leaf.end, literal(new)))
     return spliced(raw, edits)
 
@@ -3482,7 +3514,7 @@ class Sessions:
             self.open[run] = None
         if len(self.open) <= (run in self.open) or not run.session:
             return ""
-        return f"[{shown(run.session[:8])}] "
+        return f"[{shown(run.session[:SHORT])}] "
 
     def leave(self, event: Event) -> None:
         if ends_run(event):
@@ -3664,12 +3696,13 @@ class Summary:
         parts = [*notes_of(run).tally.parts(), *cost(event)]
         counts, rules = self.report.counts, self.report.redactions
         parts += (plural(number, noun) for noun, number in counts.items() if number)
+        rules = {name: number for name, number in rules.items() if number > 0}
         if rules:
             parts.append(f"{plural(sum(rules.values()), 'redaction')} {listing(rules)}")
         counts.update(dict.fromkeys(counts, 0))
-        rules.clear()
+        self.report.redactions.clear()
         verdict = "succeeded" if run.succeeded else "failed"
-        return f"agentfmt: {run} {verdict}: {', '.join(parts)}"
+        return f"agentfmt: {run}: {', '.join((verdict, *parts))}"
 
 
 class Tally:
@@ -4242,6 +4275,8 @@ def command(
     signals = Signals()
     out = Output(functools.partial(write_ci_safe if ci_safe else write_all, 1), screen)
     report = Report(out, open_rejects(rejects, files or ("-",)), conceal=concealer(scanner))
+    if surgeon:
+        report.redactions = surgeon.hidden
     progress = report.progress = Progress.over(files or ("-",), screen)
     streams = ((file, chunks(file, signals, report)) for file in files or ("-",))
     try:

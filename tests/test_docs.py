@@ -242,7 +242,7 @@ def test_example(example: Example, folder: Path) -> None:
     )  # fmt: skip
     told = (done.stderr or b"").splitlines()
     complaints = [line for line in told if line.startswith(b"agentfmt: ")]
-    assert (done.returncode, [line for line in complaints if b" succeeded: " not in line]) == (
+    assert (done.returncode, [line for line in complaints if b": succeeded, " not in line]) == (
         0,
         [],
     )
