@@ -71,6 +71,7 @@ EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
 SHORT = 8  # characters of a session that messages show
 OPEN_CALLS = 5  # that are named when a run ends without them
+OPEN_PATHS = 10_000  # calls of a run whose paths are remembered, for selectors
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 WIDTH = 200  # columns of an action line where no terminal says how many it has
 LEAST = 12  # columns of a target, and of a reason, that are worth showing
@@ -1192,6 +1193,7 @@ class Runs:
         """A run that --fail-on condemns will have failed, whatever its last event says."""
         if event.type == "tool_call" and self.fail_on:
             event.started = run.calls.get(event.call_id)
+            remember_paths(self.fail_on, event)
         run.condemned = run.condemned or self.matched(event)
 
     def matched(self, event: Event) -> str:
@@ -1987,12 +1989,18 @@ def paths(event: Event) -> Iterable[str]:
                 ]
     here = event.run.cwd if event.run else ""
     found += [near for path in found if here and (near := relative(path, here)) != path]
+    known = event.run.paths
     if event.subtype == "started":
-        remembered = event.run.paths
-        remembered[event.call_id] = found
-        if len(remembered) > MAX_RUNS:
-            del remembered[next(iter(remembered))]
-    return found or event.run.paths.get(event.call_id, [])
+        known[event.call_id] = found
+        if len(known) > OPEN_PATHS:
+            del known[next(iter(known))]
+    return found or known.get(event.call_id, [])
+
+
+def remember_paths(choices: Sequence[Selector], event: Event) -> None:
+    """A started call names the paths that its completion may lack: for selectors that ask."""
+    if event.subtype == "started" and any(key == "path" for c in choices for key, _ in c.terms):
+        paths(event)
 
 
 def sessions(event: Event) -> Iterable[str]:
@@ -2022,20 +2030,21 @@ class Selection:
     def __init__(self, only: Sequence[Selector], drop: Sequence[Selector]) -> None:
         self.only = only
         self.drop = drop
-        self.results = any(choice.names("result") for choice in drop)
+        self.choices = [*only, *drop]
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
+            remember_paths(self.choices, event)
             if event.raw and not self.keeps(event):
                 event.fate = DROPPED
             yield event
 
     def keeps(self, event: Event) -> bool:
         """A result leaves only where it is named, so that a filtered stream keeps its verdict."""
-        dropped = any(choice.matches(event) for choice in self.drop)
-        if event.type == "result":
-            return not any(choice.names("result") and choice.matches(event) for choice in self.drop)
-        return not dropped and (not self.only or any(choice.matches(event) for choice in self.only))
+        result = event.type == "result"
+        if any(c.matches(event) for c in self.drop if not result or c.names("result")):
+            return False
+        return result or not self.only or any(choice.matches(event) for choice in self.only)
 
 
 # ---------------------------------------------------------------- redacting: what is a secret
@@ -2149,6 +2158,7 @@ ASSIGNED_RAW = (
 )
 
 # A private key may stand in many lines, and its end may never come.
+KEY_BEGIN = "-----BEGIN PRIVATE KEY-----"
 PEM_BEGIN = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 PEM_END = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
@@ -2297,11 +2307,14 @@ class Scanner:
         markers = [match.span() for match in self.marker.finditer(text)]
         return [rest for span in spans for rest in without(span, markers)] if markers else spans
 
-    def hide(self, text: bytes) -> bytes:
-        return spliced(text, [(a, b, marker(name)) for a, b, name in self.spans(text)])
-
-    def conceal(self, text: str) -> str:
-        return self.hide(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+    def conceal(self, text: str, *, cut_off: bool = False) -> str:
+        """``cut_off``: the beginning of a secret at the end is hidden too."""
+        data = text.encode("utf-8", "surrogatepass")
+        spans = self.spans(data)
+        if cut_off:
+            spans = self.unmarked(data, merged(spans + self.begun(data)))
+        hidden = spliced(data, [(a, b, marker(name)) for a, b, name in spans])
+        return hidden.decode("utf-8", "surrogatepass")
 
     def begun(self, text: bytes) -> list[Span]:
         """What may be the beginning of a secret at the end of a text that was cut off."""
@@ -2911,6 +2924,8 @@ class Channel:
         return self.add(event, text)
 
     def add(self, event: Event, text: str) -> bool:
+        if not text and not self.events:
+            return True
         self.events.append(event)
         self.texts.append(text)
         self.waiting += len(text)
@@ -3073,7 +3088,9 @@ class Redactor:
         """Take an event with words. Is anything decided?"""
         text = spoken(event)
         if suspect:
-            event = self.operate(event, state, skip=text != "")
+            skip = text != "" and text == "".join(said for _, said in word_leaves(event.raw))
+            event = self.operate(event, state, skip=skip)
+            text = text if skip else spoken(event)
         state.pending.append(event)
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
@@ -3083,7 +3100,7 @@ class Redactor:
         if kind == "thinking":
             if event.subtype == "completed":
                 channel.end()
-            return channel.add(event, text) or not channel.waiting
+            return channel.add(event, text)
         if event.timestamp_ms is not None and event.model_call_id is None:
             return channel.delta(event, text)
         return channel.whole(event, text)
@@ -3094,6 +3111,9 @@ class Redactor:
         pending = state.pending
         waits = (number for number, event in enumerate(pending) if id(event) in held)
         count = next(waits, len(pending)) if held else len(pending)
+        if not count and pending:
+            self.waiting[run] = state
+            return
         leaving = pending[:count]
         if state.edits:
             leaving = [self.settled(event, state.edits.pop(id(event), [])) for event in leaving]
@@ -3152,13 +3172,14 @@ class Redactor:
         if not edits:
             return event
         raw, position, found = event.raw.strip(), 0, []
-        for leaf in leaves(raw):
-            if leaf.path in CHANNEL_PATHS and not leaf.is_key:
-                text = text_of(raw[leaf.start : leaf.end]).decode("utf-8", "surrogatepass")
-                new = spliced_words(text, edits, position)
-                if new != text:
-                    found.append((leaf.start, leaf.end, literal(new)))
-                position += len(text)
+        said = list(word_leaves(raw))
+        if "".join(text for _, text in said) != spoken(event):  # a member twice, a strange shape
+            edits = [(0, sum(len(text) for _, text in said), edits[0][2])]
+        for leaf, text in said:
+            new = spliced_words(text, edits, position)
+            if new != text:
+                found.append((leaf.start, leaf.end, literal(new)))
+            position += len(text)
         return self.again(event, spliced(raw, found))
 
     # What channels ask.
@@ -3168,13 +3189,7 @@ class Redactor:
         end = text.rfind("\n") + 1
         if len(text) - end > LONG:
             return end + [start for start, _, _ in pieces(text[end:])][-1]
-        for form in self.scanner.blocks if self.scanner else ():
-            position = form.find("\n") + 1
-            while position:
-                if text.endswith(form[:position], 0, end):
-                    end = min(end, text.rfind("\n", 0, end - position) + 1)
-                position = form.find("\n", position) + 1
-        return end
+        return whole_blocks(text, end, self.scanner.blocks) if self.scanner else end
 
     def decided(
         self, text: str, inside: bool, cwd: str | None, *, cut_off: bool
@@ -3212,6 +3227,32 @@ class Redactor:
             over = PEM_END.search(data)
             found.append((-1, over.end() if over else len(data), ""))
         return scanner.unmarked(data, merged(found)) if found else []
+
+
+def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
+    """How many of some lines can be decided if known values of several lines are not to be cut."""
+    hold = end
+    for form in blocks:
+        position = form.find("\n") + 1
+        while position:  # it may go on in lines that are still to come
+            if text.endswith(form[:position], 0, end):
+                hold = min(hold, text.rfind("\n", 0, end - position) + 1)
+            position = form.find("\n", position) + 1
+    cutting = hold < end
+    while cutting and end - hold < LONG:
+        cutting = False
+        for form in blocks:
+            start = text.rfind(form, 0, min(hold + len(form) - 1, end))
+            if 0 <= start < hold:
+                hold, cutting = text.rfind("\n", 0, start) + 1, True
+    return hold
+
+
+def word_leaves(raw: bytes) -> Iterator[tuple[Leaf, str]]:
+    """The literals of an event where its words stand, in their order, and their texts."""
+    for leaf in leaves(raw):
+        if leaf.path in CHANNEL_PATHS and not leaf.is_key:
+            yield leaf, text_of(raw[leaf.start : leaf.end]).decode("utf-8", "surrogatepass")
 
 
 def characters(data: bytes, size: int) -> int:
@@ -3327,7 +3368,8 @@ class Shortener:
         short = cut_strings(raw, texts, low)
         if len(short) > self.limit and not self.told:
             self.told = True
-            self.report.say(f"an event of type {kind} does not fit in --max-event {self.limit}")
+            name = self.report.excerpt(kind or "?")
+            self.report.say(f"an event of type {name} does not fit in --max-event {self.limit}")
         return short
 
 
@@ -4139,9 +4181,14 @@ def make_scanner(
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
     """What others wrote is shown without secrets, or, where they cannot be found, not at all."""
 
+    key = False  # a private key began in an earlier line, and what is shown is part of it
+
     def conceal(text: str) -> str:
+        nonlocal key
+        began, key = key, open_key(text.encode("utf-8", "surrogatepass"), key)
         try:
-            return scanner().conceal(text)
+            cut_off = len(text) >= CONCEALED
+            return scanner().conceal((KEY_BEGIN if began else "") + text, cut_off=cut_off)
         except click.ClickException:
             return ""
 
