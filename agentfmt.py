@@ -968,6 +968,7 @@ class Report:
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, since the last summary
+        self.unused = 0  # values of variables and files that are not looked for
         self.damaged = self.failed = self.error = False
 
     def status(self) -> int:
@@ -2199,6 +2200,8 @@ class Scanner:
     is derived from RULES and SECRET_NAMES. Raises ImportError without RE2, ValueError for a
     pattern that it refuses.
     """
+
+    unused = 0  # values that are too short, or too plain, to be looked for
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
         self.rules = [
@@ -3741,6 +3744,8 @@ class Summary:
         rules = {name: number for name, number in rules.items() if number > 0}
         if rules:
             parts.append(f"{plural(sum(rules.values()), 'redaction')} {listing(rules)}")
+        if self.report.unused:
+            parts.append(f"{plural(self.report.unused, 'secret value')} not used")
         counts.update(dict.fromkeys(counts, 0))
         self.report.redactions.clear()
         verdict = "succeeded" if run.succeeded else "failed"
@@ -4099,24 +4104,25 @@ def named_patterns(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[
     return found
 
 
-def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[str, list[str]]:
-    """The values in files and directories, by the name that their markers have."""
-    found: dict[str, list[str]] = {}
+NamedValue: TypeAlias = "tuple[str, str]"  # of a value: the name that its markers have, and itself
+
+
+def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[NamedValue]:
+    """The values in files and directories."""
+    found: list[NamedValue] = []
     for path in values:
         try:
             entries = list(directory_values(path) if os.path.isdir(path) else file_values(path))
         except OSError as error:
             raise click.BadParameter(f"{shown(path)}: {reason_of(error)}") from None
-        usable = [(name, value) for name, value in entries if is_usable(value)]
-        if not usable:
+        if not any(is_usable(value) for _, value in entries):
             what = f"a value has at least {SHORTEST} characters and is no path, number or boolean"
             raise click.BadParameter(f"{shown(path)}: no usable value; {what}")
-        for name, value in usable:
-            found.setdefault(name, []).append(value)
+        found += entries
     return found
 
 
-def file_values(path: str) -> Iterator[tuple[str, str]]:
+def file_values(path: str) -> Iterator[NamedValue]:
     """Lines of VALUE or NAME=VALUE: of the second the value alone, and the line."""
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
         for line in file.read().split("\n"):
@@ -4127,9 +4133,11 @@ def file_values(path: str) -> Iterator[tuple[str, str]]:
                 yield from ((f"file:{named[1]}", form) for form in (named[2], value, text))
             elif not named or not named[2].strip("="):  # the end of base64 is no assignment
                 yield "secrets-file", text
+            else:
+                yield f"file:{named[1]}", value
 
 
-def directory_values(path: str) -> Iterator[tuple[str, str]]:
+def directory_values(path: str) -> Iterator[NamedValue]:
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         if entry.is_file() and not entry.name.startswith("."):
             with open(entry.path, encoding="utf-8", errors="surrogateescape", newline="") as file:
@@ -4150,27 +4158,31 @@ def is_usable(value: str) -> bool:
     return not value.isspace()
 
 
-def environment(globs: tuple[str, ...]) -> dict[str, list[str]]:
+def environment(globs: tuple[str, ...]) -> list[NamedValue]:
     """The values of variables that have a secret name, or one that --secret-env matches."""
     import fnmatch
 
-    return {
-        f"env:{re.sub('[^A-Za-z0-9_.-]', '_', name)}": [value]
+    return [
+        (f"env:{re.sub('[^A-Za-z0-9_.-]', '_', name)}", value)
         for name, value in os.environ.items()
-        if (
-            is_secret_name(name)
-            or name.lower().endswith("key")
-            or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
-        )
-        and is_usable(value)
-    }
+        if is_secret_name(name)
+        or name.lower().endswith("key")
+        or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+    ]
 
 
 def make_scanner(
-    globs: tuple[str, ...], files: dict[str, list[str]], patterns: dict[str, str]
+    globs: tuple[str, ...], files: list[NamedValue], patterns: dict[str, str]
 ) -> Scanner:
+    entries = [(name, value) for name, value in (*environment(globs), *files) if value]
+    known: dict[str, list[str]] = {}
+    for name, value in entries:
+        if is_usable(value):
+            known.setdefault(name, []).append(value)
     try:
-        return Scanner(environment(globs) | files, patterns)
+        scanner = Scanner(known, patterns)
+        scanner.unused = sum(not is_usable(value) for _, value in entries)
+        return scanner
     except ImportError:
         why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
         raise click.ClickException(why) from None
@@ -4294,7 +4306,7 @@ def command(
     fail_on: list[Selector],
     classes: frozenset[str],
     secret_env: tuple[str, ...],
-    secrets_file: dict[str, list[str]],
+    secrets_file: list[NamedValue],
     patterns: dict[str, str],
     rejects: str | None,
     exit_zero: bool,
@@ -4324,6 +4336,7 @@ def command(
     report = Report(out, open_rejects(rejects, files or ("-",)), conceal=concealer(scanner))
     if surgeon:
         report.redactions = surgeon.hidden
+        report.unused = surgeon.scanner.unused if surgeon.scanner else 0
     progress = report.progress = Progress.over(files or ("-",), screen)
     streams = ((file, chunks(file, signals, report)) for file in files or ("-",))
     try:
