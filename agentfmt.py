@@ -4165,6 +4165,7 @@ def environment(globs: tuple[str, ...]) -> list[NamedValue]:
     return [
         (f"env:{re.sub('[^A-Za-z0-9_.-]', '_', name)}", value)
         for name, value in os.environ.items()
+        if name not in ("PWD", "OLDPWD")  # directories, whatever their names end in
         if is_secret_name(name)
         or name.lower().endswith("key")
         or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
