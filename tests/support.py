@@ -54,8 +54,12 @@ class Report(agentfmt.Report):
 def convert(
     data: bytes | Iterable[bytes] | Mapping[str, Iterable[bytes]],
     *flags: str,
+    **more: Any,
 ) -> Ended:
-    """Feed the pipeline: bytes, chunks of them, or the chunks of several FILEs by name."""
+    """Feed the pipeline: bytes, chunks of them, or the chunks of several FILEs by name.
+
+    ``more`` goes to agentfmt.convert as it is.
+    """
     report = Report(agentfmt.Output(lambda _: None))
     wrote: list[bytes] = []
     report.out = out = agentfmt.Output(wrote.append)
@@ -67,7 +71,7 @@ def convert(
     given = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params
     known = inspect.signature(agentfmt.convert).parameters
     options = {key: value for key, value in given.items() if key in known}
-    agentfmt.convert(streams, **options, report=report, out=out)
+    agentfmt.convert(streams, **options, **more, report=report, out=out)
     return Ended(b"".join(wrote), "".join(report.said), report.status())
 
 
