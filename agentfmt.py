@@ -35,6 +35,7 @@ from typing import (
     Any,
     ClassVar,
     NamedTuple,
+    Protocol,
     TypeAlias,
     TypeVar,
     Union,
@@ -72,6 +73,10 @@ EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
 OPEN_CALLS = 5  # that are named when a run ends without them
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
+WIDTH = 200  # columns of an action line where no terminal says how many it has
+LEAST = 12  # columns of a target, and of a reason, that are worth showing
+TARGET = 2000  # characters of a target that are kept: more than any terminal is wide
+NAMES = 20  # of tools and of unknown types that a summary tells apart
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
 BLANKS = b" \t\r\n"
@@ -79,33 +84,34 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Label(NamedTuple):
-    """What a call is called when it happened, and after "Failed to" when it did not."""
+    """What a call is called: when it happened, after "Failed to", and while it runs."""
 
     done: str
     do: str
+    doing: str
 
 
 LABELS = {
-    "shell": Label("Ran terminal command", "run terminal command"),
-    "read": Label("Read file", "read file"),
-    "edit": Label("Edited file", "edit file"),
-    "write": Label("Created new file", "create new file"),
-    "delete": Label("Deleted file", "delete file"),
-    "glob": Label("Found files", "find files"),
-    "grep": Label("Searched files", "search files"),
-    "semSearch": Label("Searched codebase", "search codebase"),
-    "ls": Label("Listed directory", "list directory"),
-    "readLints": Label("Checked lints", "check lints"),
-    "updateTodos": Label("Updated to-do list", "update to-do list"),
-    "readTodos": Label("Read to-do list", "read to-do list"),
-    "webSearch": Label("Searched web", "search web"),
-    "webFetch": Label("Fetched web page", "fetch web page"),
-    "fetch": Label("Fetched web page", "fetch web page"),
-    "mcp": Label("Called MCP tool", "call MCP tool"),
-    "task": Label("Ran subagent", "run subagent"),
-    "askQuestion": Label("Asked question", "ask question"),
-    "createPlan": Label("Created plan", "create plan"),
-    "await": Label("Waited for task", "wait for task"),
+    "shell": Label("Ran terminal command", "run terminal command", "Running terminal command"),
+    "read": Label("Read file", "read file", "Reading file"),
+    "edit": Label("Edited file", "edit file", "Editing file"),
+    "write": Label("Created new file", "create new file", "Creating new file"),
+    "delete": Label("Deleted file", "delete file", "Deleting file"),
+    "glob": Label("Found files", "find files", "Finding files"),
+    "grep": Label("Searched files", "search files", "Searching files"),
+    "semSearch": Label("Searched codebase", "search codebase", "Searching codebase"),
+    "ls": Label("Listed directory", "list directory", "Listing directory"),
+    "readLints": Label("Checked lints", "check lints", "Checking lints"),
+    "updateTodos": Label("Updated to-do list", "update to-do list", "Updating to-do list"),
+    "readTodos": Label("Read to-do list", "read to-do list", "Reading to-do list"),
+    "webSearch": Label("Searched web", "search web", "Searching web"),
+    "webFetch": Label("Fetched web page", "fetch web page", "Fetching web page"),
+    "fetch": Label("Fetched web page", "fetch web page", "Fetching web page"),
+    "mcp": Label("Called MCP tool", "call MCP tool", "Calling MCP tool"),
+    "task": Label("Ran subagent", "run subagent", "Running subagent"),
+    "askQuestion": Label("Asked question", "ask question", "Asking question"),
+    "createPlan": Label("Created plan", "create plan", "Creating plan"),
+    "await": Label("Waited for task", "wait for task", "Waiting for task"),
 }
 
 # The variant of a call's result -> its status; every other variant is an error.
@@ -148,6 +154,58 @@ class Failure(Struct, gc=False):
     exitCode: Any = None
 
 
+class Args(Struct, gc=False):
+    """The arguments that name the target of a call."""
+
+    path: Any = None
+    filePath: Any = None
+    paths: Any = None
+    command: Any = None
+    globPattern: Any = None
+    pattern: Any = None
+    query: Any = None
+    searchTerm: Any = None
+    url: Any = None
+    server: Any = None
+    providerIdentifier: Any = None
+    toolName: Any = None
+    name: Any = None
+    title: Any = None
+    description: Any = None
+    questions: Any = None
+    todos: Any = None
+    merge: Any = None
+    taskId: Any = None
+    timeout: Any = None
+
+
+class Ended(Success, gc=False):
+    """What the details of a finished call are made of. What may be large is left undecoded."""
+
+    signal: Any = None
+    executionTime: Any = None
+    durationMs: Any = None
+    totalLines: Any = None
+    totalChars: Any = None
+    fileSize: Any = None
+    isEmpty: Any = None
+    readRange: Any = None
+    linesCreated: Any = None
+    linesAdded: Any = None
+    linesRemoved: Any = None
+    totalFiles: Any = None
+    totalDiagnostics: Any = None
+    files: Raw = Raw()
+    workspaceResults: Raw = Raw()
+    directoryTreeRoot: Raw = Raw()
+    codeResults: Raw = Raw()
+    references: Raw = Raw()
+    markdown: Raw = Raw()
+    todos: Raw = Raw()
+    conversationSteps: Raw = Raw()
+    content: Raw = Raw()
+
+
 class Result(Struct, gc=False):
     """The known variants of a call's result: exactly one is there."""
 
@@ -165,6 +223,11 @@ class Result(Struct, gc=False):
     fileBusy: Any = None
 
 
+class DetailResult(Result, gc=False):
+    success: Ended | None = None
+    failure: Ended | None = None  # type: ignore[assignment]
+
+
 class Named(Struct, gc=False):
     """A tool's member of a call, for those who ask only which tool it is."""
 
@@ -175,16 +238,24 @@ class Tool(Named, gc=False):
     result: Result | None = None
 
 
+class DetailTool(Tool, gc=False):
+    args: Args | None = None
+    arguments: Any = None  # of a function
+    result: DetailResult | None = None
+
+
 KEYS = {f"{tool}ToolCall": tool for tool in LABELS} | {"function": "function"}
 
 
-def calls(body: type[Named]) -> type[Struct]:
-    """The type of ``tool_call``: one member for every tool that has a label."""
-    return msgspec.defstruct("Call", [(key, body | None, None) for key in KEYS], gc=False)
+def calls(body: type[Named], *more: str) -> type[Struct]:
+    """The type of ``tool_call``: one member for every tool that has a label, and some beside."""
+    tools = [(key, body | None, None) for key in KEYS]
+    return msgspec.defstruct("Call", [*tools, *((name, Any, None) for name in more)], gc=False)
 
 
 NamedCall = calls(Named)
 ToolCall = calls(Tool)
+DetailCall = calls(DetailTool, "startedAtMs", "completedAtMs")
 
 
 class Event(Struct, gc=False):
@@ -193,7 +264,8 @@ class Event(Struct, gc=False):
     ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
     is the run it belongs to; ``started`` is the tool of a call that is completed; ``foreign`` is
     what it was made from, where that is what leaves. Each stage sets its own in every event, so
-    that no member of these names in the input can.
+    that no member of these names in the input can. An event without a line is made up: its run
+    ended, and no event of the input says so.
     """
 
     type: str | None = None
@@ -214,6 +286,12 @@ class ToolEvent(Event, gc=False):
     tool_call: ToolCall | None = None  # type: ignore[valid-type]
 
 
+class DetailEvent(Event, gc=False):
+    """An event with what its call did, to what, and how long it took."""
+
+    tool_call: DetailCall | None = None  # type: ignore[valid-type]
+
+
 class Block(Struct, gc=False):
     text: str | None = None  # only blocks of type text have it
 
@@ -231,21 +309,28 @@ class SpokenEvent(Event, gc=False):
     parent_tool_use_id: Any = None
 
 
+class SpokenToolEvent(SpokenEvent, gc=False):
+    tool_call: ToolCall | None = None  # type: ignore[valid-type]
+
+
+class SpokenDetailEvent(SpokenEvent, gc=False):
+    tool_call: DetailCall | None = None  # type: ignore[valid-type]
+
+
 class UnknownCall(Struct, gc=False):
     """A call of a tool that has no label."""
 
     tool_call: Any = None
 
 
-class ToolSpokenEvent(SpokenEvent, gc=False):
-    """All that may be redacted between two lines: the words of both kinds, and calls."""
+class RedactedEvent(SpokenToolEvent, gc=False):
+    """An event with the words of both kinds, which may be redacted between two lines."""
 
-    tool_call: ToolCall | None = None  # type: ignore[valid-type]
     text: str | None = None  # of thinking
 
 
-class Cwd(Struct, gc=False):
-    cwd: Any = None
+class RedactedDetailEvent(SpokenDetailEvent, gc=False):
+    text: str | None = None
 
 
 class Terminal(Struct, gc=False):
@@ -257,6 +342,17 @@ class Terminal(Struct, gc=False):
     message: Any = None
     error: Any = None
     errors: Any = None
+
+
+class Init(Struct, gc=False):
+    cwd: Any = None
+
+
+class Usage(Struct, gc=False):
+    """What the result of a run says of its cost."""
+
+    duration_ms: Any = None
+    usage: Any = None
 
 
 class Refused(NamedTuple):
@@ -278,7 +374,7 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "calls", "condemned", "error", "events", "paths", "segments", "session", "state",
+        "calls", "condemned", "error", "events", "notes", "paths", "segments", "session", "state",
         "succeeded", "waiting", "where",
     )  # fmt: skip
 
@@ -293,7 +389,8 @@ class Run:
         self.condemned = ""  # by --fail-on: the selector and where
         self.waiting: Waiting | None = None  # what redaction holds
         self.error: str | None = None  # what the last error event said
-        self.segments: Segments | None = None
+        self.segments: Segments | None = None  # these two belong to the writers
+        self.notes: Notes | None = None
 
     def __str__(self) -> str:
         session = f"{shown(self.session[:8])} " if self.session else ""
@@ -329,9 +426,28 @@ def escape(match: re.Match[str]) -> str:
     )
 
 
+# What a CI runner takes for a command: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and
+# `::name` at its start, where blanks do not count.
+HASHES = re.compile(r"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
+COLONS = re.compile(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
+
+
 def shown(text: str) -> str:
-    """Text of an agent, a file or a tool, safe to print: control characters are escaped."""
-    return CONTROL.sub(escape, text)
+    """Text of an agent, a file or a tool, safe within a line: control characters are escaped."""
+    return HASHES.sub(r"\\x23", CONTROL.sub(escape, text))
+
+
+PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def mended(text: str) -> str:
+    """A text with the characters whole that were cut into surrogates."""
+    return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+
+
+def own_line(line: str) -> str:
+    """A line of an agent's text, safe as a line of its own; deltas may have cut a character."""
+    return COLONS.sub(r"\1\\x3a", shown(mended(line.removesuffix("\r"))))
 
 
 def excerpt(text: str) -> str:
@@ -340,8 +456,37 @@ def excerpt(text: str) -> str:
     return line if len(text) <= EXCERPT >= len(line) else line[: EXCERPT - 3] + "..."
 
 
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    return f"{count} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def width(text: str) -> int:
+    """The columns that a terminal needs for a text without control characters."""
+    return len(text) if text.isascii() else sum(map(columns, text))
+
+
+@functools.lru_cache(4096)
+def columns(char: str) -> int:
+    import unicodedata
+
+    if unicodedata.category(char) in ("Mn", "Me", "Cf") and char != "\xad":
+        return 0
+    if "\u1160" <= char <= "\u11ff":  # the rest of a Hangul syllable
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cut(text: str, limit: int) -> str:
+    """The beginning of a text, at most ``limit`` columns wide with the dots that say so."""
+    if width(text) <= limit:
+        return text
+    left, end = limit - 3, 0
+    for char in text:
+        left -= columns(char)
+        if left < 0:
+            break
+        end += 1
+    return text[:end].rstrip() + "..."[: max(limit, 0)]
 
 
 # ---------------------------------------------------------------- JSON where msgspec does not do
@@ -381,14 +526,16 @@ def members_slowly(text: bytes) -> dict[str, bytes]:
 
 def compact(text: bytes) -> bytes:
     """A JSON value without blanks between tokens, in UTF-8; numbers keep their spelling."""
-    return TOKEN.sub(_compact, text) if text[:1] in b"{[" or UNICODE in text else text
-
-
-def _compact(match: re.Match[bytes]) -> bytes:
-    token = match[0]
-    if token[:1] != b'"':
-        return token.strip()
-    return literal(value_of(token)) if UNICODE in token else token
+    if text[:1] not in b"{[" and UNICODE not in text:
+        return text
+    done, position = bytearray(), 0  # no list of pieces: of a long array that would be huge
+    for match in TOKEN.finditer(text):
+        token = match[0]
+        if token[:1] in b" \t\r\n" or (token[:1] == b'"' and UNICODE in token):
+            done += text[position : match.start()]
+            done += literal(value_of(token)) if token[:1] == b'"' else b""
+            position = match.end()
+    return bytes(done + text[position:])
 
 
 def literal(text: str) -> bytes:
@@ -460,10 +607,9 @@ def undecoded(value: Any) -> Raw:
     import json
 
     try:
-        text = json.dumps(value)
+        return Raw(json.dumps(value).encode())
     except RecursionError:
         return Raw(b"null")
-    return Raw(text.encode())
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
@@ -678,7 +824,7 @@ class Documents:
                 yield Piece(chunk, reason)
                 continue
             lexer.send(chunk.decode("latin-1").translate(VISIBLE))
-            size = len(chunk) if self.ready else size + len(chunk)
+            size = len(chunk) if self.ready or not self.depth else size + len(chunk)
             yield from self.complete()
             if self.broken:
                 reason = "no JSON object; the rest of the file is skipped"
@@ -768,20 +914,21 @@ class Reader:
                     line.decode()  # msgspec does not look into the strings that it skips
                 event = decode(line)
             except UNREADABLE:
-                examined = self.examine(source, line.strip(BLANKS))
+                text = line.strip(BLANKS)
+                if not text:
+                    continue
+                examined = self.examine(source, text)
                 if not isinstance(examined, Event):
                     self.report.refuse(source, examined, line)
                     continue
                 event = examined
             yield event
 
-    def examine(self, source: Source, text: bytes) -> Event | Refused | None:
+    def examine(self, source: Source, text: bytes) -> Event | Refused:
         """The one function that says of a difficult line what it is: event, damaged or prose.
 
-        None for a blank line. Takes the prefix of a log collector off ``source.raw``.
+        Takes the prefix of a log collector off ``source.raw``.
         """
-        if not text:
-            return None
         brace = text.find(b"{", 0, PREFIX + 1)
         if brace < 0:
             return Refused(None)
@@ -789,7 +936,8 @@ class Reader:
             event = self.reread(text[brace:])
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            return Refused(reason if brace == 0 or source.prefixed else None)
+            damaged = brace == 0 or (source.prefixed and brace < PREFIX)
+            return Refused(reason if damaged else None)
         if brace and event.type is None:
             return Refused(None)
         if brace:
@@ -821,7 +969,10 @@ class Report:
         self.out = out
         self.conceal = conceal
         self.rejects = rejects  # a descriptor
+        self.progress: Progress | None = None
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
+        self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
+        self.redactions: dict[str, int] = {}  # by rule, since the last summary
         self.damaged = self.failed = self.error = False
 
     def status(self) -> int:
@@ -829,9 +980,15 @@ class Report:
 
     def say(self, text: str) -> None:
         """One line on stderr, after the output that came before it."""
-        self.out.flush()
+        self.tell(f"agentfmt: {text}".encode("utf-8", "backslashreplace"))
+
+    def tell(self, line: bytes) -> None:
+        self.out.write_lines()
+        self.out.screen.erase()
+        if self.progress:
+            self.progress.erase()
         with contextlib.suppress(OSError):  # nobody left to tell
-            write_all(2, f"agentfmt: {text}\n".encode("utf-8", "backslashreplace"))
+            write_all(2, line + b"\n")
 
     def wrong(self, text: str) -> None:
         self.error = True
@@ -845,11 +1002,10 @@ class Report:
         self.failed = True
         self.say(why)
 
-    def refuse(self, source: Source, refused: Refused | None, line: bytes) -> None:
-        """Take a line that is no event; None is a blank one."""
-        if refused:
-            self.keep(line.removesuffix(b"\n") + b"\n")
-            self.note(source, refused.reason, line)
+    def refuse(self, source: Source, refused: Refused, line: bytes) -> None:
+        """Take a line that is no event."""
+        self.keep(line.removesuffix(b"\n") + b"\n")
+        self.note(source, refused.reason, line)
 
     def piece(self, source: Source, piece: Piece) -> None:
         """Take part of a frame that is refused unread."""
@@ -868,6 +1024,7 @@ class Report:
             self.prose = text
         else:
             self.damaged = True
+        self.counts["prose line" if reason is None else "damaged line"] += 1
         source.refused += 1
         if source.refused <= MESSAGES:
             self.say(": ".join(filter(None, (source.where(), reason, text))))
@@ -881,7 +1038,7 @@ class Report:
         """A run of this FILE, or the FILE, has ended: say how many lines were not shown."""
         if source.refused > MESSAGES:
             more = plural(source.refused - MESSAGES, "more line")
-            self.say(f"{source.name}: {more} that are no events")
+            self.say(f"{source.name}: {more} without an event")
         source.refused = 0
 
 
@@ -1068,7 +1225,7 @@ class Maker:
         self.converts = converts
         self.redacts = redacts
         self.spoken = issubclass(kind, SpokenEvent)
-        self.thinks = issubclass(kind, ToolSpokenEvent)
+        self.thinks = "text" in kind.__struct_fields__
 
     def made(self, event: Event, members: dict[str, bytes]) -> Event:
         """The event that a line of ours would be."""
@@ -1728,12 +1885,17 @@ def parts_of(event: Event) -> Sequence[Event]:
     return event.foreign.parts if event.foreign else (event,)
 
 
+def is_foreign(event: Event) -> bool:
+    """Is its line an agent's own, and not Cursor's?"""
+    return event.foreign is not None and event is event.foreign.whole
+
+
 def as_one(event: Event, parts: Sequence[Event], places: Places | None) -> None:
     """Tie the parts of a foreign event together: its own line leaves, once."""
     last = parts[-1]
     whole = msgspec.structs.replace(last, raw=event.raw)
     if whole.type == "assistant" and isinstance(whole, SpokenEvent):
-        texts = [words(part) for part in parts if part.type == "assistant"]  # type: ignore[arg-type]
+        texts = [spoken(part) for part in parts if part.type == "assistant"]
         whole.message = Message(content="".join(texts))
     foreign = Foreign(parts, places, whole)
     for part in (*parts, whole):
@@ -1773,16 +1935,21 @@ class Runs:
         self.words = words
         self.fail_on = fail_on
         self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
-        self.named: dict[str, None] = {}  # the last MAX_RUNS sessions
+        self.named: dict[int, None] = {}  # the hashes of the last MAX_RUNS sessions
         self.opened = self.strays = 0  # runs; events outside any run
+        self.error = ""  # what the last of these said, if it was an error
         self.source = Source("")
         self.run: Run | None = None  # of the event before
         self.session: object = NOBODY  # of the event before, while its run is open
+        self.lapsed: list[Event] = []  # made up: the ends that no event carries
+        self.whys: list[str] = []  # runs failed, said when their last line is written
 
     def follow(self, source: Source, events: Iterator[Event]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the run of the event before: only counted."""
         if source is not self.source:
             self.source, self.session = source, NOBODY
+            if not self.runs:
+                self.report.prose = None
         thinking, words = self.thinking, self.words
         session, run, acts = self.session, self.run, 0
         for event in events:
@@ -1804,34 +1971,24 @@ class Runs:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
                 event.raw = source.raw
-                parts = self.translate(source, event)
-                if parts is not None:
-                    yield from self.follow_parts(parts)
-                    session = NOBODY
-                    continue
-                self.step(event)
+                yield from self.look_into(event)
                 session, run = self.session, self.run
-                if event.type == "thinking" and not thinking:
-                    continue
+                continue
             event.raw, event.run = source.raw, run
             yield event
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
-    def follow_parts(self, parts: Sequence[Event]) -> Iterator[Event]:
-        """The same for what a foreign event holds. The next may be foreign too: no shortcut."""
-        for part in parts:
-            self.step(part)
-            part.run = self.run
-            if part.foreign is None and (self.thinking or part.type != "thinking"):
-                yield part
-        self.session = NOBODY
-        foreign = parts[-1].foreign if parts else None
-        if foreign and (self.thinking or any(part.type != "thinking" for part in parts)):
-            foreign.whole.run = self.run
-            yield foreign.whole
+    def look_into(self, event: Event) -> Iterator[Event]:
+        """An event that may be foreign: then so may be the next, and there is no shortcut."""
+        parts = self.translate(self.source, event)
+        for part in (event,) if parts is None else parts:
+            yield from self.step(part)
+        if parts is not None:
+            self.session = NOBODY
 
-    def step(self, event: Event) -> None:
+    def step(self, event: Event) -> Iterator[Event]:
+        """An event that may open or end runs, after the ends that it brought about."""
         kind = kind_of(event)
         event.run = run = self.find(event.session_id, kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
@@ -1845,6 +2002,31 @@ class Runs:
         self.run = run
         quick = run and run.state != ENDED and not self.fail_on
         self.session = event.session_id if quick else NOBODY
+        event.run = run
+        if self.lapsed:
+            yield from self.ends()
+        yield from self.leaving(event)
+        yield from self.ends()
+
+    def leaving(self, event: Event) -> Iterator[Event]:
+        """What of an event goes on: of a foreign one its own line, after its last part."""
+        foreign = event.foreign
+        if foreign and event is not foreign.parts[-1]:
+            return
+        if not self.thinking and all(part.type == "thinking" for part in parts_of(event)):
+            return
+        if foreign:
+            event = foreign.whole
+            event.run = self.run
+        yield event
+
+    def ends(self) -> Iterator[Event]:
+        """The ends that no event carries: an event without a line. Then why runs failed."""
+        yield from self.lapsed
+        self.lapsed.clear()
+        for why in self.whys:
+            self.report.fail(why)
+        self.whys.clear()
 
     def find(self, session: str | None, kind: str) -> Run | None:
         """The open run that an event belongs to."""
@@ -1852,7 +2034,7 @@ class Runs:
         if not session:
             return last if last and last.state != ENDED else anonymous
         run = self.runs.get(session)
-        if run is None and kind == END and session not in self.named:
+        if run is None and kind == END and hash(session) not in self.named:
             run = anonymous
         if session != self.session:
             self.remember(session)
@@ -1862,8 +2044,8 @@ class Runs:
         """Another session than before speaks: it is the most recent one now."""
         if session in self.runs:
             self.runs[session] = self.runs.pop(session)
-        self.named.pop(session, None)
-        self.named[session] = None
+        self.named.pop(hash(session), None)
+        self.named[hash(session)] = None
         if len(self.named) > MAX_RUNS:
             del self.named[next(iter(self.named))]
 
@@ -1871,6 +2053,8 @@ class Runs:
 
     def stray(self, _run: Run | None, event: Event) -> None:
         self.strays += 1
+        if event.type == "error":
+            self.error = self.report.excerpt(complaint(event)) or self.error
         if matched := self.matched(event):
             self.report.fail(f"{matched} after the end of a run")
 
@@ -1884,7 +2068,7 @@ class Runs:
             return run
         if len(self.runs) >= MAX_RUNS:
             why = f"least recently active of more than {MAX_RUNS} open runs"
-            self.fail(next(iter(self.runs.values())), why)
+            self.lapse(next(iter(self.runs.values())), why)
         self.runs[run.session] = run
         return run
 
@@ -1908,7 +2092,8 @@ class Runs:
         return run
 
     def supersede(self, run: Run, _event: Event) -> None:
-        self.fail(run, f"superseded by another init at {self.source.where()}")
+        self.lapse(run, f"superseded by another init at {self.source.where()}")
+        self.report.prose = None
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure(event)
@@ -1949,12 +2134,17 @@ class Runs:
 
     def fail(self, run: Run, why: str) -> None:
         self.end(run)
-        self.report.fail(f"{run} failed: {why}")
+        self.whys.append(f"{run} failed: {why}")
+
+    def lapse(self, run: Run, why: str) -> None:
+        """A run failed that no event ends."""
+        self.fail(run, why)
+        self.lapsed.append(Event(run=run))
 
     def abandon(self, run: Run) -> None:
         """The input ended before the run did."""
         if run.error:
-            self.fail(run, run.error)
+            self.lapse(run, run.error)
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
@@ -1965,21 +2155,24 @@ class Runs:
             why.append(f"{plural(len(run.calls), 'call')} open ({names}{more})")
         if self.report.prose:
             why.append(self.report.prose)
-        self.fail(run, "; ".join(why))
+        self.lapse(run, "; ".join(why))
 
-    def end_of_file(self, source: Source) -> None:
+    def end_of_file(self, source: Source) -> Iterator[Event]:
         if source.anonymous:
             self.abandon(source.anonymous)
+        yield from self.ends()
         self.report.settle(source)
 
-    def end_of_input(self) -> None:
+    def end_of_input(self) -> Iterator[Event]:
         for run in list(self.runs.values()):
             self.abandon(run)
+        yield from self.ends()
         if self.report.error:  # said already why there is nothing
             return
         if self.strays and not self.opened:
             events = plural(self.strays, "event")
-            self.report.fail(f"no run in {events} of unknown type: name the agent with --from")
+            why = self.error or "name the agent with --from"
+            self.report.fail(f"no run in {events} of unknown type: {why}")
         elif not self.opened:
             self.report.fail("no events: is this the output of --output-format stream-json?")
 
@@ -2019,7 +2212,7 @@ def message_of(value: Any, depth: int = 4) -> str:
     return next(filter(None, (message_of(item, depth - 1) for item in value)), "")
 
 
-MESSAGE_KEYS = ("message", "error", "errorMessage", "data")
+MESSAGE_KEYS = ("message", "error", "errorMessage", "data", "text")
 
 # ---------------------------------------------------------------- calls
 
@@ -2032,15 +2225,18 @@ def track(run: Run, event: Event) -> None:
         event.started = run.calls.pop(event.call_id, None)
 
 
-def tool_of(event: Event) -> tuple[str, Any]:
-    """The name of a call's tool, and what the event's type keeps of that member."""
+def tool_of(event: Event, kind: type[Tool] = Tool) -> tuple[str, Any]:
+    """The name of a call's tool, and what the event's type keeps of that member.
+
+    Of a tool that no type names ``kind`` is kept.
+    """
     for key, tool in KEYS.items():
         body = getattr(event.tool_call, key, None)
         if body is not None:
             named = tool == "function" and isinstance(body.name, str)
             return body.name if named else tool, body
     return next(
-        ((key.removesuffix("ToolCall"), coerce(body, Tool)) for key, body in unknown_tools(event)),
+        ((key.removesuffix("ToolCall"), coerce(body, kind)) for key, body in unknown_tools(event)),
         ("", None),
     )
 
@@ -2056,28 +2252,36 @@ def outcome(event: Event, tool: str, body: Tool | None) -> tuple[str, int]:
     """How a finished call ended: ok, nonzero or a key of REASONS; and its exit code."""
     function = event.tool_call is not None and event.tool_call.function is not None
     result = body.result if isinstance(body, Tool) else None
-    for variant, status in VARIANTS.items() if result else ():
+    variant, found = variant_of(result)
+    if not variant:
+        odd, _ = odd_variant(event) if result else ("", None)
+        return VARIANTS.get(odd, "error") if odd else "ok", 0
+    if function and variant == "success":
+        return "ok", 0
+    if code := exit_code(getattr(found, "exitCode", None)):
+        return "nonzero", code
+    error = tool == "mcp" and getattr(found, "isError", False) is True
+    return "error" if error else VARIANTS[variant], 0
+
+
+def variant_of(result: Result | None) -> tuple[str, Any]:
+    """The variant of a result that VARIANTS knows: its name, and what is in it."""
+    for variant in VARIANTS if result else ():
         found = getattr(result, variant)
-        if found is None:
-            continue
-        if function and variant == "success":
-            return "ok", 0
-        if code := exit_code(getattr(found, "exitCode", None)):
-            return "nonzero", code
-        return "error" if tool == "mcp" and getattr(found, "isError", False) is True else status, 0
-    return "ok" if result is None else odd_outcome(event, function), 0
+        if found is not None:
+            return variant, found
+    return "", None
 
 
-def odd_outcome(event: Event, function: bool) -> str:
-    """The status that a result has without any known variant that is an object or a text."""
+def odd_variant(event: Event) -> tuple[str, Any]:
+    """What a result holds under a name that VARIANTS does not know, or of a failure without a
+    value; ("", None) where there is neither."""
     for _, body in unknown_tools(event):
         result = body.get("result")
-        for variant, value in result.items() if isinstance(result, dict) else ():
-            if variant in VARIANTS:
-                return VARIANTS[variant]
-            if isinstance(value, dict) and not function:
-                return "error"
-    return "ok"
+        for name, value in result.items() if isinstance(result, dict) else ():
+            if isinstance(value, dict) or VARIANTS.get(name, "ok") != "ok":
+                return name, value
+    return "", None
 
 
 def exit_code(value: Any) -> int:
@@ -2096,17 +2300,383 @@ def created(tool: str, body: Tool | None) -> bool:
     return diff != b"" and str(value_of(diff)).startswith(CREATED)
 
 
-def call_line(event: Event) -> str:
-    """The line for a finished call."""
+class Act(NamedTuple):
+    """What the line of a finished call says."""
+
+    label: str
+    target: str = ""
+    outcome: str = ""
+    failed: bool = False
+
+
+def label_of(tool: str) -> Label:
+    label = LABELS.get(tool)
+    if label is None:
+        name = excerpt(tool)
+        label = Label(f"Used tool {name}", f"use tool {name}", f"Using tool {name}")
+    return label
+
+
+def acted(event: Event) -> Act:
+    """What became of a finished call, in a word."""
     tool, body = tool_of(event)
     tool = tool or event.started or "?"
-    done, do = LABELS.get(tool) or Label(f"Used tool {excerpt(tool)}", f"use tool {excerpt(tool)}")
     status, code = outcome(event, tool, body)
+    if status == "ok" and created(tool, body):
+        tool = "write"
+    return act_of(tool[: EXCERPT + 1], status, code)
+
+
+@functools.lru_cache(256)
+def act_of(tool: str, status: str, code: int) -> Act:
+    label = label_of(tool)
     if status in REASONS:
-        return f"Failed to {do} ({REASONS[status]})"
+        return Act(f"Failed to {label.do}", "", REASONS[status], failed=True)
     if status == "nonzero":
-        return f"{done} (exit {code})"
-    return LABELS["write"].done if created(tool, body) else done
+        return Act(label.done, "", f"exit {code}", failed=True)
+    return Act(label.done)
+
+
+# ---------------------------------------------------------------- calls in detail
+
+
+class Call(NamedTuple):
+    """A finished call, for those who say what came out of it."""
+
+    args: Args
+    ended: Ended
+    took: int | None  # milliseconds
+    created: bool  # an edit that created its file
+
+
+def number(value: Any) -> int | None:
+    """A count that is stated; protobuf's JSON writes 64-bit integers as strings."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
+        return int(value)
+    if isinstance(value, float):
+        return int(value) if 0 <= value < 1e15 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def unpacked(raw: Raw) -> Any:
+    """What a member holds that was left undecoded; None where it is absent or beyond reach."""
+    try:
+        return value_of(bytes(raw)) if bytes(raw) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def length(value: Any) -> int | None:
+    return len(value) if isinstance(value, (list, str)) else None
+
+
+def first(*values: Any) -> str:
+    """The first text that says something."""
+    return next((value for value in values if isinstance(value, str) and value.strip()), "")
+
+
+WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+
+
+def relative(path: str, here: str) -> str:
+    """A path as seen from a directory that holds it. macOS spells /tmp as /private/tmp, too."""
+    windows = WINDOWS.match(here) is not None
+    for base in (here, here.removeprefix("/private")):
+        base = base.rstrip("\\/" if windows else "/")
+        end = len(base)
+        if base.endswith(":") or not base or folded(path[:end], windows) != folded(base, windows):
+            continue
+        if path[end:] == "" or path[end] in ("\\/" if windows else "/"):
+            return path[end:].lstrip("\\/" if windows else "/") or "."
+    return path
+
+
+def folded(path: str, windows: bool) -> str:
+    return path.replace("/", "\\").lower() if windows else path
+
+
+def duration(milliseconds: int) -> str:
+    seconds, rest = divmod(milliseconds, 1000)
+    if seconds < 60:
+        return f"{milliseconds / 1000:.1f} s" if milliseconds >= 50 else f"{rest} ms"
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def size(count: int) -> str:
+    """Bytes, as people say them."""
+    if count < 1000:
+        return plural(count, "byte")
+    amount, unit = count / 1000, "kB"
+    for larger in ("MB", "GB"):
+        if amount >= 999.5:
+            amount, unit = amount / 1000, larger
+    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
+
+
+# Targets: what a call was about, from its arguments and the run's directory.
+
+Target: TypeAlias = Callable[[Args, str], str]
+
+
+def the(*names: str) -> Target:
+    """The first of some arguments that is there."""
+    return lambda args, _here: first(*(getattr(args, name) for name in names))
+
+
+def the_path(args: Args, here: str) -> str:
+    return relative(first(args.path, args.filePath), here)
+
+
+def the_paths(args: Args, here: str) -> str:
+    paths = args.paths if isinstance(args.paths, list) else [args.path]
+    return " ".join(relative(path, here) for path in paths if isinstance(path, str))
+
+
+def the_mcp_tool(args: Args, _here: str) -> str:
+    server, tool = first(args.providerIdentifier, args.server), first(args.toolName, args.name)
+    return "/".join(filter(None, (server, tool)))
+
+
+def the_question(args: Args, _here: str) -> str:
+    questions = args.questions if isinstance(args.questions, list) else []
+    prompts = (question.get("prompt") for question in questions if isinstance(question, dict))
+    return " ".join(filter(None, map(first, prompts))) or first(args.title)
+
+
+def the_likely(args: Args, here: str) -> str:
+    """Of a tool that nobody knows."""
+    return (
+        the_path(args, here)
+        or first(args.command, args.query, args.pattern, args.globPattern, args.searchTerm)
+        or first(args.url, args.title, args.description, args.taskId)
+        or the_mcp_tool(args, here)
+    )
+
+
+# Outcomes: one fact each, or "" where nothing is stated.
+
+Fact: TypeAlias = Callable[[Call], str]
+
+
+def time_taken(call: Call) -> str:
+    return "" if call.took is None else duration(call.took)
+
+
+def exit_status(call: Call) -> str:
+    code = call.ended.exitCode
+    return f"exit {exit_code(code)}" if exit_code(code) or number(code) == 0 else ""
+
+
+def lines_read(call: Call) -> str:
+    ended, total = call.ended, number(call.ended.totalLines)
+    part = ended.readRange if isinstance(ended.readRange, dict) else {}
+    start, end = number(part.get("startLine")), number(part.get("endLine"))
+    if total and start and end and start <= end and end - start + 1 < total:
+        return f"lines {start}-{end} of {total}"
+    if total is not None:
+        return plural(total, "line")
+    return "empty" if ended.isEmpty is True else file_size(call) or text_size(ended.totalChars)
+
+
+def text_size(count: Any) -> str:
+    stated = number(count)
+    return "" if stated is None else plural(stated, "character")
+
+
+def file_size(call: Call) -> str:
+    stated = number(call.ended.fileSize)
+    return "" if stated is None else size(stated)
+
+
+def lines_written(call: Call) -> str:
+    stated = number(call.ended.linesCreated)
+    return file_size(call) if stated is None else plural(stated, "line")
+
+
+def lines_changed(call: Call) -> str:
+    added, removed = number(call.ended.linesAdded), number(call.ended.linesRemoved)
+    if call.created:
+        return "" if added is None else plural(added, "line")
+    signed = (("+", added), ("-", removed))
+    return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
+
+
+def files_found(call: Call) -> str:
+    count = number(call.ended.totalFiles)
+    count = length(unpacked(call.ended.files)) if count is None else count
+    return "" if count is None else plural(count, "file")
+
+
+def matches(call: Call) -> str:
+    """What the three output modes of a search state, of all workspaces together."""
+    found = unpacked(call.ended.workspaceResults)
+    spaces = found.values() if isinstance(found, dict) else ()
+    modes = [
+        mode
+        for space in spaces
+        for mode in (space.values() if isinstance(space, dict) else ())
+        if isinstance(mode, dict)
+    ]
+    stated = ("totalMatchedLines", "totalMatches")
+    lines = total(number(mode.get(name)) for mode in modes for name in stated)
+    files = total(map(files_of, modes))
+    some = plural(files, "file") if files or (files == 0 and lines is None) else ""
+    many = "" if lines is None else plural(lines, "match", "matches")
+    return " in ".join(filter(None, (many, some)))
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    stated = [count for count in counts if count is not None]
+    return sum(stated) if stated else None
+
+
+def files_of(mode: dict[str, Any]) -> int | None:
+    stated = number(mode.get("totalFiles"))
+    listed = (length(mode.get(name)) for name in ("matches", "files", "counts"))
+    return next((n for n in listed if n is not None), None) if stated is None else stated
+
+
+def entries(call: Call) -> str:
+    root = unpacked(call.ended.directoryTreeRoot)
+    children = ("childrenDirs", "childrenFiles") if isinstance(root, dict) else ()
+    count = total(length(root.get(name)) for name in children)
+    return "" if count is None else plural(count, "entry", "entries")
+
+
+def listed(member: str, noun: str) -> Fact:
+    """How many items a list of the result has."""
+
+    def fact(call: Call) -> str:
+        count = length(unpacked(getattr(call.ended, member)))
+        return "" if count is None else plural(count, noun)
+
+    return fact
+
+
+def page_size(call: Call) -> str:
+    """Of a page that redaction replaced, the size that its marker states."""
+    page = unpacked(call.ended.markdown)
+    marker = MARKER.fullmatch(page) if isinstance(page, str) else None
+    return text_size(marker[1] if marker else length(page))
+
+
+MARKER = re.compile(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
+
+
+def problems(call: Call) -> str:
+    stated = number(call.ended.totalDiagnostics)
+    return "" if stated is None else plural(stated, "problem")
+
+
+def todos_done(call: Call) -> str:
+    """Of the whole list, which an update that merges does not carry in its arguments."""
+    given = None if call.args.merge is True else call.args.todos
+    lists = (value for value in (unpacked(call.ended.todos), given) if isinstance(value, list))
+    todos = (todo for todo in next(lists, ()) if isinstance(todo, dict))
+    states = [str(todo.get("status")) for todo in todos]
+    done = sum(state.upper().endswith("COMPLETED") for state in states)
+    return f"{done} of {len(states)} done" if states else ""
+
+
+class Detail(NamedTuple):
+    target: Target
+    outcome: tuple[Fact, ...] = ()
+
+
+NO_TARGET = the()
+DETAILS = {
+    "shell": Detail(the("command"), (exit_status, time_taken)),
+    "read": Detail(the_path, (lines_read,)),
+    "edit": Detail(the_path, (lines_changed,)),
+    "write": Detail(the_path, (lines_written,)),
+    "delete": Detail(the_path, (file_size,)),
+    "glob": Detail(the("globPattern", "pattern"), (files_found,)),
+    "grep": Detail(the("pattern"), (matches,)),
+    "semSearch": Detail(the("query"), (listed("codeResults", "result"),)),
+    "ls": Detail(the_path, (entries,)),
+    "readLints": Detail(the_paths, (problems,)),
+    "updateTodos": Detail(NO_TARGET, (todos_done,)),
+    "readTodos": Detail(NO_TARGET, (todos_done,)),
+    "webSearch": Detail(the("searchTerm", "query"), (listed("references", "result"), time_taken)),
+    "webFetch": Detail(the("url"), (page_size, time_taken)),
+    "fetch": Detail(the("url"), (page_size, time_taken)),
+    "mcp": Detail(the_mcp_tool, (time_taken,)),
+    "task": Detail(the("description"), (listed("conversationSteps", "step"), time_taken)),
+    "askQuestion": Detail(the_question),
+    "createPlan": Detail(the("name", "title"), ()),
+    "await": Detail(the("taskId"), (time_taken,)),
+}
+UNKNOWN = Detail(the_likely, (time_taken,))
+
+
+def target_of(tool: str, body: Any, here: str) -> str:
+    """What a call is about; a failed one may name it in its result alone."""
+    args = arguments(body)
+    if args is None:
+        _, found = variant_of(getattr(body, "result", None))
+        args = coerce_struct(found, Args) if isinstance(found, dict) else Args()
+    return DETAILS.get(tool, UNKNOWN).target(args, here)[:TARGET].strip()
+
+
+def arguments(body: Any) -> Args | None:
+    """The arguments of a call; those of a function are JSON in a string."""
+    if not isinstance(body, DetailTool):
+        return None
+    value = body.arguments
+    if isinstance(value, str):
+        value = unpacked(Raw(value.encode("utf-8", "surrogatepass")))
+    return body.args or (coerce_struct(value, Args) if isinstance(value, dict) else None)
+
+
+def detailed(event: Event, here: str, target: str) -> Act:
+    """What became of a finished call, to what, and what came out of it.
+
+    ``target`` is what its start said it was about: a completion may carry nothing but the outcome.
+    """
+    tool, body = tool_of(event, DetailTool)
+    tool = tool or event.started or "?"
+    act = acted(event)
+    status, _ = outcome(event, tool, body)
+    target = (target_of(tool, body, here) if arguments(body) else "") or target
+    target = target or target_of(tool, body, here)
+    if status in REASONS:
+        return act._replace(target=target, outcome=reason_in(event, status, body))
+    _, found = variant_of(body.result if body else None)
+    ended = found if isinstance(found, Ended) else Ended()
+    call = Call(arguments(body) or Args(), ended, took(event, ended), created(tool, body))
+    facts = (fact(call) for fact in DETAILS.get(tool, UNKNOWN).outcome)
+    return act._replace(target=target, outcome=", ".join(filter(None, facts)) or act.outcome)
+
+
+def took(event: Event, ended: Ended) -> int | None:
+    """Milliseconds: as the two clocks of the call say, else as its result does."""
+    begin, end = (
+        number(getattr(event.tool_call, name, None)) for name in ("startedAtMs", "completedAtMs")
+    )
+    if begin is not None and end is not None and begin <= end:
+        return end - begin
+    stated = (number(ended.executionTime), number(ended.durationMs))
+    return next((value for value in stated if value is not None), None)
+
+
+def reason_in(event: Event, status: str, body: Any) -> str:
+    """Why a call did not happen, in its own words too."""
+    variant, found = variant_of(body.result if body else None)
+    own = found if isinstance(found, dict) else {}
+    limit = number(own.get("timeoutMs"))
+    if status == "timeout" and limit is not None:
+        return f"{REASONS[status]} after {duration(limit)}"
+    if isinstance(found, Ended):
+        killed = f"killed by {found.signal}" if first(found.signal) else ""
+        text = killed or message_of(unpacked(found.content))
+    elif variant:
+        text = first(own.get("reason"), message_of(found))
+    else:
+        variant, found = odd_variant(event)
+        text = first(message_of(found), variant)
+    return ": ".join(filter(None, (REASONS[status], text.strip()[:TARGET])))
 
 
 # ---------------------------------------------------------------- words
@@ -2121,63 +2691,84 @@ class Segments:
     until the next telling event. Written down in the captures' rule, FORMATS 1.3.
     """
 
-    __slots__ = ("held", "length", "said", "segment")
+    __slots__ = ("answer", "held", "length", "said", "segment")
 
     def __init__(self) -> None:
-        self.said = io.StringIO()  # the segments that are complete
+        self.said = io.StringIO()  # what is complete
         self.segment: list[str] = []  # the deltas since the last call
         self.length = 0  # of them, in characters
         self.held = ""
+        self.answer = ""  # the last closed segment that says something
 
     def text(self) -> str:
         """All that was said, at the end of the run."""
         return paired(self.said.getvalue() + "".join(self.segment) + self.held)
 
-    def say(self, event: SpokenEvent) -> None:
+    def say(self, event: SpokenEvent) -> str:
+        """Take an assistant event; what of it had not been said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
-            return
+            return ""
         content = event.message.content if event.message is not None else None
         if type(content) is list and len(content) == 1:
             text = content[0].text or ""  # nearly always: it saves a call
         else:
-            text = words(event)
+            text = words(content)
         if event.timestamp_ms is None or event.model_call_id is not None:
-            self.cut(text)
-        elif len(text) != self.length and not self.held:
-            self.segment.append(text)
-            self.length += len(text)
-        else:
-            self.repeat(text)
+            return self.cut(text)
+        if len(text) == self.length or self.held or not text.isascii():
+            return self.repeat(text)
+        self.segment.append(text)
+        self.length += len(text)
+        return text
 
-    def repeat(self, text: str) -> None:
-        """A delta that may be a replay, or the one after it."""
-        if self.held:  # two in a row: the first was no replay
-            self.segment.append(self.held)
-            self.length += len(self.held)
-            self.held = ""
+    def repeat(self, text: str) -> str:
+        """A delta that may be a replay, or the one after it, or begin with half a character: the
+        few that deserve a look."""
+        new, self.held = self.held, ""
+        if new:  # two in a row: the first was no replay
+            self.add(new)
         if len(text) == self.length > 0 and "".join(self.segment) == text:
             self.held = text
-        else:
-            self.segment.append(text)
-            self.length += len(text)
+            return new
+        self.add(text)
+        return new + text
 
-    def cut(self, whole: str = "") -> None:
+    def add(self, text: str) -> None:
+        """Append a delta; a replay has the character whole that two deltas have by halves."""
+        last = self.segment[-1] if self.segment else ""
+        if PAIR.match(last[-1:] + text[:1]):
+            self.segment.pop()
+            self.length -= len(last)
+            text = mended(last + text)
+        self.segment.append(text)
+        self.length += len(text)
+
+    def cut(self, whole: str = "") -> str:
         """The segment ends: with a call, a question, a result, or its whole text in one event."""
-        segment = paired("".join(self.segment))
-        self.said.write(segment + whole.removeprefix(segment))
+        segment = "".join(self.segment)
+        new = whole.removeprefix(segment)
+        self.said.write(segment + new)
         self.segment.clear()
         self.length, self.held = 0, ""
+        return new
+
+    def close(self) -> None:
+        """What is said next is another segment; what was said before the answer is forgotten."""
+        self.cut()
+        segment = self.said.getvalue()
+        if segment.strip():
+            self.answer = segment
+        self.said = io.StringIO()
 
 
 CUTTING = ("tool_call", "interaction_query", "result")  # an init opens a run of its own
 
 
-def words(event: SpokenEvent) -> str:
-    """The text of an assistant event."""
-    content = event.message.content if event.message is not None else None
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "".join(block.text or "" for block in content)
+def words(content: list[Block] | str | None) -> str:
+    """The text of an assistant event's message."""
+    if not content:
+        return ""
+    return content if isinstance(content, str) else "".join(block.text or "" for block in content)
 
 
 def paired(text: str) -> str:
@@ -2232,7 +2823,7 @@ def selector(text: str) -> Selector:
 
 def called(event: Event) -> tuple[str, Any, Event]:
     """The tool of a call, what its type keeps of it, and the event with the result of the call."""
-    if not isinstance(event.tool_call, ToolCall):
+    if not isinstance(event.tool_call, (ToolCall, DetailCall)):
         raw, started = event.raw, event.started
         event = look(event, ToolEvent)
         event.raw, event.started = raw, started
@@ -2313,7 +2904,7 @@ class Selection:
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
-            if not self.keeps(event):
+            if event.raw and not self.keeps(event):
                 event.fate = DROPPED
             yield event
 
@@ -3360,7 +3951,12 @@ class Redactor:
 
     def operate(self, event: Any, state: Waiting | None, *, skip: bool = False) -> Event:
         if state and event.type == "system" and "paths" in self.surgeon.classes:
-            state.cwd = long_enough(look(event, Cwd).cwd) or state.cwd
+            state.cwd = long_enough(look(event, Init).cwd) or state.cwd
+        if is_foreign(event):  # its calls are told in lines of their own
+            event.foreign.parts = [
+                self.operate(part, state) if part.type == "tool_call" else part
+                for part in event.foreign.parts
+            ]
         words = None
         if self.spoken and event.type in WORDED:
             words = self.stand_in(state, event)
@@ -3517,8 +4113,8 @@ def cuts(line: str, start: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
-    """The event that a changed line makes; a foreign one is no longer looked at."""
-    if event.foreign:
+    """The event that a changed line makes; into a foreign line nobody looks any more."""
+    if is_foreign(event):
         event.raw = raw
         return event
     new = reread(raw)
@@ -3528,7 +4124,9 @@ def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
 
 
 def spoken(event: Any) -> str:
-    return (event.text or "") if event.type == "thinking" else words(event)
+    if event.type == "thinking":
+        return event.text or ""
+    return words(event.message.content if event.message is not None else None)
 
 
 def long_enough(cwd: Any) -> str | None:
@@ -3605,20 +4203,409 @@ ANY_MARKER = re.compile(
 # ---------------------------------------------------------------- writing
 
 
+class Writer(Protocol):
+    """Lines from events. ``kind`` is what it reads of them; without ``thinking``, or ``words``, it
+    need not be given the thinking, or the assistant, events."""
+
+    kind: type[Event]
+    thinking: bool
+    words: bool
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]: ...
+
+
+class View(NamedTuple):
+    """What is told beside the output's own form, and how it looks.
+
+    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``screen`` is where they
+    go.
+    """
+
+    detail: bool = False
+    messages: str = "none"
+    actions: str = ""
+    summary: bool = False
+    screen: Screen | None = None
+
+
+PLAIN_VIEW = View()
+
+
+class Notes:
+    """What the writers remember of a run, beside its words."""
+
+    __slots__ = ("cwd", "line", "tally", "targets")
+
+    def __init__(self) -> None:
+        self.cwd = ""
+        self.targets: dict[str | None, str] = {}  # of the calls that are open
+        self.line: list[str] = []  # of the words, not complete yet
+        self.tally = Tally()
+
+
+def notes_of(run: Run) -> Notes:
+    if run.notes is None:
+        run.notes = Notes()
+    return run.notes
+
+
+class Screen:
+    """Where action lines go: how wide it is, its colours, and the line of a call that runs.
+
+    A terminal shows the call that runs in its last line, until another line is written.
+    """
+
+    ERASE: ClassVar[bytes] = b"\r\x1b[K"
+
+    def __init__(self, fd: int | None = None, color: str = "auto") -> None:
+        self.fd = fd if fd is not None and os.isatty(fd) else None
+        term = os.environ.get("TERM", "dumb")
+        self.live = self.fd is not None and term not in ("", "dumb")
+        plain = not self.live or bool(os.environ.get("NO_COLOR"))
+        self.color = color == "always" or (color == "auto" and not plain)
+        self.running: dict[tuple[Run, str | None], str] = {}  # lines of calls, on a terminal
+        self.visible = ""  # the one that stands there
+
+    def width(self) -> int:
+        if self.fd is not None:
+            with contextlib.suppress(OSError):
+                return os.get_terminal_size(self.fd).columns or WIDTH
+        return WIDTH
+
+    def start(self, run: Run, call_id: str | None, line: str) -> None:
+        if self.live:
+            self.running[run, call_id] = line
+
+    def finish(self, run: Run, call_id: str | None) -> None:
+        self.running.pop((run, call_id), None)
+
+    def leave(self, run: Run) -> None:
+        for key in [key for key in self.running if key[0] is run]:
+            del self.running[key]
+
+    def show(self) -> None:
+        """The last call that was started and still runs, after all else is written."""
+        running = next(reversed(self.running.values()), "")
+        line = cut(running, self.width() - 1) if running else ""
+        if line != self.visible:
+            self.erase()
+            self.visible = line
+            self.put(line.encode("utf-8", "backslashreplace"))
+
+    def erase(self) -> None:
+        if self.visible:
+            self.visible = ""
+            self.put(self.ERASE)
+
+    def close(self) -> None:
+        self.erase()
+
+    def put(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):  # a line that is lost says so itself
+            write_all(self.fd or 0, data)
+
+
+RED, DIM, RESET = "\x1b[31m", "\x1b[2m", "\x1b[0m"
+
+
+@functools.lru_cache(256)
+def drawn(act: Act, prefix: str, room: int, color: bool) -> bytes:
+    """An action's line, at most ``room`` columns wide."""
+    label, target, outcome = fitted(prefix + act.label, shown(act.target), shown(act.outcome), room)
+    outcome = f"({outcome})" if outcome else ""
+    line = cut(" ".join(filter(None, (label, target, outcome))), room)
+    if color and act.failed:
+        line = f"{RED}{line}{RESET}"
+    elif color and outcome and line.endswith(outcome):
+        line = f"{line.removesuffix(outcome)}{DIM}{outcome}{RESET}"
+    return line.encode("utf-8", "backslashreplace")
+
+
+def fitted(label: str, target: str, outcome: str, room: int) -> tuple[str, str, str]:
+    """What there is room for: at least the beginning of the target, and the outcome in a word."""
+    free = room - width(label) - len(" ") - len(" ()")
+    if width(target) + width(outcome) > free:
+        space = free - min(width(target), max(LEAST, free // 2))
+        word = re.split("[:,]", outcome, maxsplit=1)[0]
+        if width(outcome) > space:
+            reason = ":" in outcome and space > width(word) + LEAST
+            outcome = cut(outcome, space) if reason else word
+        left = free - width(outcome)
+        target = cut(target, left) if left > len("...") else ""
+    return label, target, outcome
+
+
+def ends_run(event: Event) -> bool:
+    return not event.raw or kind_of(event) == END
+
+
+class Sessions:
+    """The runs that a writer has seen begin and not end: where they are several, lines say whose.
+
+    A run's own state would be ahead of what is written, if events are held back in between.
+    """
+
+    def __init__(self) -> None:
+        self.open: dict[Run, None] = {}
+
+    def see(self, event: Event) -> str:
+        """The prefix of the lines of an event."""
+        run = event.run
+        if run not in self.open and run.state != ENDED:
+            if len(self.open) > MAX_RUNS:  # ends that a selection dropped
+                self.open = {run: None for run in self.open if run.state != ENDED}
+            self.open[run] = None
+        if len(self.open) <= (run in self.open) or not run.session:
+            return ""
+        return f"[{shown(run.session[:8])}] "
+
+    def leave(self, event: Event) -> None:
+        if ends_run(event):
+            self.open.pop(event.run, None)
+
+
 class Text:
     """Progress: one line for each finished call."""
 
     kind: type[Event] = ToolEvent
     thinking = words = False
 
+    def __init__(self, screen: Screen | None = None) -> None:
+        self.screen = screen or Screen()
+        self.sessions = Sessions()
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        sessions, screen, run, prefix = self.sessions, self.screen, None, ""
+        room, color = screen.width(), screen.color
+        for event in events:
+            if event.run is not run:
+                run, prefix = event.run, sessions.see(event) if event.run else ""
+            if event.type == "tool_call":
+                if event.subtype == "completed" and event.fate is not DROPPED:
+                    yield drawn(acted(event), prefix, room, color)
+            elif run is not None:
+                sessions.leave(event)
+                run = None
+
+
+class LiveText(Text):
+    """Progress on a terminal: the call that runs is shown while it does."""
+
+    kind = DetailEvent
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        screen = self.screen
+        for event in events:
+            if event.run is None:
+                continue
+            prefix = self.sessions.see(event)
+            if event.type != "tool_call":
+                self.other(event)
+            elif event.subtype == "started":
+                self.start(event, prefix)
+            elif event.subtype == "completed":
+                screen.finish(event.run, event.call_id)
+                target = notes_of(event.run).targets.pop(event.call_id, "")
+                if event.fate is not DROPPED:
+                    yield drawn(self.act(event, target), prefix, screen.width(), screen.color)
+
+    def act(self, event: Event, _target: str) -> Act:
+        return acted(event)
+
+    def start(self, event: Event, prefix: str) -> None:
+        """Remember what a call is about: its completion may carry nothing but the outcome."""
+        tool, body = tool_of(event, DetailTool)
+        notes = notes_of(event.run)
+        target = notes.targets[event.call_id] = target_of(tool, body, notes.cwd)
+        line = f"{prefix}{label_of(tool or '?').doing} {shown(target)}"
+        if event.fate is not DROPPED:
+            self.screen.start(event.run, event.call_id, line.rstrip())
+
+    def other(self, event: Event) -> None:
+        if event.type == "system" and event.subtype == "init":
+            notes_of(event.run).cwd = first(look(event, Init).cwd)
+        elif ends_run(event):
+            self.screen.leave(event.run)
+        self.sessions.leave(event)
+
+
+class DetailedText(LiveText):
+    """Progress with the target and the outcome of each call."""
+
+    def act(self, event: Event, target: str) -> Act:
+        return detailed(event, notes_of(event.run).cwd, target)
+
+
+class Messages:
+    """The assistant's words between the actions, each line when it is complete."""
+
+    kind: type[Event] = SpokenEvent
+    thinking, words = False, True
+
+    def __init__(self) -> None:
+        self.sessions = Sessions()
+
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
-            if (
-                event.subtype == "completed"
-                and event.type == "tool_call"
-                and event.fate is not DROPPED
-            ):
-                yield call_line(event).encode()
+            if event.run is None:
+                continue
+            prefix = self.sessions.see(event)
+            for line in self.said(event, event.run):
+                yield (prefix + own_line(line)).encode("utf-8", "backslashreplace")
+            self.sessions.leave(event)
+
+    def said(self, event: Event, run: Run) -> Iterable[str]:
+        """The lines that an event completes: a call, a question and the end complete any."""
+        if event.type == "assistant":
+            new = segments_of(run).say(event)  # type: ignore[arg-type]
+            return complete(notes_of(run).line, new if event.fate is not DROPPED else "")
+        if event.type not in CUTTING and not ends_run(event):
+            return ()
+        segments, line = segments_of(run), notes_of(run).line
+        if not event.raw:
+            line.append(segments.held)
+        segments.close()
+        if event.type == "result" and not segments.answer:
+            line.append(result_of(event, run))
+        rest = "".join(line)
+        line.clear()
+        return rest.removesuffix("\n").split("\n") if rest else ()
+
+
+class Answer(Messages):
+    """The last segment with words of each run that succeeded, at its end."""
+
+    def said(self, event: Event, run: Run) -> Iterable[str]:
+        segments = segments_of(run)
+        if event.type == "assistant":
+            segments.say(event)  # type: ignore[arg-type]
+        elif event.type in CUTTING:
+            segments.close()
+        if event.type != "result" or not run.succeeded or event.fate is DROPPED:
+            return ()
+        answer = segments.answer or result_of(event, run)
+        return answer.removesuffix("\n").split("\n") if answer else ()
+
+
+def complete(line: list[str], text: str) -> Iterable[str]:
+    """The lines that a text completes; ``line`` holds the one that has begun."""
+    *whole, rest = text.split("\n")
+    if whole:
+        whole[0] = "".join((*line, whole[0]))
+        line.clear()
+    if rest:
+        line.append(rest)
+    return whole
+
+
+def segments_of(run: Run) -> Segments:
+    if run.segments is None:
+        run.segments = Segments()
+    return run.segments
+
+
+def result_of(event: Event, run: Run) -> str:
+    """What the result repeats of a run's words: all there is in a stream that was filtered."""
+    return first(look(event, Terminal).result) if run.succeeded else ""
+
+
+class Summary:
+    """One closing line for each run."""
+
+    kind: type[Event] = ToolEvent
+    thinking = words = False
+
+    KNOWN = frozenset((
+        "system", "user", "assistant", "thinking", "tool_call", "interaction_query", "connection",
+        "retry", "result", "turn_ended", "error",
+    ))  # fmt: skip
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            if event.run is None:
+                continue
+            tally = notes_of(event.run).tally
+            if event.type == "tool_call" and event.subtype == "completed":
+                tally.act(event)
+            elif ends_run(event):
+                yield self.closing(event, event.run).encode("utf-8", "backslashreplace")
+            elif event.type not in self.KNOWN:
+                count(tally.unknown, excerpt(event.type or "without a type"))
+
+    def closing(self, event: Event, run: Run) -> str:
+        parts = [*notes_of(run).tally.parts(), *cost(event)]
+        counts, rules = self.report.counts, self.report.redactions
+        parts += (plural(number, noun) for noun, number in counts.items() if number)
+        if rules:
+            parts.append(f"{plural(sum(rules.values()), 'redaction')} {listing(rules)}")
+        counts.update(dict.fromkeys(counts, 0))
+        rules.clear()
+        verdict = "succeeded" if run.succeeded else "failed"
+        return f"agentfmt: {run} {verdict}: {', '.join(parts)}"
+
+
+class Tally:
+    """What a summary counts in a run."""
+
+    __slots__ = ("actions", "failures", "unknown")
+
+    def __init__(self) -> None:
+        self.actions: dict[str, int] = {}  # by tool
+        self.failures = 0
+        self.unknown: dict[str, int] = {}  # events, by type
+
+    def act(self, event: Event) -> None:
+        tool, body = tool_of(event)
+        tool = tool or event.started or "?"
+        count(self.actions, excerpt(tool))
+        self.failures += outcome(event, tool, body)[0] != "ok"
+
+    def parts(self) -> Iterator[str]:
+        actions = plural(sum(self.actions.values()), "action")
+        yield f"{actions} {listing(self.actions)}".rstrip()
+        if self.failures:
+            yield f"{self.failures} failed"
+        if self.unknown:
+            yield f"{plural(sum(self.unknown.values()), 'event')} of unknown type " + listing(
+                self.unknown
+            )
+
+
+def count(counts: dict[str, int], name: str) -> None:
+    """One more of a name; beyond NAMES of them, of all others together."""
+    if name not in counts and len(counts) >= NAMES:
+        name = "..."
+    counts[name] = counts.get(name, 0) + 1
+
+
+def listing(counts: dict[str, int]) -> str:
+    named = (f"{name} {number}" for name, number in counts.items())
+    return f"({', '.join(named)})" if counts else ""
+
+
+TOKENS = (
+    ("in", ("inputTokens", "input_tokens")),
+    ("out", ("outputTokens", "output_tokens")),
+    ("from cache", ("cacheReadTokens", "cache_read_input_tokens")),
+    ("to cache", ("cacheWriteTokens", "cache_creation_input_tokens")),
+)
+
+
+def cost(event: Event) -> Iterator[str]:
+    """What the result states: the time, the tokens. Nothing of a run that has none."""
+    usage = look(event, Usage) if event.type == "result" else Usage()
+    took, tokens = number(usage.duration_ms), usage.usage
+    if took is not None:
+        yield duration(took)
+    unit = " tokens"
+    for kind, names in TOKENS if isinstance(tokens, dict) else ():
+        stated = next((n for n in map(number, map(tokens.get, names)) if n is not None), None)
+        if stated:
+            yield f"{stated}{unit} {kind}"
+            unit = ""
 
 
 class Json:
@@ -3637,10 +4624,7 @@ class Json:
         for event in events:
             run = event.run
             if event.type == "assistant":
-                segments = run.segments
-                if segments is None:
-                    segments = run.segments = Segments()
-                segments.say(event)
+                (run.segments or segments_of(run)).say(event)  # type: ignore[arg-type]
             elif run and run.segments and event.type in CUTTING:
                 run.segments.cut()
             if event.type == "result" and run.succeeded and event.fate is not DROPPED:
@@ -3670,7 +4654,43 @@ class StreamJson:
     thinking = words = True
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return (event.raw.strip() for event in events if event.fate is not DROPPED)
+        return (event.raw.strip() for event in events if event.raw and event.fate is not DROPPED)
+
+
+class Together:
+    """Several writers of one output: of each event, the lines of one after the other."""
+
+    def __init__(self, *writers: Writer) -> None:
+        self.writers = writers
+        self.kind = decoded(writers)
+        self.thinking = any(writer.thinking for writer in writers)
+        self.words = any(writer.words for writer in writers)
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            for writer in self.writers:
+                yield from writer.lines((event,))
+
+
+class Beside(Together):
+    """A writer, and others whose lines go to stderr, after its own of the same event."""
+
+    def __init__(self, writer: Writer, others: list[Writer], tell: Callable[[bytes], None]) -> None:
+        super().__init__(writer, *others)
+        self.writer, self.others = writer, others
+        self.tell = tell
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        return self.writer.lines(self.heard(events))
+
+    def heard(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            yield event
+            for part in parts_of(event):
+                part.fate = event.fate
+                for other in self.others:
+                    for line in other.lines((part,)):
+                        self.tell(line)
 
 
 WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
@@ -3679,21 +4699,71 @@ WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
     "stream-json": StreamJson,
     "cursor": StreamJson,
 }
+
+# Whether an event must hold words, and how much of a call -> its type.
+EVENTS: dict[tuple[bool, int], type[Event]] = {
+    (False, 0): Event,
+    (False, 1): ToolEvent,
+    (False, 2): DetailEvent,
+    (True, 0): SpokenEvent,
+    (True, 1): SpokenToolEvent,
+    (True, 2): SpokenDetailEvent,
+}
+
+
+# The same where words are redacted.
+REDACTED: dict[type[Event], type[Event]] = {
+    kind: RedactedDetailEvent if call == 2 else RedactedEvent for (_, call), kind in EVENTS.items()
+}
+
+
+def decoded(writers: Iterable[Writer]) -> type[Event]:
+    """The smallest type of event that holds what all these writers read."""
+    found = {kind: needs for needs, kind in EVENTS.items()}
+    needs = [found[writer.kind] for writer in writers]
+    return EVENTS[any(words for words, _ in needs), max((call for _, call in needs), default=0)]
+
+
+def writer_of(to: str, view: View, report: Report) -> Writer:
+    """The writer of an output, and of what a view tells beside it."""
+    screen = view.screen or Screen()
+    text = DetailedText if view.detail else LiveText if screen.live else Text
+    actions = view.actions or ("stdout" if to == "text" else "none")
+    main: list[Writer] = [WRITERS[to]()] if to != "text" else []
+    if view.messages != "none":
+        main.append(Messages() if view.messages == "all" else Answer())
+    if actions == "stdout":
+        main.append(text(screen))
+    others: list[Writer] = [text(screen)] if actions == "stderr" else []
+    if view.summary:
+        others.append(Summary(report))
+    writer = main[0] if len(main) == 1 else Together(*main)
+    return Beside(writer, others, report.tell) if others else writer
+
+
 NUMBER = re.compile(rb"-?[0-9][0-9.eE+-]*")
 
 
 class Output:
     """Lines, written a block at a time. ``write_bytes`` takes them, and may raise OSError."""
 
-    def __init__(self, write_bytes: Callable[[bytes], object]) -> None:
+    def __init__(
+        self, write_bytes: Callable[[bytes], object], screen: Screen | None = None
+    ) -> None:
         self.write_bytes = write_bytes
+        self.screen = screen or Screen()
         self.lines: list[bytes] = []
         self.write = self.lines.extend  # takes lines without their LF, as they are made
 
     def flush(self) -> None:
+        self.write_lines()
+        self.screen.show()
+
+    def write_lines(self) -> None:
         """Raises Gone if nobody reads any more, OutputError if it cannot be written."""
         if not self.lines:
             return
+        self.screen.erase()
         data = b"\n".join((*self.lines, b""))
         self.lines.clear()
         with output_errors("stdout"):
@@ -3722,15 +4792,26 @@ def write_all(fd: int, data: bytes) -> None:
             room.poll()
 
 
+def write_ci_safe(fd: int, data: bytes) -> None:
+    """JSON, spelled so that it holds no command of a CI runner: its values stay the same."""
+    write_all(fd, HASHES_IN_JSON.sub(rb"\\u0023", data))
+
+
+HASHES_IN_JSON = re.compile(HASHES.pattern.encode(), re.IGNORECASE)
+
 # ---------------------------------------------------------------- the pipeline
 
 
+Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
+
+
 def convert(
-    streams: Iterable[tuple[str, Iterator[bytes]]],
+    streams: Streams,
     *,
     to: str,
     dialect: str = "auto",
     thinking: bool = False,
+    view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
     max_event: int | None = None,
     only: Sequence[Selector] = (),
@@ -3743,15 +4824,16 @@ def convert(
     """Read the streams of agents, write them to ``out`` in another form.
 
     ``streams`` are FILEs in their order: the name for messages, and its bytes as they arrive.
-    ``to`` is a key of WRITERS, ``dialect`` one of DIALECTS or auto; ``max_line`` and ``max_event``
-    are in bytes. ``only`` and ``drop`` select what is printed, ``fail_on`` what counts as a
-    failure, ``surgeon`` redacts. What went wrong goes to ``report``, which then knows the exit
-    status. Raises Gone, OutputError, and what ``streams`` raises. The vocabulary is Cursor's:
+    ``to`` is a key of WRITERS, ``view`` what is told beside, ``dialect`` one of DIALECTS or auto;
+    ``max_line`` and ``max_event`` are in bytes. ``only`` and ``drop`` select what is printed,
+    ``fail_on`` what counts as a failure, ``surgeon`` redacts. What went wrong goes to ``report``,
+    which then knows the exit status. Raises Gone, OutputError, and what ``streams`` raises. The
+    vocabulary is Cursor's:
     https://cursor.com/docs/cli/reference/output-format.
     """
-    writer = WRITERS[to]()
+    writer = writer_of(to, view, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    reader = Reader(ToolSpokenEvent if surgeon else writer.kind, report)
+    reader = Reader(REDACTED[writer.kind] if surgeon else writer.kind, report)
     native, converts = to == "stream-json", to == "cursor"
     maker = Maker(
         reader,
@@ -3768,31 +4850,31 @@ def convert(
         fail_on=fail_on,
         translate=Dialects(dialect, maker, strict=strict).translate,
     )
-    stages: list[Callable[[Iterable[Event]], Iterable[Event]]] = []
-    if only or drop:
-        stages.append(Selection(only, drop).mark)
+    selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread) if surgeon else None
-    if redactor:
-        stages.append(redactor.redact)
-    last = Shortener(max_event, reader.reread, report).fit if max_event else None
+    shortener = Shortener(max_event, reader.reread, report) if max_event else None
+
+    def pass_on(events: Iterable[Event]) -> None:
+        events = selection.mark(events) if selection else events
+        events = redactor.redact(events) if redactor else events
+        write(events)
 
     def write(events: Iterable[Event]) -> None:
-        out.write(writer.lines(last(events) if last else events))
+        events = shortener.fit(events) if shortener else events
+        out.write(writer.lines(events))
         out.flush()
 
     try:
         for name, arriving in streams:
             source = Source(name)
             for frame in frames(source, arriving, max_line):
-                events: Iterable[Event] = runs.follow(source, reader.read(source, frame))
-                for stage in stages:
-                    events = stage(events)
-                write(events)
-            runs.end_of_file(source)
+                events = reader.read(source, frame)
+                pass_on(runs.follow(source, events))
+            pass_on(runs.end_of_file(source))
+        pass_on(runs.end_of_input())
     finally:  # also after a signal: what is held leaves
         if redactor:
             write(redactor.finish())
-    runs.end_of_input()
 
 
 # ---------------------------------------------------------------- the command
@@ -3952,6 +5034,23 @@ def homes() -> list[str]:
     "--drop", metavar="SELECTOR", multiple=True, callback=selectors,
     help="Do not print events that match; repeatable.",
 )  # fmt: skip
+@click.option("-d", "--detail", is_flag=True, help="Name each action's target and outcome.")
+@click.option(
+    "-m", "--messages", type=click.Choice(["none", "final", "all"]),
+    help="The assistant's words in text: none (default), the answer, or all.",
+)  # fmt: skip
+@click.option(
+    "--actions", type=click.Choice(["stdout", "stderr", "none"]),
+    help="Where action lines go: with text to stdout, else nowhere, if not told.",
+)  # fmt: skip
+@click.option("-s", "--summary", is_flag=True, help="Close each run with a line on stderr.")
+@click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
+    help="Color action lines.",
+)  # fmt: skip
+@click.option(
+    "--ci-safe", is_flag=True, help="Spell JSON so that no CI runner obeys what stands in it."
+)
 @click.option("--thinking", is_flag=True, help="Keep thinking events in stream-json.")
 @click.option(
     "-r", "--redact", "classes", metavar="CLASS,...", multiple=True, callback=redactions,
@@ -3994,6 +5093,12 @@ def command(
     *,
     to: str,
     dialect: str,
+    detail: bool,
+    messages: str | None,
+    actions: str | None,
+    summary: bool,
+    color: str,
+    ci_safe: bool,
     thinking: bool,
     max_line: int,
     max_event: int | None,
@@ -4017,22 +5122,28 @@ def command(
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt", context)
     for file in files:
         check_readable(file)
+    if is_read(1, files or ("-",)):
+        raise click.ClickException("standard output is one of the files that are read")
     if secret_env or secrets_file or patterns:
         classes |= {"secrets"}
     scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
     surgeon = None
     if classes:
         surgeon = Surgeon(scanner() if "secrets" in classes else None, classes, homes())
+    screen = check_view(to, messages, actions, color)
+    view = View(detail, messages or "none", actions or "", summary, screen)
     signals = Signals()
-    out = Output(functools.partial(write_all, 1))
-    report = Report(out, open_rejects(rejects), conceal=concealer(scanner))
+    out = Output(functools.partial(write_ci_safe if ci_safe else write_all, 1), screen)
+    report = Report(out, open_rejects(rejects, files or ("-",)), conceal=concealer(scanner))
+    progress = report.progress = Progress.over(files or ("-",), screen)
     streams = ((file, chunks(file, signals, report)) for file in files or ("-",))
     try:
-        convert(
-            streams,
-            to=to, dialect=dialect, thinking=thinking, max_line=max_line, max_event=max_event,
-            only=only, drop=drop, fail_on=fail_on, surgeon=surgeon, report=report, out=out,
-        )  # fmt: skip
+        with progress, contextlib.closing(screen):
+            convert(
+                progress.watch(streams), to=to, dialect=dialect, thinking=thinking, view=view,
+                max_line=max_line, max_event=max_event, only=only, drop=drop, fail_on=fail_on,
+                surgeon=surgeon, report=report, out=out,
+            )  # fmt: skip
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
@@ -4043,6 +5154,78 @@ def command(
         report.wrong(str(error))
     status = report.status()
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
+
+
+class Progress:
+    """A bar over the input: how much is read, where nothing else would show it."""
+
+    def __init__(self, length: int | None) -> None:
+        self.bar: Any = None
+        self.erased = False
+        if length is not None:
+            steps = max(1, length // 200)
+            self.bar = click.progressbar(
+                length=length, label="Reading", file=sys.stderr, update_min_steps=steps
+            )
+
+    @classmethod
+    def over(cls, files: Iterable[str], screen: Screen) -> Progress:
+        dumb = os.environ.get("TERM", "dumb") in ("", "dumb")
+        shown = dumb or os.isatty(1) or not os.isatty(2) or screen.fd == 2
+        sizes = [] if shown else [*map(bytes_left, files)]
+        known = [size for size in sizes if size is not None]
+        return cls(sum(known) if known and len(known) == len(sizes) else None)
+
+    def watch(self, streams: Streams) -> Streams:
+        return ((name, self.counted(arriving)) for name, arriving in streams)
+
+    def counted(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in arriving:
+            yield chunk
+            if self.bar:
+                self.draw()
+                self.bar.update(len(chunk))
+
+    def erase(self) -> None:
+        """Make room for a line."""
+        if self.bar and not self.erased:
+            self.erased = True
+            with contextlib.suppress(OSError):
+                write_all(2, Screen.ERASE)
+
+    def draw(self) -> None:
+        if self.erased:
+            self.erased = False
+            click.echo(self.bar.format_progress_line(), file=sys.stderr, nl=False)
+
+    def __enter__(self) -> None:
+        if self.bar:
+            self.bar.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar:
+            self.draw()
+            self.bar.__exit__(*error)
+
+
+def bytes_left(file: str) -> int | None:
+    """What is still to be read of a regular file; None of anything else."""
+    with contextlib.suppress(OSError):
+        status = os.fstat(0) if file == "-" else os.stat(file)
+        if stat.S_ISREG(status.st_mode):
+            read = os.lseek(0, 0, os.SEEK_CUR) if file == "-" else 0
+            return max(status.st_size - read, 0)
+    return None
+
+
+def check_view(to: str, messages: str | None, actions: str | None, color: str) -> Screen:
+    """Where action lines go. Raises click.UsageError for what an output cannot tell."""
+    if messages is not None and to != "text":
+        raise click.UsageError("--messages goes with --to text only")
+    if actions == "stdout" and to != "text":
+        raise click.UsageError("--actions stdout goes with --to text only")
+    actions = actions or ("stdout" if to == "text" else "none")
+    return Screen({"stdout": 1, "stderr": 2}.get(actions), color)
 
 
 def check_readable(file: str) -> None:
@@ -4058,13 +5241,26 @@ def check_readable(file: str) -> None:
         raise click.ClickException(f"{shown(file)}: {reason_of(error)}") from None
 
 
-def open_rejects(file: str | None) -> int | None:
+def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
+    """The descriptor of --rejects, which must be none of the FILEs that are ``read``."""
     if file is None:
         return None
     try:
-        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        if is_read(fd, read):
+            raise ValueError("is read too")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {shown(file)}: {reason_of(error)}") from None
+    return fd
+
+
+def is_read(fd: int, names: Sequence[str]) -> bool:
+    """Is a descriptor that is written one of the FILEs? That would never end."""
+    with contextlib.suppress(OSError):
+        written = os.fstat(fd)
+        read = [os.fstat(0) if name == "-" else os.stat(name) for name in names]
+        return any(stat.S_ISREG(one.st_mode) and os.path.samestat(one, written) for one in read)
+    return False
 
 
 def reserve_standard_descriptors() -> None:
@@ -4102,7 +5298,7 @@ def main() -> int:
 def complain(text: str, *, hint: bool = False) -> None:
     with contextlib.suppress(OSError):
         more = "; see agentfmt --help" if hint else ""
-        write_all(2, f"agentfmt: {text}{more}\n".encode("utf-8", "backslashreplace"))
+        write_all(2, f"agentfmt: {shown(text)}{more}\n".encode("utf-8", "backslashreplace"))
 
 
 def reason_of(error: Exception) -> str:

@@ -128,6 +128,23 @@ def test_fixed_point(path: str, to: str) -> None:
 
 
 @pytest.mark.parametrize("path", CLAUDE)
+@pytest.mark.parametrize(
+    "view",
+    [
+        agentfmt.View(detail=True),
+        agentfmt.View(messages="all"),
+        agentfmt.View(detail=True, messages="final"),
+    ],
+    ids=["detail", "all", "final"],
+)
+def test_fixed_point_of_views(path: str, view: agentfmt.View) -> None:
+    data = content(path)
+    converted = convert(data, "-t", "cursor").stdout
+    once, twice = support.convert(data, view=view), support.convert(converted, view=view)
+    assert (once.stdout, once.status) == (twice.stdout, twice.status)
+
+
+@pytest.mark.parametrize("path", CLAUDE)
 def test_fixed_point_where_nothing_is_settled(path: str) -> None:
     """Without its init a converted stream may be taken for Claude's again: it must not matter."""
     converted = convert(content(path), "-t", "cursor", "--thinking", "--drop", "system").stdout
@@ -269,7 +286,11 @@ def test_interleaved_sessions() -> None:
     assert ended.status == 0
     results = {json.loads(line)["session_id"] for line in ended.stdout.splitlines()}
     assert results == {SESSION, OTHER}
-    assert sorted(progress(data)) == ["Ran terminal command", "Read file"]
+    lines = progress(data)
+    assert sorted(line.rpartition("] ")[2] for line in lines) == [
+        "Ran terminal command",
+        "Read file",
+    ]
     assert convert(data, "-t", "stream-json").stdout == data
     assert convert(convert(data, "-t", "cursor").stdout) == convert(data)
 
@@ -713,6 +734,31 @@ def test_paths_in_foreign_lines() -> None:
     ended = convert(data, "-t", "stream-json", "-r", "paths").stdout.decode()
     assert '"file_path":"./a.py"' in ended
     assert '"content":"~/x"' in ended
+
+
+def test_action_lines_beside_the_agents_own_lines() -> None:
+    data = one_call(
+        "Bash", {"command": f"x {TOKEN} /home/dev/y"}, returned("Exit code 3", error=True)
+    )
+    data += one_call("Read", {"file_path": "/home/dev/app/a.py"}, returned())
+    flags = ("-t", "stream-json", "--actions", "stderr", "--detail")
+    ended = support.run(*flags, "-r", "secrets,paths", data=data)
+    assert ended.stderr.splitlines() == [
+        "Ran terminal command x [REDACTED:github-token] ~/y (exit 3)",
+        "Read file a.py",
+    ]
+    ended = support.run(*flags, "--only", "read", data=data)
+    assert ended.stderr.splitlines() == ["Read file a.py"]
+    assert support.run(*flags, data=data).stdout == data
+
+
+def test_details_and_a_summary() -> None:
+    data = one_call("Bash", {"command": "make"}, returned(), tool_use_result={"exit_code": 0})
+    converted = convert(data, "-t", "cursor").stdout
+    for flags in (["-d"], ["-m", "all"], ["-m", "final"], ["-s"]):
+        once, twice = support.run(*flags, data=data), support.run(*flags, data=converted)
+        assert (once.stdout, once.status) == (twice.stdout, twice.status)
+    assert support.run("-d", data=data).stdout == b"Ran terminal command make (exit 0)\n"
 
 
 @pytest.mark.parametrize("classes", ["all", "content", "messages,secrets"])

@@ -316,6 +316,17 @@ def test_many_descriptors_are_open(tmp_path: Any) -> None:
 # ---------------------------------------------------------------- signals
 
 
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """Signals are ignored by what the shell starts in the background, and by its children."""
+    before = {code: signal.getsignal(code) for code in SIGNALS}
+    for code in SIGNALS:
+        signal.signal(code, signal.default_int_handler)
+    yield
+    for code, handler in before.items():
+        signal.signal(code, handler)
+
+
 @pytest.mark.parametrize(("code", "status"), SIGNALS.items())
 def test_a_signal_ends_it_without_a_verdict(begin: Begin, code: int, status: int) -> None:
     process = begin(*SAME)
@@ -338,23 +349,27 @@ def test_what_the_pipe_holds_at_a_signal_is_written(begin: Begin, code: int, sta
     assert finish(process) == Ended(whole_run() * 20, "", status)
 
 
-@pytest.mark.parametrize("code", SIGNALS)
-def test_a_signal_while_nobody_reads_loses_nothing(begin: Begin, code: int) -> None:
+@pytest.mark.parametrize(("code", "status"), SIGNALS.items())
+def test_a_signal_while_nobody_reads_loses_nothing(begin: Begin, code: int, status: int) -> None:
     process = begin(*SAME)
     reads(process)
-    data = BIG[: BIG.index(b"\n", 500_000) + 1]
-    feeder = threading.Thread(target=feed_all, args=(process, data))
-    feeder.start()
-    time.sleep(0.3)  # by now both pipes are full
+    sent = fill(process)  # the write to the other pipe has to wait, too
     process.send_signal(code)
     time.sleep(0.1)
-    assert process.stdout
-    got = process.stdout.read()
-    feeder.join()
-    assert process.wait(TIMEOUT) == SIGNALS[signal.Signals(code)]
-    # What the feeder had not written yet need not be there; what both pipes held must be.
-    assert (data.startswith(got), got[-1:]) == (True, b"\n")
-    assert len(got) > 100_000
+    ended = finish(process)
+    assert ended == Ended(sent[: sent.rindex(b"\n") + 1], "", status)
+
+
+def fill(process: subprocess.Popen[bytes]) -> bytes:
+    """Write to it until the pipes on both sides are full."""
+    assert process.stdin
+    fd, sent = process.stdin.fileno(), 0
+    os.set_blocking(fd, False)
+    while select.select([], [fd], [], 0.3)[1]:
+        sent += os.write(fd, BIG[sent : sent + 4096])
+    os.set_blocking(fd, True)
+    assert 0 < sent < len(BIG)
+    return BIG[:sent]
 
 
 def feed_all(process: subprocess.Popen[bytes], data: bytes) -> None:
@@ -571,6 +586,15 @@ def test_rejects_of_mode_0600_whatever_the_umask(begin: Begin, tmp_path: Any) ->
     assert stat.S_IMODE(os.stat(rejects).st_mode) == 0o600
 
 
+def test_rejects_that_are_read(file: File) -> None:
+    both = file("both", b"prose\n" + whole_run())
+    try:
+        ended = run("--rejects", both, both, timeout=2)
+    except subprocess.TimeoutExpired:
+        pytest.fail("it reads what it writes")
+    assert ended.status == USAGE
+
+
 # ---------------------------------------------------------------- exit status
 
 
@@ -647,6 +671,14 @@ def test_memory_of_a_line_just_short_enough() -> None:
     status, peak, messages = measured(huge(63 << 20), *SAME)
     assert (status, messages) == (0, "")
     assert peak < 350
+
+
+def test_memory_of_a_result_of_many_tokens() -> None:
+    """Bounded by the longest line: a small multiple of it."""
+    line = b'{"type":"result","is_error":false,"v":[' + b"1," * 1_000_000 + b"1]}\n"
+    status, peak, _ = measured(iter([line]), "-t", "json")
+    assert status == 0
+    assert peak < 60
 
 
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])

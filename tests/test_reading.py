@@ -114,6 +114,7 @@ def test_an_event_passes_byte_for_byte(line: bytes) -> None:
         pytest.param(b'{"a":1', "bad JSON", id="half an object"),
         pytest.param(b'{"a":1} {"b":2}', "bad JSON (Extra data)", id="two objects"),
         pytest.param(b'{"a":1},', "bad JSON (Extra data)", id="a comma after"),
+        pytest.param(b'{"a":1,}', "bad JSON", id="a comma at the end"),
         pytest.param(b'{"a":1}\x0b', "bad JSON", id="VT after"),
         pytest.param(b'{"a":1}\xc2\xa0', "bad JSON", id="no-break space after"),
         pytest.param(b'{"a":1}\xe2\x80\xa8', "bad JSON", id="line separator after"),
@@ -455,6 +456,12 @@ def test_a_document_longer_than_max_line() -> None:
     ended = convert(b"[" + long + b"," + END + b"]", *SAME, "--max-line", str(LIMIT))
     assert (ended.stdout, ended.status) == (END, 3)
     assert ended.stderr.startswith("agentfmt: stdin:#1: longer than --max-line 100: ")
+
+
+def test_blanks_between_documents_are_no_document() -> None:
+    data = b'[{"type":"x"},' + b" \n" * 100_000 + END + b"]"
+    ended = convert(cuts(data, [10_000] * 100), *SAME, "--max-line", "1K")
+    assert ended == Ended(b'{"type":"x"}\n' + END, "", 0)
 
 
 def test_memory_of_a_document_far_too_long() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import tracemalloc
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -322,3 +323,32 @@ def test_memory_does_not_grow_with_runs() -> None:
     before = objects_alive()
     convert([whole_run(s) for s in sessions(3 * agentfmt.MAX_RUNS)])
     assert objects_alive() - before < 1000
+
+
+def test_memory_does_not_grow_with_the_names_of_sessions() -> None:
+    tracemalloc.start()
+    try:
+        convert(result(f"{i}" + "s" * 100_000) for i in range(200))
+        left, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
+    assert left < 5_000_000
+
+
+def test_an_error_event_alone_says_why() -> None:
+    ended = convert(event("error", message="Not logged in"))
+    assert ended.status == FAILED
+    assert "Not logged in" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"one": [b"harmless\n", whole_run("A")], "two": [b"x\n"], "three": [init()]},
+                     id="another FILE"),
+        pytest.param({"one": [init(), b"harmless\n", init()]}, id="a superseded run"),
+    ],
+)  # fmt: skip
+def test_prose_is_the_reason_of_one_run(files: dict[str, list[bytes]]) -> None:
+    assert convert(files).stderr.endswith(ENDED_SO.format("1 event") + "\n")

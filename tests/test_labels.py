@@ -1,0 +1,85 @@
+"""Progress lines: nothing that others wrote may drive the reader's terminal or CI runner."""
+
+from __future__ import annotations
+
+import pytest
+from support import completed, convert, event, init, result
+
+import agentfmt
+
+
+@pytest.mark.parametrize("char", "\x00\x07\x1b\x7f\x9b\u061c\u200e\u202e\u2028\u2066\u2069\n\r\t")
+def test_control_characters_are_escaped(char: str) -> None:
+    name = f"a{char}b"
+    ended = convert(
+        [
+            init(name),
+            completed(key=f"{name}ToolCall", session=name),
+            name.encode() + b"\n",
+            result(name, is_error=True, result=name),
+        ]
+    )
+    assert not agentfmt.CONTROL.search((ended.stdout.decode() + ended.stderr).replace("\n", ""))
+    assert ended.stdout.count(b"\n") == 1
+    assert ended.stdout.startswith(b"Used tool a\\")
+
+
+@pytest.mark.parametrize("word", ["##[error]x", "##vso[task.complete]", "##teamcity[x]"])
+def test_commands_of_ci_runners_are_broken(word: str) -> None:
+    ended = convert(
+        [
+            init(),
+            completed(key=f"{word}ToolCall"),
+            f"prose {word}\n".encode(),
+            b'{"damaged ' + word.encode() + b"\n",
+            event("error", message=word),
+            result(is_error=True, result=word),
+        ]
+    )
+    assert word not in ended.stdout.decode()
+    assert word not in ended.stderr
+
+
+def test_lines_of_concurrent_runs_name_their_session() -> None:
+    lines = [
+        init("aaaaaaaa-1"),
+        completed(session="aaaaaaaa-1"),
+        init("bbbbbbbb-2"),
+        completed(session="bbbbbbbb-2"),
+        completed(session="aaaaaaaa-1"),
+        result("bbbbbbbb-2"),
+        completed(session="aaaaaaaa-1"),
+        result("aaaaaaaa-1"),
+    ]
+    assert convert(lines).stdout.decode().splitlines() == [
+        "Read file",
+        "[bbbbbbbb] Read file",
+        "[aaaaaaaa] Read file",
+        "Read file",
+    ]
+
+
+@pytest.mark.parametrize(
+    "tool", [tool for tool in agentfmt.LABELS if tool not in ("edit", "write")]
+)
+@pytest.mark.parametrize(("status", "words"), agentfmt.REASONS.items())
+def test_every_label_has_both_its_forms(tool: str, status: str, words: str) -> None:
+    variant = next(key for key, value in agentfmt.VARIANTS.items() if value == status)
+    done, do, _ = agentfmt.LABELS[tool]
+    lines = [completed(key=f"{tool}ToolCall", result={end: {}}) for end in ("success", variant)]
+    assert convert(lines).stdout.decode().splitlines() == [done, f"Failed to {do} ({words})"]
+
+
+@pytest.mark.parametrize("code", [1, 42, 255, -9, "1", "-9", 2**31 - 1])
+def test_an_exit_status_is_named(code: object) -> None:
+    for variant in ("success", "failure"):
+        line = completed(key="shellToolCall", result={variant: {"exitCode": code}})
+        assert convert(line).stdout.decode() == f"Ran terminal command (exit {code})\n"
+
+
+@pytest.mark.parametrize(
+    "code", [0, "0", None, "", "x", 0.0, True, [1], {"a": 1}, "1\n2", "9" * 99]
+)
+def test_no_exit_status_that_is_none(code: object) -> None:
+    line = completed(key="shellToolCall", result={"success": {"exitCode": code}})
+    assert convert(line).stdout == b"Ran terminal command\n"
