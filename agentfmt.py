@@ -1,6 +1,7 @@
 """agentfmt: read the event stream of a headless coding agent, write another form of it.
 
-    stdin -> chunks -> frames -> events -> runs -> selected -> redacted -> writer -> stdout
+    stdin -> chunks -> frames -> events -> dialect
+          -> runs -> selected -> redacted -> writer -> stdout
 
 A chunk is what one read delivered. A frame is a block of whole lines. An event is one line,
 decoded into the few members that the chosen output needs, with the line itself beside them.
@@ -10,7 +11,8 @@ init, user, assistant, thinking or tool_call event and ends with its terminal ev
 turn_ended with an error), as failed with a second init or with the input. Its verdict is the
 exit status.
 
-The format that is read is Cursor's `agent -p --output-format stream-json`.
+The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect turns what
+another agent writes into it, and no other stage knows that there are dialects.
 """
 
 from __future__ import annotations
@@ -262,9 +264,10 @@ class Event(Struct, gc=False):
     """One event in Cursor's vocabulary: what the state machine looks at.
 
     ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
-    is the run it belongs to; ``started`` is the tool of a call that is completed. Each stage sets
-    its own in every event, so that no member of these names in the input can. An event without a
-    line is made up: its run ended, and no event of the input says so.
+    is the run it belongs to; ``started`` is the tool of a call that is completed; ``foreign`` is
+    what it was made from, where that is what leaves. Each stage sets its own in every event, so
+    that no member of these names in the input can. An event without a line is made up: its run
+    ended, and no event of the input says so.
     """
 
     type: str | None = None
@@ -276,6 +279,7 @@ class Event(Struct, gc=False):
     started: Any = msgspec.field(name="\x7fstarted", default=None)
     run: Any = msgspec.field(name="\x7frun", default=None)
     fate: Any = msgspec.field(name="\x7ffate", default=None)
+    foreign: Any = msgspec.field(name="\x7fforeign", default=None)
 
 
 class ToolEvent(Event, gc=False):
@@ -719,7 +723,10 @@ Frame: TypeAlias = "bytes | Piece"
 class Source:
     """One FILE: what of it outlives a block."""
 
-    __slots__ = ("anonymous", "documents", "last", "name", "number", "prefixed", "raw", "refused")
+    __slots__ = (
+        "anonymous", "dialect", "documents", "last", "name", "number", "prefixed", "raw",
+        "refused",
+    )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
@@ -730,6 +737,7 @@ class Source:
         self.refused = 0  # lines since the last end of a run
         self.last: Run | None = None  # the run that had the last event
         self.anonymous: Run | None = None  # the open run without a session
+        self.dialect: Dialect | None = None  # of the last event that has one
 
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.number}"
@@ -1038,6 +1046,866 @@ class Report:
         source.refused = 0
 
 
+# ---------------------------------------------------------------- dialects
+
+OWN_KEYS = ("env", "flag", "login")  # what Cursor's init names as the source of its key
+
+
+def starts(value: Any, beginning: str) -> bool:
+    return isinstance(value, str) and value.startswith(beginning)
+
+
+def blocks_of(event: dict[str, Any]) -> set[str]:
+    """The types of the blocks in an event's message."""
+    message = event.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else ()
+    return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
+
+
+class Sign(NamedTuple):
+    """What tells a dialect: of a type (or type/subtype), some members, all of others, and more."""
+
+    dialect: str
+    types: frozenset[str]
+    prefixes: tuple[str, ...]  # of types, written with an asterisk
+    some: tuple[str, ...]
+    every: tuple[str, ...]
+    also: Callable[[dict[str, Any]], bool] | None
+
+    def holds(self, event: dict[str, Any], name: str) -> bool:
+        """``name`` is the type/subtype of the event."""
+        if self.types or self.prefixes:
+            typed = event["type"] in self.types or name in self.types
+            if not typed and not name.startswith(self.prefixes):
+                return False
+        return (
+            (not self.some or not event.keys().isdisjoint(self.some))
+            and all(member in event for member in self.every)
+            and (self.also is None or self.also(event))
+        )
+
+
+def sign(
+    dialect: str,
+    types: str = "",
+    *,
+    some: str = "",
+    every: str = "",
+    also: Callable[[dict[str, Any]], bool] | None = None,
+) -> Sign:
+    whole = {name for name in types.split() if name[-1] != "*"}
+    prefixes = tuple(name[:-1] for name in types.split() if name[-1] == "*")
+    members = tuple(some.split()), tuple(every.split())
+    return Sign(dialect, frozenset(whole), prefixes, *members, also)
+
+
+# Tried in order, the first that holds decides: what agentfmt converted itself, then others, then
+# the relatives of Claude, then Claude, and Cursor.
+SIGNS = (
+    sign("cursor", some="converted_from"),
+    sign("codex", "thread.* turn.* item.*"),
+    sign("copilot", also=lambda e: "." in e["type"] and isinstance(e.get("data"), dict)),
+    sign("opencode", some="sessionID"),
+    sign("pi", "session agent_start turn_start message_update tool_execution_*"),
+    sign("gemini", "init"),
+    sign("gemini", "message", every="role content"),
+    sign("gemini", "tool_use tool_result", some="tool_id"),
+    sign("gemini", "result", every="status stats"),
+    sign("droid", "message", every="role text"),
+    sign("droid", "tool_call tool_result", some="toolName toolId"),
+    sign("droid", "completion"),
+    sign("droid", "system/init", some="reasoning_effort"),
+    sign("claude", "system/init", some="qwen_code_version"),
+    sign("claude", also=lambda e: starts(e.get("session_id"), "T-")),  # Amp
+    sign("claude", "system/init", some="claude_code_version uuid slash_commands"),
+    sign(  # which Cursor may list too
+        "claude", "system/init", some="mcp_servers",
+        also=lambda e: e.get("apiKeySource") not in OWN_KEYS,
+    ),
+    sign("claude", "system/hook_* stream_event rate_limit_event"),
+    sign("claude", "assistant user system result", some="uuid parent_tool_use_id"),
+    sign("claude", also=lambda e: not blocks_of(e).isdisjoint(("tool_use", "tool_result"))),
+    sign("claude", "result", some="total_cost_usd"),
+    sign("cursor", also=lambda e: isinstance(e.get("tool_call"), dict)),
+    sign("cursor", "thinking/delta thinking/completed turn_ended"),
+    sign("cursor", "assistant", some="timestamp_ms model_call_id"),
+    sign("cursor", "result", some="request_id"),
+    sign(
+        "cursor", "system/init",
+        also=lambda e: e.get("apiKeySource") in OWN_KEYS and "tools" not in e,
+    ),
+)  # fmt: skip
+
+
+def recognise(line: bytes) -> str | None:
+    """The name of the dialect that an object decides for; None if it does not tell."""
+    try:
+        event = value_of(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or not isinstance(event.get("type"), str):
+        return None
+    name = f"{event['type']}/{event.get('subtype')}"
+    return next((sign.dialect for sign in SIGNS if sign.holds(event, name)), None)
+
+
+# What dialects make events with.
+
+
+def spelled(text: str) -> bytes:
+    """A string as a JSON literal."""
+    try:
+        return msgspec.json.encode(text)
+    except UnicodeEncodeError:
+        return literal(text)
+
+
+def joined(members: dict[str, bytes]) -> bytes:
+    """A JSON object, of its members' values as they are spelled."""
+    return b"{" + b",".join(spelled(key) + b":" + value for key, value in members.items()) + b"}"
+
+
+def array(values: Iterable[bytes]) -> bytes:
+    return b"[" + b",".join(values) + b"]"
+
+
+def numbers(**counts: Any) -> dict[str, bytes]:
+    """The members whose numbers are stated."""
+    stated = {key: value for key, value in counts.items() if type(value) is int}
+    return {key: str(value).encode() for key, value in stated.items()}
+
+
+def fit(raw: Raw, kind: type[T]) -> T:
+    """What of an undecoded value fits a type, whatever the value is."""
+    if not bytes(raw):
+        return kind()
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        return msgspec.json.decode(raw, type=kind)
+    with contextlib.suppress(ValueError, RecursionError):
+        value = parse(bytes(raw))
+        return coerce_struct(value, kind) if isinstance(value, dict) else kind()
+    return kind()
+
+
+Places: TypeAlias = "tuple[tuple[str, ...], ...]"  # names of members, from the outermost in
+
+
+class Foreign(Struct, gc=False):
+    """A foreign event that leaves as its own line: what it holds of ours, and where its words are.
+
+    ``whole`` is the event that goes on; the parts have been followed, and selectors ask them.
+    """
+
+    parts: Sequence[Event]
+    places: Places | None
+    whole: Event
+
+
+CERTAIN = object()  # as ``timestamp_ms``: a delta, whatever its text equals
+
+
+class Maker:
+    """Makes events in Cursor's vocabulary, of the type that the reader decodes into.
+
+    ``native``: the input's own lines leave. ``raws``: the lines of events are read by somebody, so
+    they are made, and the event is what the reader makes of its line. ``converts``: the lines are
+    what leaves. ``redacts``: fragments that nobody can redact must not leave.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        native: bool = False,
+        raws: bool = False,
+        converts: bool = False,
+        redacts: bool = False,
+    ) -> None:
+        self.reread = reader.reread
+        self.kind = kind = reader.kind
+        self.native = native
+        self.raws = raws and not native
+        self.converts = converts
+        self.redacts = redacts
+        self.spoken = issubclass(kind, SpokenEvent)
+        self.thinks = "text" in kind.__struct_fields__
+
+    def made(self, event: Event, members: dict[str, bytes]) -> Event:
+        """The event that a line of ours would be."""
+        raw = joined(members)
+        try:
+            new = self.reread(raw)
+        except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
+            new = self.kind(type=value_of(members["type"]), session_id=event.session_id)
+        new.raw = raw
+        return new
+
+    def message(self, event: Event, role: str, text: str, parent: str | None) -> Event:
+        """A text of the user or the assistant, whole or a delta."""
+        if self.raws:
+            block = joined({"type": b'"text"', "text": spelled(text)})
+            message = joined({"role": spelled(role), "content": array([block])})
+            members = {"type": spelled(role), "message": message}
+            return self.made(event, members | self.ids(event, parent))
+        new = self.kind(type=role, session_id=event.session_id, raw=event.raw)
+        if self.spoken:
+            new.message = Message(content=[Block(text=text)])  # type: ignore[attr-defined]
+            new.parent_tool_use_id = parent  # type: ignore[attr-defined]
+        return new
+
+    def thinking(self, event: Event, text: str | None, parent: str | None) -> Event:
+        """A delta of what the assistant thinks; without a text, the end of it."""
+        subtype = "completed" if text is None else "delta"
+        if self.raws:
+            members = {"type": b'"thinking"', "subtype": spelled(subtype)}
+            members |= {} if text is None else {"text": spelled(text)}
+            return self.made(event, members | self.ids(event, parent))
+        new = self.kind("thinking", subtype, event.session_id, raw=event.raw)
+        if self.thinks:
+            new.text = text  # type: ignore[attr-defined]
+            new.parent_tool_use_id = parent  # type: ignore[attr-defined]
+        return new
+
+    def call(self, event: Event, called: Called, result: bytes | None, parent: str | None) -> Event:
+        """A call that starts, or that completes with a result. The agent's names for it stay."""
+        body = {"args": called.args} | ({} if result is None else {"result": result})
+        members = {
+            "type": b'"tool_call"',
+            "subtype": b'"started"' if result is None else b'"completed"',
+            "call_id": spelled(called.id),
+            "tool_call": joined(
+                {
+                    f"{called.tool}ToolCall": joined(body),
+                    "toolCallId": spelled(called.id),
+                    "name": spelled(called.name),
+                }
+            ),
+        }
+        return self.made(event, members | self.ids(event, parent))
+
+    def ids(self, event: Event, parent: str | None) -> dict[str, bytes]:
+        """What says whose event it is."""
+        found = {"parent_tool_use_id": parent, "session_id": event.session_id}
+        return {name: spelled(value) for name, value in found.items() if value is not None}
+
+
+class Called(NamedTuple):
+    """A call of a foreign tool: ``args`` is JSON, its members named as Cursor names them."""
+
+    id: str
+    tool: str
+    name: str  # what the agent calls it
+    args: bytes
+
+
+# Dialects: each turns an event into as many of ours as it holds.
+
+
+class Dialect:
+    """The events of an agent that is known by sight only: they go on as they are."""
+
+    places: ClassVar[dict[str, Places]] = {}  # of words in a line, by type
+
+    def __init__(self, maker: Maker) -> None:
+        self.maker = maker
+
+    def translate(self, source: Source, event: Event) -> Sequence[Event] | None:  # noqa: ARG002
+        """The events of ours that an event is; None where it is one of ours."""
+        return (event,)
+
+
+class Cursor(Dialect):
+    """agentfmt's own vocabulary."""
+
+    def translate(self, source: Source, event: Event) -> None:  # noqa: ARG002
+        return None
+
+
+CURSOR_TYPES = frozenset(
+    "user assistant thinking tool_call interaction_query connection retry result turn_ended "
+    "error".split()
+)
+
+# Cursor's tool -> the tools that do the same: of Claude Code, Amp and Qwen (which has Gemini's).
+CLAUDE_TOOLS = {
+    name: tool
+    for tool, names in {
+        "read": "Read NotebookRead read_file read_many_files",
+        "write": "Write create_file write_file",
+        "edit": "Edit MultiEdit NotebookEdit edit_file replace edit",
+        "shell": "Bash BashOutput KillShell run_shell_command",
+        "grep": "Grep search_file_content grep_search",
+        "semSearch": "finder",
+        "glob": "Glob glob",
+        "ls": "LS list_directory",
+        "webFetch": "WebFetch read_web_page web_fetch",
+        "webSearch": "WebSearch web_search google_web_search",
+        "updateTodos": "TodoWrite TaskCreate TaskUpdate write_todos todo_write",
+        "task": "Task Agent oracle task",
+    }.items()
+    for name in names.split()
+}
+MCP_TOOL = r"(?s)(?:mcp__)?(.+?)__(.+)|mcp_([^_]+)_(.+)"
+
+# Cursor's tool -> the arguments that have another name there.
+CLAUDE_ARGS: dict[str, dict[str, str]] = {
+    "read": {"file_path": "path", "absolute_path": "path", "notebook_path": "path"},
+    "write": {"file_path": "path", "content": "fileText"},
+    "edit": {"file_path": "path", "notebook_path": "path"},
+    "shell": {"cmd": "command", "directory": "workingDirectory"},
+    "grep": {"output_mode": "outputMode", "include": "glob", "-i": "caseInsensitive"},
+    "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
+    "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
+    "task": {"subagent_type": "subagentType", "task": "description"},
+}
+
+# What the result of a call that failed begins with -> the variant that it is. Expressions are
+# compiled when they are needed: a start costs each of them otherwise.
+CLAUDE_FAILURES = (
+    (
+        r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
+        r"|User (?:rejected|cancelled|did not allow)|.{0,80}was rejected by the user",
+        "rejected",
+    ),
+    (
+        r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
+        r"|Permission (?:to use|for|denied)|This command requires approval"
+        r"|.{0,200}denied by your permission settings",
+        "permissionDenied",
+    ),
+    (r"Command timed out", "timeout"),
+    (r"File (?:does not exist|not found)|.{0,200}ENOENT", "fileNotFound"),
+)
+ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
+EXIT_CODE = r"(?:Error: )?Exit code:? (-?[0-9]{1,9})\b"  # Claude Code
+EXIT_CODE_LINE = r"(?m)^Exit Code: (-?[0-9]{1,9})$"  # Qwen
+
+
+class ClaudeBlock(Struct, gc=False):
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Raw = Raw()
+    tool_use_id: str | None = None
+    content: Raw = Raw()
+    is_error: Any = None
+
+
+class ClaudeMessage(Struct, gc=False):
+    content: list[ClaudeBlock] | str | None = None
+
+
+class ClaudeDelta(Struct, gc=False):
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+
+
+class ClaudeStream(Struct, gc=False):
+    type: str | None = None
+    delta: ClaudeDelta | None = None
+
+
+class ClaudeLine(Struct, gc=False):
+    message: ClaudeMessage | None = None
+    event: ClaudeStream | None = None
+    parent_tool_use_id: str | None = None
+    tool_use_id: str | None = None
+    tool_use_result: Raw = Raw()
+
+
+class ReadFile(Struct, gc=False):
+    numLines: Any = None
+    startLine: Any = None
+    totalLines: Any = None
+
+
+class Hunk(Struct, gc=False):
+    lines: list[str] | None = None
+
+
+class ToolUseResult(Struct, gc=False):
+    """What Claude Code tells of a result beside what it tells the model."""
+
+    exit_code: Any = None
+    exitCode: Any = None
+    stdout: str | None = None
+    stderr: str | None = None
+    file: ReadFile | None = None
+    structuredPatch: list[Hunk] | None = None
+    mode: str | None = None
+    filenames: list[str] | None = None
+    numFiles: Any = None
+    numLines: Any = None
+    numMatches: Any = None
+    durationMs: Any = None
+    totalDurationMs: Any = None
+
+
+class Returned(NamedTuple):
+    """What came back from a call: as a text, as it is spelled, and what is told beside."""
+
+    text: str
+    content: bytes
+    beside: ToolUseResult
+    args: dict[str, bytes]
+
+
+def read_result(answer: Returned) -> dict[str, bytes]:
+    file = answer.beside.file or ReadFile()
+    found = {"content": answer.content} | numbers(totalLines=file.totalLines)
+    start, count = file.startLine, file.numLines
+    if type(start) is int and type(count) is int and count > 0:
+        found["readRange"] = joined(numbers(startLine=start, endLine=start + count - 1))
+    return found
+
+
+def shell_result(answer: Returned) -> dict[str, bytes]:
+    beside = answer.beside
+    return {
+        "command": answer.args.get("command", b'""'),
+        "stdout": spelled(answer.text if beside.stdout is None else beside.stdout),
+        "stderr": spelled(beside.stderr or ""),
+        "interleavedOutput": answer.content,
+    } | numbers(executionTime=beside.durationMs)
+
+
+def write_result(answer: Returned) -> dict[str, bytes]:
+    text = value_of(answer.args.get("fileText", b"null"))
+    lines = len(text.splitlines()) if isinstance(text, str) else None
+    return {"message": answer.content} | numbers(linesCreated=lines)
+
+
+def edit_result(answer: Returned) -> dict[str, bytes]:
+    found = {"message": answer.content}
+    if answer.beside.structuredPatch is None:
+        return found
+    lines = [line for hunk in answer.beside.structuredPatch for line in hunk.lines or ()]
+    return found | numbers(
+        linesAdded=sum(line.startswith("+") for line in lines),
+        linesRemoved=sum(line.startswith("-") for line in lines),
+    )
+
+
+def grep_result(answer: Returned) -> dict[str, bytes]:
+    beside = answer.beside
+    files = [] if beside.filenames is None else [("files", array(map(spelled, beside.filenames)))]
+    mode = {
+        "files_with_matches": ("files", dict(files) | numbers(totalFiles=beside.numFiles)),
+        "content": ("content", numbers(totalMatchedLines=beside.numLines)),
+        "count": ("count", numbers(totalFiles=beside.numFiles, totalMatches=beside.numMatches)),
+    }.get(beside.mode or "")
+    found = {"content": answer.content}
+    if mode:
+        found["workspaceResults"] = joined({"": joined({mode[0]: joined(mode[1])})})
+    return found
+
+
+def glob_result(answer: Returned) -> dict[str, bytes]:
+    beside = answer.beside
+    files = {} if beside.filenames is None else {"files": array(map(spelled, beside.filenames))}
+    return {"content": answer.content} | files | numbers(totalFiles=beside.numFiles)
+
+
+def page_result(answer: Returned) -> dict[str, bytes]:
+    return {"url": answer.args.get("url", b'""'), "markdown": answer.content}
+
+
+def mcp_result(answer: Returned) -> dict[str, bytes]:
+    text = joined({"text": joined({"text": spelled(answer.text)})})
+    return {"content": array([text]), "isError": b"false"}
+
+
+def any_result(answer: Returned) -> dict[str, bytes]:
+    return {"content": answer.content} | numbers(
+        durationMs=answer.beside.totalDurationMs or answer.beside.durationMs
+    )
+
+
+# Cursor's tool -> the members of its success.
+CLAUDE_RESULTS: dict[str, Callable[[Returned], dict[str, bytes]]] = {
+    "read": read_result,
+    "shell": shell_result,
+    "write": write_result,
+    "edit": edit_result,
+    "grep": grep_result,
+    "glob": glob_result,
+    "webFetch": page_result,
+    "mcp": mcp_result,
+}
+
+
+class Said:
+    """What deltas said of a message, so that its text is not said again when it comes whole."""
+
+    __slots__ = ("text", "thinking")
+
+    def __init__(self) -> None:
+        self.text = self.thinking = ""
+
+    def rest(self, kind: str, whole: str) -> str:
+        """What of a text that comes whole was not said yet."""
+        said: str = getattr(self, kind)
+        if said.startswith(whole):
+            setattr(self, kind, said[len(whole) :])
+            return ""
+        setattr(self, kind, "")
+        return whole.removeprefix(said)
+
+
+class Conversation:
+    """What is remembered of a session until its result."""
+
+    __slots__ = ("calls", "denied", "said")
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Called] = {}  # that are open
+        self.denied: dict[str, None] = {}  # the calls that permission was denied for
+        self.said: dict[str | None, Said] = {}  # by the agent itself, and by its sub-agents
+
+
+class Claude(Dialect):
+    """Claude Code, `claude -p --output-format stream-json --verbose`, and its relatives.
+
+    Amp and Qwen Code write the same events with tools of other names. An assistant event holds
+    blocks of text, of thinking, and calls; a user event holds their results, or a prompt. With
+    --include-partial-messages deltas come before, in stream events.
+    https://code.claude.com/docs/en/headless
+    """
+
+    places: ClassVar[dict[str, Places]] = {
+        "stream_event": (("event", "delta", "text"), ("event", "delta", "thinking"))
+    }
+
+    def __init__(self, maker: Maker) -> None:
+        super().__init__(maker)
+        self.conversations: dict[str, Conversation] = {}
+
+    def translate(self, source: Source, event: Event) -> Sequence[Event]:
+        turn = self.TURNS.get(event.type or "")
+        if turn is None:
+            return self.passed(event)
+        session = event.session_id or source.name
+        conversation = self.conversations.get(session)
+        if conversation is None:
+            conversation = self.conversations[session] = Conversation()
+            if len(self.conversations) > MAX_RUNS:
+                del self.conversations[next(iter(self.conversations))]
+        parts = turn(self, event, look(event, ClaudeLine), conversation)
+        if event.type == "result":
+            self.conversations.pop(session, None)
+            self.conversations.pop(source.name, None)
+        return parts
+
+    def passed(self, event: Event) -> Sequence[Event]:
+        """An event that has no counterpart: everybody may see it, but no conversion holds it."""
+        if self.maker.converts and event.type not in CURSOR_TYPES:
+            event.fate = DROPPED
+        return (event,)
+
+    # What the types of events hold.
+
+    def system(self, event: Event, line: ClaudeLine, conversation: Conversation) -> Sequence[Event]:
+        if event.subtype == "permission_denied" and line.tool_use_id:
+            conversation.denied[line.tool_use_id] = None
+        if event.subtype != "init" or not self.maker.raws:
+            return self.passed(event)
+        own = members(event.raw)
+        own = {CLAUDE_INIT[key]: value for key, value in own.items() if key in CLAUDE_INIT}
+        init = {"type": b'"system"', "subtype": b'"init"', "converted_from": b'"claude"'}
+        return (self.maker.made(event, init | own),)
+
+    def assistant(
+        self, event: Event, line: ClaudeLine, conversation: Conversation
+    ) -> Sequence[Event]:
+        parent = line.parent_tool_use_id
+        said = conversation.said.setdefault(parent, Said())
+        parts: list[Event] = []
+        for block in blocks_in(line):
+            if block.text is not None:
+                rest = said.rest("text", block.text)
+                if rest or self.maker.native:
+                    text = block.text if self.maker.native else rest
+                    parts.append(self.maker.message(event, "assistant", text, parent))
+            elif block.thinking is not None:
+                if rest := said.rest("thinking", block.thinking):
+                    parts.append(self.maker.thinking(event, rest, parent))
+                parts.append(self.maker.thinking(event, None, parent))
+            elif block.name is not None and block.id is not None:
+                called = called_by(block.id, block.name, block.input)
+                conversation.calls[called.id] = called
+                parts.append(self.maker.call(event, called, None, parent))
+            elif block.tool_use_id is not None:  # what the model's own servers did
+                parts.append(self.completed(event, line, block, conversation))
+        return parts or ((event,) if self.maker.native else ())
+
+    def user(self, event: Event, line: ClaudeLine, conversation: Conversation) -> Sequence[Event]:
+        parts = []
+        for block in blocks_in(line):
+            if block.tool_use_id is not None:
+                parts.append(self.completed(event, line, block, conversation))
+            elif block.text is not None:
+                parent = line.parent_tool_use_id
+                parts.append(self.maker.message(event, "user", block.text, parent))
+        return parts or ((event,) if self.maker.native else ())
+
+    def stream(self, event: Event, line: ClaudeLine, conversation: Conversation) -> Sequence[Event]:
+        inner, parent = line.event or ClaudeStream(), line.parent_tool_use_id
+        delta = inner.delta or ClaudeDelta()
+        if inner.type == "message_start":
+            conversation.said[parent] = Said()
+        if delta.text is not None:
+            conversation.said.setdefault(parent, Said()).text += delta.text
+            part = self.maker.message(event, "assistant", delta.text, parent)
+            if self.maker.native and self.maker.redacts:
+                part.timestamp_ms = CERTAIN  # type: ignore[attr-defined]
+            return (part,)
+        if delta.thinking is not None or delta.type == "signature_delta":
+            text = delta.thinking or ""
+            conversation.said.setdefault(parent, Said()).thinking += text
+            return (self.maker.thinking(event, text, parent),)
+        if delta.type == "input_json_delta" and self.maker.native and self.maker.redacts:
+            event.raw = emptied(event.raw, ("event", "delta", "partial_json"))
+        return self.passed(event)
+
+    def result(
+        self, event: Event, _line: ClaudeLine, _conversation: Conversation
+    ) -> Sequence[Event]:
+        """Success is a subtype without an error; the words of an error stay where they are."""
+        own = members(event.raw)
+        succeeded = event.subtype == "success" and own.get("is_error") in (None, b"false", b"null")
+        subtype = event.subtype if starts(event.subtype, "error") else "error"
+        said = {"type": b'"result"', "subtype": spelled("success" if succeeded else subtype or "")}
+        said["is_error"] = b"false" if succeeded else b"true"
+        return (self.maker.made(event, said | {k: v for k, v in own.items() if k not in said}),)
+
+    TURNS: ClassVar[dict[str, Callable[..., Sequence[Event]]]] = {
+        "system": system,
+        "assistant": assistant,
+        "user": user,
+        "stream_event": stream,
+        "result": result,
+    }
+
+    def completed(
+        self, event: Event, line: ClaudeLine, block: ClaudeBlock, conversation: Conversation
+    ) -> Event:
+        identity = block.tool_use_id or ""
+        called = conversation.calls.pop(identity, None) or Called(identity, "", "", b"{}")
+        result = joined(outcome_of(called, block, line, denied=identity in conversation.denied))
+        conversation.denied.pop(identity, None)
+        return self.maker.call(event, called, result, line.parent_tool_use_id)
+
+
+CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
+    name: name
+    for name in "apiKeySource cwd session_id model permissionMode tools mcp_servers".split()
+}
+
+
+def blocks_in(line: ClaudeLine) -> list[ClaudeBlock]:
+    content = line.message.content if line.message else None
+    if isinstance(content, str):
+        return [ClaudeBlock(type="text", text=content)]
+    return content or []
+
+
+def called_by(identity: str, name: str, given: Raw) -> Called:
+    """A call in Cursor's vocabulary, from the agent's name for the tool and its input."""
+    args = members(bytes(given)) if bytes(given)[:1] == b"{" else {}
+    tool = CLAUDE_TOOLS.get(name)
+    if tool is None and (mcp := re.fullmatch(MCP_TOOL, name)):
+        server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
+        args = {"name": spelled(name), "args": joined(args)} | {
+            "providerIdentifier": spelled(server),
+            "toolName": spelled(its_name),
+        }
+        return Called(identity, "mcp", name, joined(args))
+    tool = tool or name
+    names = CLAUDE_ARGS.get(tool, {})
+    args = {names.get(key, key): value for key, value in args.items()}
+    if tool == "updateTodos" and args.get("todos", b"")[:1] == b"[":
+        args["todos"] = todos(args["todos"])
+    return Called(identity, tool, name, joined(args))
+
+
+class Todo(Struct, gc=False):
+    id: Any = None
+    content: str | None = None
+    status: str | None = None
+
+
+def todos(given: bytes) -> bytes:
+    """A to-do list with Cursor's names for what became of an item."""
+    found = fit(Raw(joined({"todos": given})), Todos).todos or ()
+    return array(
+        joined(
+            {
+                "id": spelled(str(number if todo.id is None else todo.id)),
+                "content": spelled(todo.content or ""),
+                "status": spelled(f"TODO_STATUS_{(todo.status or 'pending').upper()}"),
+            }
+        )
+        for number, todo in enumerate(found, 1)
+    )
+
+
+class Todos(Struct, gc=False):
+    todos: list[Todo] | None = None
+
+
+def outcome_of(
+    called: Called, block: ClaudeBlock, line: ClaudeLine, *, denied: bool
+) -> dict[str, bytes]:
+    """The result of a call: the one variant that it is."""
+    content = bytes(block.content) or b'""'
+    text = text_in(content)
+    args = members(called.args)
+    beside = fit(line.tool_use_result, ToolUseResult)
+    answer = Returned(text, spelled(text) if text or content[:1] == b'"' else content, beside, args)
+    failed = block.is_error is True
+    code = exit_status_in(answer, failed=failed) if called.tool == "shell" else None
+    if code is not None and not denied:
+        ended = shell_result(answer) | numbers(exitCode=code)
+        return {"failure" if code else "success": joined(ended)}
+    if failed:
+        return failure_of(text, denied=denied)
+    return {"success": joined(CLAUDE_RESULTS.get(called.tool, any_result)(answer))}
+
+
+def failure_of(text: str, *, denied: bool) -> dict[str, bytes]:
+    if tagged := re.match(ERROR_TAG, text):
+        text = tagged[1]
+    variant = next((name for rule, name in CLAUDE_FAILURES if re.match(rule, text)), "error")
+    variant = "permissionDenied" if denied else variant
+    return {variant: joined({WORDED_AS.get(variant, "errorMessage"): spelled(text)})}
+
+
+WORDED_AS = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
+
+
+def exit_status_in(answer: Returned, *, failed: bool) -> int | None:
+    """The exit status of a command where it is told: beside the result, or in its text."""
+    for told in (answer.beside.exit_code, answer.beside.exitCode):
+        if type(told) is int:
+            return told
+    if answer.text.startswith('{"') and '"exitCode"' in answer.text:  # Amp
+        told = fit(Raw(spelled_bytes(answer.text)), ToolUseResult).exitCode
+        return told if type(told) is int else None
+    if failed and (match := re.match(EXIT_CODE, answer.text)):
+        return int(match[1])
+    if answer.text.startswith("Command: ") and (codes := re.findall(EXIT_CODE_LINE, answer.text)):
+        return int(codes[-1])  # what the command printed comes before
+    return None
+
+
+def spelled_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def text_in(content: bytes) -> str:
+    """The text of a result: it is one, or a list of blocks with texts."""
+    value = None
+    with contextlib.suppress(ValueError, RecursionError):
+        value = value_of(content)
+    if isinstance(value, str):
+        return value
+    blocks = value if isinstance(value, list) else ()
+    texts = (block.get("text") for block in blocks if isinstance(block, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def emptied(raw: bytes, path: tuple[str, ...]) -> bytes:
+    """A line whose string at a path is empty."""
+    found = (leaf for leaf in leaves(raw) if leaf.path == path and not leaf.is_key)
+    return spliced(raw, [(leaf.start, leaf.end, b'""') for leaf in found])
+
+
+# The stage.
+
+DIALECTS: dict[str, type[Dialect]] = {"cursor": Cursor, "claude": Claude}
+
+
+class Dialects:
+    """Recognises who wrote an event, per session, and has it turned into events of ours.
+
+    Most events never come here: those of a session that is known to be Cursor's go the short way
+    (see Runs.follow). An event without a session is of the dialect that its FILE had last. Until an
+    event decides, a session is taken for what its FILE is, and a FILE for Cursor's.
+    """
+
+    def __init__(self, given: str, maker: Maker, *, strict: bool) -> None:
+        """``given`` overrides; ``strict``: the input's own lines leave, and must be Cursor's."""
+        self.maker = maker
+        self.strict = strict
+        self.dialects: dict[str, Dialect] = {}
+        self.given = None if given == "auto" else self.named(given)
+        self.sessions: dict[str, Dialect] = {}  # the verdicts
+
+    def named(self, name: str) -> Dialect:
+        if name not in self.dialects:
+            self.dialects[name] = DIALECTS.get(name, Dialect)(self.maker)
+        return self.dialects[name]
+
+    def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
+        """The events of ours that an event is; None where it is one, and so is what follows it.
+
+        Raises OutputError where its line would have to be Cursor's.
+        """
+        dialect = self.given or self.of(source, event)
+        if dialect is None:
+            return (event,)
+        if self.strict and type(dialect) not in (Cursor, Dialect):
+            what = "--redact CLASS with -t stream-json knows Cursor's events alone"
+            raise OutputError(f"{source.where()}: {what}: use -t cursor")
+        parts = dialect.translate(source, event)
+        if parts and self.maker.native and parts[0] is not event:
+            as_one(event, parts, dialect.places.get(event.type or ""))
+        return parts
+
+    def of(self, source: Source, event: Event) -> Dialect | None:
+        """The dialect of an event; None as long as it may be anybody's."""
+        session = event.session_id
+        known = self.sessions.get(session) if session else source.dialect
+        if known is None:
+            name = recognise(event.raw)
+            if name is None:
+                known = source.dialect
+                return None if isinstance(known, Cursor) else known
+            known = self.named(name)
+            if session:
+                self.sessions[session] = known
+                if len(self.sessions) > MAX_RUNS:
+                    del self.sessions[next(iter(self.sessions))]
+        source.dialect = known
+        return known
+
+
+def parts_of(event: Event) -> Sequence[Event]:
+    """What an event holds: itself, or, where it is foreign, some of ours."""
+    return event.foreign.parts if event.foreign else (event,)
+
+
+def is_foreign(event: Event) -> bool:
+    """Is its line an agent's own, and not Cursor's?"""
+    return event.foreign is not None and event is event.foreign.whole
+
+
+def as_one(event: Event, parts: Sequence[Event], places: Places | None) -> None:
+    """Tie the parts of a foreign event together: its own line leaves, once."""
+    last = parts[-1]
+    whole = msgspec.structs.replace(last, raw=event.raw)
+    if whole.type == "assistant" and isinstance(whole, SpokenEvent):
+        texts = [spoken(part) for part in parts if part.type == "assistant"]
+        whole.message = Message(content="".join(texts))
+    foreign = Foreign(parts, places, whole)
+    for part in (*parts, whole):
+        part.foreign = foreign
+
+
 # ---------------------------------------------------------------- runs
 
 # Kinds of event, and states of a run. A run is open until it has its init, then begun.
@@ -1062,8 +1930,11 @@ class Runs:
         thinking: bool,
         words: bool,
         fail_on: Sequence[Selector] = (),
+        translate: Callable[[Source, Event], Sequence[Event] | None] = lambda *_: None,
     ) -> None:
+        """``translate`` is asked about each event that is not simply one more of its run."""
         self.report = report
+        self.translate = translate
         self.thinking = thinking
         self.words = words
         self.fail_on = fail_on
@@ -1104,13 +1975,21 @@ class Runs:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
                 event.raw = source.raw
-                yield from self.step(event)
+                yield from self.look_into(event)
                 session, run = self.session, self.run
                 continue
             event.raw, event.run = source.raw, run
             yield event
         if acts:
             run.events += acts  # type: ignore[union-attr]
+
+    def look_into(self, event: Event) -> Iterator[Event]:
+        """An event that may be foreign: then so may be the next, and there is no shortcut."""
+        parts = self.translate(self.source, event)
+        for part in (event,) if parts is None else parts:
+            yield from self.step(part)
+        if parts is not None:
+            self.session = NOBODY
 
     def step(self, event: Event) -> Iterator[Event]:
         """An event that may open or end runs, after the ends that it brought about."""
@@ -1130,8 +2009,20 @@ class Runs:
         event.run = run
         if self.lapsed:
             yield from self.ends()
-        yield event
+        yield from self.leaving(event)
         yield from self.ends()
+
+    def leaving(self, event: Event) -> Iterator[Event]:
+        """What of an event goes on: of a foreign one its own line, after its last part."""
+        foreign = event.foreign
+        if foreign and event is not foreign.parts[-1]:
+            return
+        if not self.thinking and all(part.type == "thinking" for part in parts_of(event)):
+            return
+        if foreign:
+            event = foreign.whole
+            event.run = self.run
+        yield event
 
     def ends(self) -> Iterator[Event]:
         """The ends that no event carries: an event without a line. Then why runs failed."""
@@ -2041,11 +2932,16 @@ class Selection:
             yield event
 
     def keeps(self, event: Event) -> bool:
-        """A result leaves only where it is named, so that a filtered stream keeps its verdict."""
-        result = event.type == "result"
-        if any(c.matches(event) for c in self.drop if not result or c.names("result")):
+        """A result leaves only where it is named, so that a filtered stream keeps its verdict.
+
+        A foreign event leaves if one of its parts is asked for, or not all are refused.
+        """
+        parts, result = parts_of(event), event.type == "result"
+        drop = [choice for choice in self.drop if not result or choice.names("result")]
+        if all(any(choice.matches(part) for choice in drop) for part in parts):
             return False
-        return result or not self.only or any(choice.matches(event) for choice in self.only)
+        asked = any(choice.matches(part) for part in parts for choice in self.only)
+        return result or not self.only or asked
 
 
 # ---------------------------------------------------------------- redacting: what is a secret
@@ -2538,7 +3434,7 @@ WORDS = frozenset(
     "files_with_matches count TIMEOUT_BEHAVIOR_BACKGROUND TIMEOUT_BEHAVIOR_CANCEL "
     "TODO_STATUS_PENDING TODO_STATUS_IN_PROGRESS TODO_STATUS_COMPLETED TODO_STATUS_CANCELLED "
     "SIGHUP SIGINT SIGKILL SIGTERM SIGSEGV SIGABRT SIGPIPE".split()
-)
+) | frozenset(DIALECTS)
 STRUCTURE: dict[str, Callable[[str], object]] = {
     WORD_KIND: WORDS.__contains__,
     ID_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:\n-]{0,199}").fullmatch,
@@ -2589,7 +3485,7 @@ FIELDS: dict[str, Any] = (
         "chunk references results codeResults explanation query pattern searchTerm strReplace "
         "multiStrReplace applyPatch prevContent directoryTreeRoot fileDiagnostics args arguments "
         "relatedCursorRules conversationSteps subagentType name toolName providerIdentifier "
-        "answers workspaceResults server text",
+        "answers workspaceResults server text old_string new_string",
     )
     | {"parsingResult": PARSED, "readRange": of(DIGITS_KIND, "startLine endLine")}
     | {"todos": TODO, "questions": QUESTION | {"options": QUESTION}}
@@ -2600,18 +3496,23 @@ TASK_FIELDS = FIELDS | of("prompts", "description")
 OPAQUE = {"args": FIELDS | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
 
 SHAPE: dict[str, Any] = (
-    of(WORD_KIND, "type subtype apiKeySource permissionMode query_type status")
-    | of(ID_KIND, "session_id call_id model_call_id request_id")
+    of(WORD_KIND, "type subtype apiKeySource permissionMode query_type status converted_from")
+    | of(ID_KIND, "session_id call_id model_call_id request_id parent_tool_use_id")
     | of(MODEL_KIND, "model")
     | of(
         DIGITS_KIND,
-        "timestamp_ms duration_ms duration_api_ms is_error attempt is_resume",
+        "timestamp_ms duration_ms duration_api_ms is_error attempt is_resume total_cost_usd "
+        "num_turns",
     )
     | of("paths", "cwd endpoint_url")
     | of("messages", "text result")
     | of("content", "error errors tools mcp_servers")
     | {
-        "usage": of(DIGITS_KIND, "inputTokens outputTokens cacheReadTokens cacheWriteTokens"),
+        "usage": of(
+            DIGITS_KIND,
+            "inputTokens outputTokens cacheReadTokens cacheWriteTokens input_tokens output_tokens "
+            "cache_read_input_tokens cache_creation_input_tokens",
+        ),
         "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
         "tool_call": {f"{tool}ToolCall": BODY for tool in (*LABELS, "getMcpTools", "generateImage")}
         | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
@@ -2619,7 +3520,7 @@ SHAPE: dict[str, Any] = (
         | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
         | of(ID_KIND, "toolCallId")
         | of(DIGITS_KIND, "startedAtMs completedAtMs")
-        | {"description": "commands", "hookAdditionalContexts": "content"},
+        | {"description": "commands", "hookAdditionalContexts": "content", "name": "content"},
         "query": {"id": ID_KIND, "toolCallId": ID_KIND}
         | {
             name: {"args": FIELDS, "toolCallId": ID_KIND, "skipApproval": DIGITS_KIND}
@@ -2738,16 +3639,23 @@ class Surgeon:
         self.hidden: dict[str, int] = {}  # how often, by rule or class
 
     def operate(
-        self, raw: bytes, kind: str | None, cwd: str | None, *, skip: bool, words: bytes | None
+        self,
+        raw: bytes,
+        kind: str | None,
+        cwd: str | None,
+        *,
+        skip: bool,
+        words: bytes | None,
+        places: Sequence[tuple[str, ...]],
     ) -> bytes:
         """An event's line, redacted; with ``skip`` but for the words, which a channel decides.
 
-        ``words`` stand in the place of the assistant's.
+        ``words`` stand in the place of the assistant's, which are at ``places``.
         """
         found = [
             (leaf, text_of(raw[leaf.start : leaf.end]))
             for leaf in leaves(raw)
-            if not (skip and leaf.path in CHANNEL_PATHS and not leaf.is_key)
+            if not (skip and leaf.path in places and not leaf.is_key)
         ]
         assigned = secret_members(found) if self.scanner else set()
         names: dict[tuple[int, bytes], int] = {}
@@ -2755,7 +3663,7 @@ class Surgeon:
         for leaf, text in found:
             whole = leaf.start in assigned
             new = self.redacted(leaf, text, kind, cwd, whole=whole)
-            if words is not None and text and leaf.path in CHANNEL_PATHS and not leaf.is_key:
+            if words is not None and text and leaf.path in places and not leaf.is_key:
                 new = words
             if leaf.is_key:
                 new = numbered(names, leaf.holder, text, new)
@@ -2818,6 +3726,11 @@ HIDDEN = re.compile(
     rb"\[REDACTED:([\w.:-]+)\]|\[(content|commands|prompts|paths|messages)(?:: \d+ chars)?\]"
 )
 CHANNEL_PATHS = (("message", "content", "text"), ("message", "content"), ("text",))
+
+
+def places_of(event: Event) -> Sequence[tuple[str, ...]]:
+    """Where the words of an event stand in its line."""
+    return (event.foreign.places if event.foreign else None) or CHANNEL_PATHS
 
 
 def numbered(names: dict[tuple[int, bytes], int], holder: int, old: bytes, new: bytes) -> bytes:
@@ -3091,7 +4004,7 @@ class Redactor:
         """Take an event with words. Is anything decided?"""
         text = spoken(event)
         if suspect:
-            skip = text != "" and text == "".join(said for _, said in word_leaves(event.raw))
+            skip = text != "" and text == "".join(said for _, said in word_leaves(event))
             event = self.operate(event, state, skip=skip)
             text = text if skip else spoken(event)
         state.pending.append(event)
@@ -3104,6 +4017,8 @@ class Redactor:
             if event.subtype == "completed":
                 channel.end()
             return channel.add(event, text)
+        if event.timestamp_ms is CERTAIN:
+            return channel.join(event, text)
         if event.timestamp_ms is not None and event.model_call_id is None:
             return channel.delta(event, text)
         return channel.whole(event, text)
@@ -3143,11 +4058,21 @@ class Redactor:
     def operate(self, event: Any, state: Waiting | None, *, skip: bool = False) -> Event:
         if state and event.type == "system" and "paths" in self.surgeon.classes:
             state.cwd = long_enough(look(event, Init).cwd) or state.cwd
+        if is_foreign(event):  # its calls are told in lines of their own
+            event.foreign.parts = [
+                self.operate(part, state) if part.type == "tool_call" else part
+                for part in event.foreign.parts
+            ]
         words = None
         if self.spoken and event.type in WORDED:
             words = self.stand_in(state, event)
         raw = self.surgeon.operate(
-            event.raw.strip(), event.type, state.cwd if state else None, skip=skip, words=words
+            event.raw.strip(),
+            event.type,
+            state.cwd if state else None,
+            skip=skip,
+            words=words,
+            places=places_of(event),
         )
         return event if raw == event.raw.strip() else self.again(event, raw)
 
@@ -3175,7 +4100,7 @@ class Redactor:
         if not edits:
             return event
         raw, position, found = event.raw.strip(), 0, []
-        said = list(word_leaves(raw))
+        said = list(word_leaves(event))
         if "".join(text for _, text in said) != spoken(event):  # a member twice, a strange shape
             edits = [(0, sum(len(text) for _, text in said), edits[0][2])]
         for leaf, text in said:
@@ -3251,10 +4176,11 @@ def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     return hold
 
 
-def word_leaves(raw: bytes) -> Iterator[tuple[Leaf, str]]:
-    """The literals of an event where its words stand, in their order, and their texts."""
+def word_leaves(event: Event) -> Iterator[tuple[Leaf, str]]:
+    """The literals of an event's line where its words stand, in their order, and their texts."""
+    raw, places = event.raw.strip(), places_of(event)
     for leaf in leaves(raw):
-        if leaf.path in CHANNEL_PATHS and not leaf.is_key:
+        if leaf.path in places and not leaf.is_key:
             yield leaf, text_of(raw[leaf.start : leaf.end]).decode("utf-8", "surrogatepass")
 
 
@@ -3316,7 +4242,10 @@ def cuts(line: str, start: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
-    """The event that a changed line makes."""
+    """The event that a changed line makes; into a foreign line nobody looks any more."""
+    if is_foreign(event):
+        event.raw = raw
+        return event
     new = reread(raw)
     known = event.started if event.started in LABELS else None  # else it may be a name to hide
     new.raw, new.run, new.started, new.fate = raw, event.run, known, event.fate
@@ -3853,7 +4782,7 @@ class Json:
 
 
 class StreamJson:
-    """The input's own lines."""
+    """The input's own lines; where all of them are to be Cursor's, they have been made."""
 
     kind: type[Event] = Event
     thinking = words = True
@@ -3891,15 +4820,18 @@ class Beside(Together):
     def heard(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             yield event
-            for other in self.others:
-                for line in other.lines((event,)):
-                    self.tell(line)
+            for part in parts_of(event):
+                part.fate = event.fate
+                for other in self.others:
+                    for line in other.lines((part,)):
+                        self.tell(line)
 
 
 WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
     "text": Text,
     "json": Json,
     "stream-json": StreamJson,
+    "cursor": StreamJson,
 }
 
 # Whether an event must hold words, and how much of a call -> its type.
@@ -4011,6 +4943,7 @@ def convert(
     streams: Streams,
     *,
     to: str,
+    dialect: str = "auto",
     thinking: bool = False,
     view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
@@ -4025,17 +4958,32 @@ def convert(
     """Read the streams of agents, write them to ``out`` in another form.
 
     ``streams`` are FILEs in their order: the name for messages, and its bytes as they arrive.
-    ``to`` is a key of WRITERS, ``view`` what is told beside; ``max_line`` and ``max_event`` are in
-    bytes. ``only`` and ``drop`` select what is printed, ``fail_on`` what counts as a failure,
-    ``surgeon`` redacts. What went
-    wrong goes to ``report``, which then knows the exit status. Raises Gone, OutputError, and what
-    ``streams`` raises. The format is Cursor's:
+    ``to`` is a key of WRITERS, ``view`` what is told beside, ``dialect`` one of DIALECTS or auto;
+    ``max_line`` and ``max_event`` are in bytes. ``only`` and ``drop`` select what is printed,
+    ``fail_on`` what counts as a failure, ``surgeon`` redacts. What went wrong goes to ``report``,
+    which then knows the exit status. Raises Gone, OutputError, and what ``streams`` raises. The
+    vocabulary is Cursor's:
     https://cursor.com/docs/cli/reference/output-format.
     """
     writer = writer_of(to, view, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reader = Reader(REDACTED[writer.kind] if surgeon else writer.kind, report)
-    runs = Runs(report, thinking=thinking and writer.thinking, words=writer.words, fail_on=fail_on)
+    native, converts = to == "stream-json", to == "cursor"
+    maker = Maker(
+        reader,
+        native=native,
+        raws=converts or surgeon is not None or max_event is not None,
+        converts=converts,
+        redacts=surgeon is not None,
+    )
+    strict = native and surgeon is not None and surgeon.strict
+    runs = Runs(
+        report,
+        thinking=thinking and writer.thinking,
+        words=writer.words,
+        fail_on=fail_on,
+        translate=Dialects(dialect, maker, strict=strict).translate,
+    )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread) if surgeon else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
@@ -4220,11 +5168,11 @@ def homes() -> list[str]:
 )
 @click.option(
     "-t", "--to", type=click.Choice(list(WRITERS)), default="text", show_default=True,
-    help="Write progress, the result of each run, or the stream's own lines.",
+    help="Write progress, the result of each run, the stream's own lines, or Cursor's stream.",
 )  # fmt: skip
 @click.option(
-    "-f", "--from", "dialect", type=click.Choice(["auto", "cursor"]), default="auto",
-    show_default=True, help="The agent that wrote the stream.",
+    "-f", "--from", "dialect", type=click.Choice(["auto", *DIALECTS]),
+    default="auto", show_default=True, help="The agent that wrote the stream.",
 )  # fmt: skip
 @click.option(
     "--only", metavar="SELECTOR", multiple=True, callback=selectors,
@@ -4292,7 +5240,7 @@ def command(
     files: tuple[str, ...],
     *,
     to: str,
-    dialect: str,  # noqa: ARG001
+    dialect: str,
     detail: bool,
     messages: str | None,
     actions: str | None,
@@ -4343,9 +5291,9 @@ def command(
     try:
         with progress, contextlib.closing(screen):
             convert(
-                progress.watch(streams),
-                to=to, thinking=thinking, view=view, max_line=max_line, max_event=max_event,
-                only=only, drop=drop, fail_on=fail_on, surgeon=surgeon, report=report, out=out,
+                progress.watch(streams), to=to, dialect=dialect, thinking=thinking, view=view,
+                max_line=max_line, max_event=max_event, only=only, drop=drop, fail_on=fail_on,
+                surgeon=surgeon, report=report, out=out,
             )  # fmt: skip
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full

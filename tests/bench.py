@@ -33,6 +33,9 @@ for line in sys.stdin.buffer:
     decode(line)
 """
 STARTUP = "import click, msgspec"
+CLAUDE_PROJECTION = (
+    'select(.type == "user") | .message.content[] | select(.type == "tool_result") | .tool_use_id'
+)
 PROJECTION = (
     'select(.type == "tool_call" and .subtype == "completed") | .tool_call | keys_unsorted[]'
     ' | select(endswith("ToolCall"))'
@@ -49,12 +52,18 @@ class Row(NamedTuple):
     stretch: float
     floor: str  # the writer whose types the floor loop decodes
     limit: float  # times the floor
+    agent: str = "cursor"
 
 
 ROWS = (
     Row("text", ("-t", "text"), PROJECTION, 5, 6.5, "text", 1.4),
     Row("json", ("-t", "json"), 'select(.type == "result")', 3, 4, "json", 1.6),
     Row("stream", ("-t", "stream-json", "--thinking"), ".", 8, 10, "stream-json", 1.6),
+    # Nothing is promised for what is translated.
+    Row("claude text", ("-t", "text"), CLAUDE_PROJECTION, 0, 0, "text", 0, "claude"),
+    Row("claude json", ("-t", "json"), 'select(.type == "result")', 0, 0, "json", 0, "claude"),
+    Row("claude cursor", ("-t", "cursor", "--thinking"), ".", 0, 0, "cursor", 0, "claude"),
+    Row("claude stream", ("-t", "stream-json", "--thinking"), ".", 0, 0, "cursor", 0, "claude"),
 )  # fmt: skip
 
 
@@ -120,13 +129,15 @@ def main() -> None:
     options = parser.parse_args()
     chosen = options.only.split(",") if options.only else [row.name for row in ROWS]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "stream.ndjson"
-        with path.open("wb") as file:
-            file.writelines(stream(options.size))
-        print(f"Python {sys.version.split()[0]}, {path.stat().st_size / 1e6:.0f} MB")
+        print(f"Python {sys.version.split()[0]}, {options.size / 1e6:.0f} MB")
         for row in ROWS:
-            if row.name in chosen:
-                measure(row, path, options.rounds)
+            path = Path(folder) / row.agent
+            if row.name not in chosen:
+                continue
+            if not path.exists():
+                with path.open("wb") as file:
+                    file.writelines(stream(options.size, agent=row.agent))
+            measure(row, path, options.rounds)
     start_up(options.rounds)
 
 
