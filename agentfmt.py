@@ -3809,7 +3809,7 @@ class Channel:
 
     __slots__ = (
         "doubtful", "edits", "events", "key", "offset", "redactor", "segment", "size", "state",
-        "texts", "waiting",
+        "texts", "waiting", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: Waiting) -> None:
@@ -3819,6 +3819,7 @@ class Channel:
         self.texts: list[str] = []  # of them
         self.offset = 0  # how much of the first text is decided, in characters
         self.waiting = 0  # characters that are not decided, about
+        self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
         self.segment: list[str] = []  # the deltas since the last call
         self.size = 0  # of them, in characters
@@ -3869,7 +3870,7 @@ class Channel:
             self.join(*doubtful)
         self.decide(whole=True, cut_off=cut_off)
         self.segment.clear()
-        self.size, self.key = 0, False
+        self.size, self.key, self.word = 0, False, False
         if doubtful and not cut_off:
             self.alone(*doubtful)
 
@@ -3882,9 +3883,12 @@ class Channel:
         if not self.events:
             return
         waiting = "".join(self.texts)[self.offset :]
-        size = len(waiting) if whole else self.redactor.complete(waiting)
+        parts = pieces(waiting, self.word)
+        size = len(waiting) if whole else self.redactor.complete(waiting, parts)
         text = waiting[:size]
-        changes = self.redactor.decided(text, self.key, self.state.cwd, cut_off=cut_off)
+        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
+        changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
+        self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
         if self.key or "-----BEGIN" in text:
             self.key = open_key(text.encode("utf-8", "surrogatepass"), self.key)
         if changes or size < len(waiting):
@@ -4112,19 +4116,19 @@ class Redactor:
 
     # What channels ask.
 
-    def complete(self, text: str) -> int:
+    def complete(self, text: str, parts: list[Part]) -> int:
         """How much of a text can be decided while more of its last line may come."""
         end = text.rfind("\n") + 1
         if len(text) - end > LONG:
-            return end + [start for start, _, _ in pieces(text[end:])][-1]
+            return parts[-1][0]
         return whole_blocks(text, end, self.scanner.blocks) if self.scanner else end
 
     def decided(
-        self, text: str, inside: bool, cwd: str | None, *, cut_off: bool
+        self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
         """What changes in words whose lines are complete; ``inside`` a private key at first."""
         data = text.encode("utf-8", "surrogatepass")
-        spans = self.found(text, data, inside, cut_off=cut_off) if self.scanner else []
+        spans = self.found(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
         changes = [
             (max(first, 0), last, marker(name) if name else b"") for first, last, name in spans
         ]
@@ -4136,17 +4140,20 @@ class Redactor:
             for first, last, new in changes
         ]
 
-    def found(self, text: str, data: bytes, inside: bool, *, cut_off: bool) -> list[Span]:
+    def found(
+        self, text: str, data: bytes, parts: list[Part], inside: bool, *, cut_off: bool
+    ) -> list[Span]:
         scanner = self.scanner
         if scanner is None:
             return []
-        if len(text) <= LONG or max(map(len, text.split("\n"))) <= LONG:
+        if len(parts) == 1 and not parts[0][2]:
             found = scanner.spans(data)
         else:
             found, start = list(private_keys(data)), 0
-            for first, last, overlong in pieces(text):
+            for first, last, overlong in parts:
                 piece = text[first:last].encode("utf-8", "surrogatepass")
-                spans = [(0, len(piece), "overlong")] if overlong else scanner.spans(piece)
+                whole = [(0, len(piece.rstrip(b"\n")), "overlong")]
+                spans = whole if overlong else scanner.spans(piece)
                 found += [(a + start, b + start, name) for a, b, name in spans]
                 start += len(piece)
         if cut_off:
@@ -4214,31 +4221,49 @@ def ends_segment(state: Waiting, event: Event) -> None:
             channel.end(cut_off=True)
 
 
-def pieces(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Cut lines longer than LONG characters after their last blank: from, to, is there none.
+Part: TypeAlias = "tuple[int, int, bool]"  # of words: from, to, is it too long to be shown
 
-    What is short stays together.
+
+def pieces(text: str, inside: bool) -> list[Part]:
+    """Cut lines longer than LONG characters after their last blank; short lines stay together.
+
+    ``inside`` a word of which the beginning was too long: then so is the rest of it.
     """
+    if len(text) <= LONG and not inside:
+        return [(0, len(text), False)]
+    found: list[Part] = []
     start = end = 0
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
-        if len(line) > LONG + 1 or (len(line) > LONG and line[-1] != "\n"):
-            if start < end:
-                yield start, end, False
-            yield from cuts(line, end)
-            start = end + len(line)
+        if inside or len(line.removesuffix("\n")) > LONG:
+            found += [(start, end, False)] if start < end else []
+            found += cuts(line, end, inside)
+            start, inside = end + len(line), False
         end += len(line)
-    if start < end:
-        yield start, end, False
+    return [*found, (start, end, False)] if start < end else found
 
 
-def cuts(line: str, start: int) -> Iterator[tuple[int, int, bool]]:
+def cuts(line: str, start: int, inside: bool) -> Iterator[Part]:
     position, size = 0, len(line.removesuffix("\n"))
-    while size - position > LONG:
-        blank = max(line.rfind(mark, position, position + LONG) for mark in " \t") + 1
-        end = blank or position + LONG
-        yield start + position, start + end, not blank
+    while inside or size - position > LONG:
+        last, hidden = min(position + LONG, size), inside
+        if inside:  # to the first blank
+            end = min((at for at in places(line.find, position, last) if at >= 0), default=last)
+            inside = end == last < size
+        else:
+            end = max(places(line.rfind, position, last)) + 1 or last
+            inside = hidden = line[end - 1] not in BLANK_MARKS
+        if position < end:
+            yield start + position, start + end, hidden
         position = end
-    yield start + position, start + len(line), False
+    if position < len(line):
+        yield start + position, start + len(line), False
+
+
+BLANK_MARKS = " \t\r"
+
+
+def places(find: Callable[[str, int, int], int], first: int, last: int) -> list[int]:
+    return [find(mark, first, last) for mark in BLANK_MARKS]
 
 
 def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:

@@ -1,0 +1,489 @@
+"""Secrets that are split over events: any cut gives what the whole text gives."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planting import GRAMMARS, PEM, hide, made, pem, redact, stands_in
+from support import (
+    ENVIRON,
+    SESSION,
+    assistant,
+    completed,
+    event,
+    init,
+    result,
+    start,
+    started,
+    user,
+)
+
+import agentfmt
+from agentfmt import LONG, Scanner
+
+STREAM = ("-t", "stream-json", "--thinking", "-r", "secrets")
+TOKEN = made("ghp_<36 alnum>").text
+MARKER = "[REDACTED:github-token]"
+
+# ---------------------------------------------------------------- words as events
+
+
+def partial(texts: Iterable[str], session: str = SESSION) -> list[bytes]:
+    return [assistant(text, session, timestamp_ms=7) for text in texts]
+
+
+def plain(texts: Iterable[str], session: str = SESSION) -> list[bytes]:
+    return [assistant(text, session) for text in texts]
+
+
+def thinking(texts: Iterable[str], session: str = SESSION) -> list[bytes]:
+    return [event("thinking", subtype="delta", text=text, session=session) for text in texts]
+
+
+STYLES = {"partial": partial, "plain": plain, "thinking": thinking}
+
+
+def words(line: bytes) -> str:
+    said = json.loads(line)
+    if said["type"] == "thinking":
+        return str(said.get("text", ""))
+    return "".join(block["text"] for block in said["message"]["content"])
+
+
+def said(output: bytes, kind: str) -> list[str]:
+    """What the deltas say, one text an event."""
+    lines = output.splitlines()
+    return [words(line) for line in lines if json.loads(line)["type"] == kind]
+
+
+def stream(lines: Sequence[bytes], session: str = SESSION) -> bytes:
+    return b"".join([init(session), *lines, result(session)])
+
+
+def cuts(text: str, places: Iterable[int]) -> list[str]:
+    ends = sorted({min(place, len(text)) for place in places} | {0, len(text)})
+    return [text[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def check(texts: Sequence[str], style: str, known: dict[str, list[str]] | None = None) -> list[str]:
+    whole = "".join(texts)
+    made_of = STYLES[style](texts)
+    ended = redact(stream(made_of), *STREAM, known=known)
+    found = said(ended.stdout, "thinking" if style == "thinking" else "assistant")
+    expected = hide(whole, Scanner(known, {}) if known else None)
+    assert len(found) == len(texts)
+    assert "".join(found) == expected
+    return found
+
+
+# ---------------------------------------------------------------- every rule, every cut
+
+TEMPLATES = [
+    pytest.param(grammar.rule, grammar.found[0], id=f"{grammar.rule}-{number}")
+    for number, grammar in enumerate(GRAMMARS)
+]
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(("rule", "template"), TEMPLATES)
+def test_every_two_way_cut(rule: str, template: str, style: str) -> None:
+    """Many runs in one stream: one for each cut of the text."""
+    planted = made(template)
+    text = f"a {planted.text} b\nc"
+    sessions = {f"s{cut}": cuts(text, [cut]) for cut in range(1, len(text), 3)}
+    data = b"".join(stream(STYLES[style](texts, name), name) for name, texts in sessions.items())
+    ended = redact(data, *STREAM)
+    assert not stands_in(planted.secret, ended.stdout)
+    found: dict[str, list[str]] = {}
+    for line in ended.stdout.splitlines():
+        if json.loads(line)["type"] in ("assistant", "thinking"):
+            found.setdefault(json.loads(line)["session_id"], []).append(words(line))
+    for name, texts in sessions.items():
+        assert len(found[name]) == len(texts)
+        assert "".join(found[name]) == f"a {planted.hidden(rule)} b\nc"
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(("rule", "template"), TEMPLATES)
+def test_one_character_an_event(rule: str, template: str, style: str) -> None:
+    planted = made(template, 1)
+    found = check([*f"a {planted.text} b"], style)
+    assert f"[REDACTED:{rule}]" in found  # where the secret begins; its other pieces are empty
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_marker_stands_where_the_secret_begins(style: str) -> None:
+    found = check([f"a {TOKEN[:9]}", TOKEN[9:20], TOKEN[20:], " b"], style)
+    assert found == [f"a {MARKER}", "", "", " b"]
+
+
+# ---------------------------------------------------------------- random texts and cuts
+
+FRAGMENTS = st.one_of(
+    st.sampled_from([template for grammar in GRAMMARS for template in grammar.found]).map(
+        lambda template: made(template).text
+    ),
+    st.sampled_from(
+        ["\n", "\n", " ", "\r\n", "password=", "token: '", '"', "known value", "known ", "value",
+         "two\nlines", "two\n", "lines", "[REDACTED:jwt]", PEM.format("BEGIN", "", ""),
+         PEM.format("END", "", ""), "Bearer ", "é", "\ud83d", "\ude00", "😀", "\\n"]
+    ),
+    st.text("ab \n", max_size=4),
+)  # fmt: skip
+TEXTS = st.lists(FRAGMENTS, min_size=1, max_size=9).map("".join).filter(bool)
+KNOWN = {"k": ["known value", "two\nlines"]}
+
+
+@given(TEXTS, st.lists(st.integers(0, 200), max_size=8), st.sampled_from([*STYLES]))
+def test_any_cut_of_any_text(text: str, places: list[int], style: str) -> None:
+    texts = cuts(text, places)
+    if style == "partial" and any(t == "".join(texts[:n]) for n, t in enumerate(texts)):
+        return  # looks like a replay, see below
+    check(texts, style, KNOWN)
+
+
+@given(TEXTS, st.lists(st.integers(0, 200), max_size=6))
+def test_replay_says_the_same(text: str, places: list[int]) -> None:
+    texts = cuts(text, places)
+    replay = assistant(text, timestamp_ms=7, model_call_id="m")
+    ended = redact(stream([*partial(texts), replay, started(), completed()]), *STREAM, known=KNOWN)
+    *deltas, whole = said(ended.stdout, "assistant")
+    assert "".join(deltas) == whole == hide(text, Scanner(KNOWN, {}))
+
+
+def test_replay_that_looks_like_a_delta() -> None:
+    for then in (started(), event("interaction_query", subtype="request"), result()):
+        lines = [init(), *partial([TOKEN[:9], TOKEN[9:], TOKEN]), then]
+        found = said(redact(b"".join(lines), *STREAM).stdout, "assistant")
+        assert found == [MARKER, "", MARKER]
+
+
+def test_delta_that_looks_like_a_replay() -> None:
+    found = check(["ab", "ab", f" {TOKEN[:9]}", TOKEN[9:]], "partial")
+    assert found == ["ab", "ab", f" {MARKER}", ""]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_segments_are_apart(style: str) -> None:
+    """What a call stands between is no secret: nothing joins it."""
+    lines = [*STYLES[style]([TOKEN[:9]]), started(), completed(), *STYLES[style](["x"])]
+    ended = redact(stream(lines), *STREAM)
+    assert said(ended.stdout, "thinking" if style == "thinking" else "assistant")[0] == TOKEN[:9]
+
+
+RUNS = ("run-a", "run-b", "run-c")
+
+
+@given(
+    texts=st.lists(TEXTS, min_size=3, max_size=3),
+    places=st.lists(st.integers(0, 100), max_size=5),
+    rng=st.randoms(use_true_random=False),
+)
+def test_interleaved_runs_and_other_events(
+    texts: list[str], places: list[int], rng: random.Random
+) -> None:
+    queues: dict[str, list[bytes]] = {}
+    for name, text in zip(RUNS, texts, strict=True):
+        lines = thinking(cuts(text, places), name)
+        for number in range(4):
+            other = event("connection", subtype="reconnecting", attempt=number, session=name)
+            lines.insert(rng.randrange(len(lines) + 1), other)
+        queues[name] = [init(name), *lines, result(name)]
+    data = []
+    while any(queues.values()):
+        data.append(queues[rng.choice([name for name in RUNS if queues[name]])].pop(0))
+    ended = redact(b"".join(data), *STREAM, known=KNOWN)
+    for name, text in zip(RUNS, texts, strict=True):
+        given_ = [json.loads(line) for line in data]
+        left = [json.loads(line) for line in ended.stdout.splitlines()]
+        before, after = ([e for e in es if e["session_id"] == name] for es in (given_, left))
+        assert [(e["type"], e.get("attempt")) for e in before] == [
+            (e["type"], e.get("attempt")) for e in after
+        ]
+        deltas = "".join(e["text"] for e in after if e["type"] == "thinking")
+        assert deltas == hide(text, Scanner(KNOWN, {}))
+
+
+# ---------------------------------------------------------------- keys and values of many lines
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("style", STYLES)
+def test_private_key_over_lines_and_deltas(style: str, newline: str) -> None:
+    key = pem("RSA ", newline=newline)
+    text = f"see{newline}{key}{newline}there {key}"
+    for size in (1, 5, 64, 1000):
+        found = check([text[at : at + size] for at in range(0, len(text), size)], style)
+        assert not any(line in "".join(found) for line in key.split(newline)[1:-1])
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_key_without_end_hides_the_segment(style: str) -> None:
+    key = pem()[:-30] + "\nmore\nand more"
+    found = check([*f"a\n{key}"], style)
+    assert "".join(found) == "a\n[REDACTED:private-key]"
+    lines = [*STYLES[style]([key, "\nx"]), started(), completed(), *STYLES[style](["free"])]
+    kind = "thinking" if style == "thinking" else "assistant"
+    assert said(redact(stream(lines), *STREAM).stdout, kind)[-1] == "free"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_known_value_of_several_lines(newline: str) -> None:
+    known = {"k": ["ab\ncd\nef", "cd\nxy"]}
+    text = newline.join(["", "1 ab", "cd", "ef 2", "ab", "cd", "xy", "cd", "ab", "cd", "e"])
+    for style in STYLES:
+        for size in (1, 2, 3, 7):
+            check([text[at : at + size] for at in range(0, len(text), size)], style, known)
+
+
+# ---------------------------------------------------------------- long lines
+
+
+def long_lines() -> Iterator[Any]:
+    for size in (LONG - 1, LONG, LONG + 1, 2 * LONG, 2 * LONG + 1):
+        for blank in (None, 0, LONG - 1, LONG, LONG + 1):
+            for end in ("", "\n", "\r\n"):
+                yield pytest.param(size, blank, end, id=f"{size}-{blank}-{len(end)}")
+
+
+@pytest.mark.parametrize(("size", "blank", "end"), list(long_lines()))
+def test_long_lines_whatever_the_cut(size: int, blank: int | None, end: str) -> None:
+    text = "x" * size
+    if blank is not None:
+        text = f"{text[:blank]} {text[blank + 1 :]}"
+    text = f"first\n{text}{end}{'last ' + TOKEN if end else ''}"
+    outputs = set()
+    for piece in (len(text), 1000, 4093, 65536):
+        texts = [text[at : at + piece] for at in range(0, len(text), piece)]
+        for style in ("thinking", "plain"):
+            ended = redact(stream(STYLES[style](texts)), *STREAM)
+            kind = "thinking" if style == "thinking" else "assistant"
+            outputs.add("".join(said(ended.stdout, kind)))
+    assert len(outputs) == 1
+    line = text.split("\n")[1]  # which CR belongs to
+    (output,) = outputs
+    if blank is None and len(line) > LONG:
+        assert output.startswith("first\n[REDACTED:overlong]")
+    elif len(line) <= LONG:
+        assert "overlong" not in output
+
+
+def test_long_line_is_cut_at_its_last_blank() -> None:
+    text = "word " * 30_000 + TOKEN
+    found = check_long(text)
+    assert found == "word " * 30_000 + MARKER
+
+
+def test_long_piece_without_a_blank() -> None:
+    """What follows it is hidden up to its first blank: a token may have been cut."""
+    assert check_long("a" * (LONG + 5) + " b") == "[REDACTED:overlong][REDACTED:overlong] b"
+    hidden = check_long("a" * (LONG - 9) + TOKEN + "\nb")
+    assert hidden == "[REDACTED:overlong][REDACTED:overlong]\nb"
+
+
+def check_long(text: str) -> str:
+    found = set()
+    for piece in (len(text), 999):
+        lines = thinking([text[at : at + piece] for at in range(0, len(text), piece)])
+        found.add("".join(said(redact(stream(lines), *STREAM).stdout, "thinking")))
+    assert len(found) == 1
+    return found.pop()
+
+
+# ---------------------------------------------------------------- what is held, and until when
+
+
+def emitted(lines: Sequence[bytes]) -> list[int]:
+    """How many lines have left after each line that arrived."""
+    left: list[int] = []
+    scanner = Scanner({}, {})
+    surgeon = agentfmt.Surgeon(scanner, frozenset({"secrets"}), [])
+    count = 0
+
+    def write(data: bytes) -> None:
+        nonlocal count
+        count += data.count(b"\n")
+
+    def arriving() -> Iterable[bytes]:
+        for line in lines:
+            yield line
+            left.append(count)
+
+    out = agentfmt.Output(write)
+    report = agentfmt.Report(out)
+    agentfmt.convert(
+        [("-", iter(arriving()))], to="stream-json", thinking=True, surgeon=surgeon,
+        report=report, out=out,
+    )  # fmt: skip
+    return left
+
+
+def test_text_leaves_with_its_line() -> None:
+    lines = [init(), *partial(["one ", "line", "\n", "next"]), started(), result()]
+    assert emitted(lines) == [1, 1, 1, 4, 4, 6, 7]
+
+
+def test_thinking_that_is_complete_holds_nothing() -> None:
+    lines = [
+        init(), *thinking(["a", "b"]), event("thinking", subtype="completed"),
+        *partial(["line\n", "", "x"]), started(), result(),
+    ]  # fmt: skip
+    assert emitted(lines) == [1, 1, 1, 4, 5, 6, 6, 8, 9]
+
+
+def test_runs_never_wait_for_each_other() -> None:
+    lines = [init("a"), *partial(["held"], "a"), init("b"), *partial(["x\n"], "b"), user("b")]
+    assert emitted(lines) == [1, 1, 2, 3, 4]
+
+
+def test_others_queue_behind_held_text() -> None:
+    lines = [init(), *thinking(["held"]), user(), event("connection"), *thinking(["\n"])]
+    assert emitted(lines) == [1, 1, 1, 1, 5]
+
+
+# ---------------------------------------------------------------- the end, signals
+
+
+@pytest.mark.parametrize(("rule", "template"), TEMPLATES)
+@pytest.mark.parametrize("style", STYLES)
+def test_end_of_input_hides_what_may_be_the_beginning(rule: str, template: str, style: str) -> None:
+    planted = made(template)
+    anchors = [
+        anchor
+        for r in agentfmt.RULES
+        if r.name == rule
+        for anchor in r.anchors
+        if anchor in planted.text
+    ]
+    if not anchors or rule in ("url-password", "url-user", "authorization", "azure-ad-secret"):
+        pytest.skip("no anchor at its beginning")
+    for more in (1, 5, 9):
+        held = f"see {planted.text}"
+        end = max(held.find(anchor) + len(anchor) for anchor in anchors) + more
+        begun = planted.secret[: max(0, end - len("see " + planted.before))]
+        if len(begun) < 4 or "Bearer" in held[end:]:
+            continue
+        lines = [init(), *STYLES[style](cuts(held[:end], [7]))]
+        output = redact(b"".join(lines), *STREAM).stdout
+        kind = "thinking" if style == "thinking" else "assistant"
+        assert "".join(said(output, kind)).endswith(f"[REDACTED:{rule}]"), held[:end]
+
+
+def test_end_of_input_hides_the_beginning_of_known_values() -> None:
+    known = {"k": ["correct horse battery"]}
+    for length in range(1, 20):
+        text = "see " + "correct horse battery"[:length]
+        output = redact(b"".join([init(), *partial([text])]), *STREAM, known=known).stdout
+        hidden = "see [REDACTED:k]" if length > 3 else text
+        assert said(output, "assistant") == [hidden]
+
+
+def test_end_of_input_hides_from_the_first_anchor() -> None:
+    text = TOKEN[:12] + "ghp_" + TOKEN[:3]
+    output = redact(b"".join([init(), *partial([text])]), *STREAM).stdout
+    assert said(output, "assistant") == [MARKER]
+
+
+@pytest.mark.parametrize("code", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signal_in_the_middle_of_a_secret(code: int) -> None:
+    process = start(*STREAM)
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(b"".join([init(), *partial(["done\n", TOKEN[:15]])]))
+    process.stdin.flush()
+    got = [process.stdout.readline(), process.stdout.readline()]  # the second has left
+    process.send_signal(code)
+    rest, _ = process.communicate(timeout=20)
+    assert process.returncode == 128 + code
+    assert words(got[1]) == "done\n"
+    assert said(rest, "assistant") == [MARKER]
+
+
+# ---------------------------------------------------------------- memory
+
+RSS = """
+import resource, sys, agentfmt
+sys.argv = ["agentfmt", "-t", "stream-json", "--thinking", "-r", "secrets", "--exit-zero"]
+agentfmt.main()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+"""
+
+
+def test_ten_thousand_sessions_with_held_text() -> None:
+    command = [sys.executable, "-c", RSS]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=ENVIRON) as process:
+        assert process.stdin
+        data = b"".join(
+            line
+            for turn in range(4)
+            for n in range(10_000)
+            for line in partial([f"held text {turn}"], f"session-{n}")
+        )
+        output, said_ = process.communicate(data, timeout=60)
+    assert output.count(b"\n") == 40_000
+    peak = int(said_.split()[-1]) * (1 if sys.platform == "darwin" else 1024)
+    assert peak < 200e6, f"{peak / 1e6:.0f} MB"
+
+
+# ---------------------------------------------------------------- two letters
+
+FUZZ = int(os.environ.get("AGENTFMT_FUZZ", "2000"))
+
+
+def known_values(rng: random.Random, letters: str) -> list[str]:
+    made_of = ("".join(rng.choices(letters, k=rng.randrange(2, 7))) for _ in range(4))
+    return [value for value in map(str.strip, made_of) if len(value) > 1][:3] or ["ab"]
+
+
+def random_texts(rng: random.Random, letters: str, values: list[str]) -> list[str]:
+    text = "".join(rng.choices([*letters, *values], k=rng.randrange(1, 14)))
+    return cuts(text, rng.choices(range(len(text) + 1), k=rng.randrange(0, 8)))
+
+
+def fuzz(count: int, seed: int) -> tuple[int, int, int]:
+    """Leaks, reorderings and other differences from the redacted whole."""
+    rng = random.Random(seed)
+    leaks = reordered = different = 0
+    for number in range(count):
+        if number % 20 == 0:
+            letters = rng.choice(["ab", "ab", "ab\n", "ab "])
+            values = known_values(rng, letters)
+            scanner = Scanner({"k": values}, {})
+        texts, style = random_texts(rng, letters, values), rng.choice([*STYLES])
+        wrote: list[bytes] = []
+        out = agentfmt.Output(wrote.append)
+        lines = [init(), *STYLES[style](texts), result()]
+        agentfmt.convert(
+            [("-", iter([b"".join(lines)]))], to="stream-json", thinking=True,
+            surgeon=agentfmt.Surgeon(scanner, frozenset({"secrets"}), []),
+            report=agentfmt.Report(out), out=out,
+        )  # fmt: skip
+        output = b"".join(wrote)
+        kinds = [json.loads(line)["type"] for line in output.splitlines()]
+        reordered += kinds != [json.loads(line)["type"] for line in lines]
+        found = said(output, "thinking" if style == "thinking" else "assistant")
+        again = style == "partial" and texts[-1] == "".join(texts[:-1])  # taken for a replay
+        segments = [found[:-1], found[-1:]] if again else [found]
+        for segment, whole in zip(
+            segments, [texts[:-1], texts[-1:]] if again else [texts], strict=True
+        ):
+            shown = "".join(segment).split("[REDACTED:k]")
+            leaks += any(value in piece for value in values for piece in shown)
+            different += "".join(segment) != scanner.conceal("".join(whole))
+    return leaks, reordered, different
+
+
+def test_fuzz_of_two_letters() -> None:
+    assert fuzz(FUZZ, 1) == (0, 0, 0)
