@@ -1932,6 +1932,7 @@ class Runs:
         self.source = Source("")
         self.run: Run | None = None  # of the event before
         self.session: object = NOBODY  # of the event before, while its run is open
+        self.recent: object = NOBODY  # the session that spoke last
         self.lapsed: list[Event] = []  # made up: the ends that no event carries
         self.whys: list[str] = []  # runs failed, said when their last line is written
 
@@ -2001,7 +2002,8 @@ class Runs:
         if self.lapsed:
             yield from self.ends()
         parts = parts_of(whole)
-        if event is parts[-1] and (self.thinking or any(e.type != "thinking" for e in parts)):
+        kept = self.thinking or any(part.type != "thinking" for part in parts)
+        if kept and event is parts[-1]:
             whole.run = run
             yield whole
         yield from self.ends()
@@ -2022,12 +2024,13 @@ class Runs:
         run = self.runs.get(session)
         if run is None and kind == END and hash(session) not in self.named:
             run = anonymous
-        if session != self.session:
+        if session != self.recent:
             self.remember(session)
         return run
 
     def remember(self, session: str) -> None:
         """Another session than before speaks: it is the most recent one now."""
+        self.recent = session
         if session in self.runs:
             self.runs[session] = self.runs.pop(session)
         self.named.pop(hash(session), None)
@@ -2065,7 +2068,9 @@ class Runs:
 
     def judge(self, run: Run, event: Event) -> None:
         """A run that --fail-on condemns will have failed, whatever its last event says."""
-        if event.type == "tool_call" and self.fail_on:
+        if not self.fail_on:
+            return
+        if event.type == "tool_call":
             event.started = run.calls.get(event.call_id)
         run.condemned = run.condemned or self.matched(event)
 
