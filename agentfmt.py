@@ -1192,14 +1192,12 @@ Places: TypeAlias = "tuple[tuple[str, ...], ...]"  # names of members, from the 
 
 
 class Foreign(Struct, gc=False):
-    """A foreign event that leaves as its own line: what it holds of ours, and where its words are.
-
-    ``whole`` is the event that goes on; the parts have been followed, and selectors ask them.
-    """
+    """What belongs to an event that leaves as an agent's own line: what it holds of ours, which is
+    followed and asked by selectors, and where its words are. Nothing in it leads back to the event:
+    nobody would collect the cycle."""
 
     parts: Sequence[Event]
     places: Places | None
-    whole: Event
 
 
 CERTAIN = object()  # as ``timestamp_ms``: a delta, whatever its text equals
@@ -1863,7 +1861,7 @@ class Dialects:
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = dialect.translate(source, event)
         if parts and self.maker.native and parts[0] is not event:
-            as_one(event, parts, dialect.places.get(event.type or ""))
+            return (as_one(event, parts, dialect.places.get(event.type or "")),)
         return parts
 
     def of(self, source: Source, event: Event) -> Dialect | None:
@@ -1889,21 +1887,14 @@ def parts_of(event: Event) -> Sequence[Event]:
     return event.foreign.parts if event.foreign else (event,)
 
 
-def is_foreign(event: Event) -> bool:
-    """Is its line an agent's own, and not Cursor's?"""
-    return event.foreign is not None and event is event.foreign.whole
-
-
-def as_one(event: Event, parts: Sequence[Event], places: Places | None) -> None:
-    """Tie the parts of a foreign event together: its own line leaves, once."""
+def as_one(event: Event, parts: Sequence[Event], places: Places | None) -> Event:
+    """A foreign event that leaves as its own line, once, whatever it holds."""
     last = parts[-1]
-    whole = msgspec.structs.replace(last, raw=event.raw)
+    whole = msgspec.structs.replace(last, raw=event.raw, foreign=Foreign(parts, places))
     if whole.type == "assistant" and isinstance(whole, SpokenEvent):
         texts = [spoken(part) for part in parts if part.type == "assistant"]
         whole.message = Message(content="".join(texts))
-    foreign = Foreign(parts, places, whole)
-    for part in (*parts, whole):
-        part.foreign = foreign
+    return whole
 
 
 # ---------------------------------------------------------------- runs
@@ -1945,6 +1936,7 @@ class Runs:
         self.source = Source("")
         self.run: Run | None = None  # of the event before
         self.session: object = NOBODY  # of the event before, while its run is open
+        self.recent: object = NOBODY  # the session that spoke last
         self.lapsed: list[Event] = []  # made up: the ends that no event carries
         self.whys: list[str] = []  # runs failed, said when their last line is written
 
@@ -1985,14 +1977,18 @@ class Runs:
 
     def look_into(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and there is no shortcut."""
-        parts = self.translate(self.source, event)
-        for part in (event,) if parts is None else parts:
-            yield from self.step(part)
-        if parts is not None:
+        found = self.translate(self.source, event)
+        for whole in (event,) if found is None else found:
+            for part in parts_of(whole):
+                yield from self.step(part, whole)
+        if found is not None:
             self.session = NOBODY
 
-    def step(self, event: Event) -> Iterator[Event]:
-        """An event that may open or end runs, after the ends that it brought about."""
+    def step(self, event: Event, whole: Event) -> Iterator[Event]:
+        """An event that may open or end runs, after the ends that it brought about.
+
+        It is ``whole``, or part of it.
+        """
         kind = kind_of(event)
         event.run = run = self.find(event.session_id, kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
@@ -2009,20 +2005,12 @@ class Runs:
         event.run = run
         if self.lapsed:
             yield from self.ends()
-        yield from self.leaving(event)
+        parts = parts_of(whole)
+        kept = self.thinking or any(part.type != "thinking" for part in parts)
+        if kept and event is parts[-1]:
+            whole.run = run
+            yield whole
         yield from self.ends()
-
-    def leaving(self, event: Event) -> Iterator[Event]:
-        """What of an event goes on: of a foreign one its own line, after its last part."""
-        foreign = event.foreign
-        if foreign and event is not foreign.parts[-1]:
-            return
-        if not self.thinking and all(part.type == "thinking" for part in parts_of(event)):
-            return
-        if foreign:
-            event = foreign.whole
-            event.run = self.run
-        yield event
 
     def ends(self) -> Iterator[Event]:
         """The ends that no event carries: an event without a line. Then why runs failed."""
@@ -2040,12 +2028,13 @@ class Runs:
         run = self.runs.get(session)
         if run is None and kind == END and hash(session) not in self.named:
             run = anonymous
-        if session != self.session:
+        if session != self.recent:
             self.remember(session)
         return run
 
     def remember(self, session: str) -> None:
         """Another session than before speaks: it is the most recent one now."""
+        self.recent = session
         if session in self.runs:
             self.runs[session] = self.runs.pop(session)
         self.named.pop(hash(session), None)
@@ -2083,7 +2072,9 @@ class Runs:
 
     def judge(self, run: Run, event: Event) -> None:
         """A run that --fail-on condemns will have failed, whatever its last event says."""
-        if event.type == "tool_call" and self.fail_on:
+        if not self.fail_on:
+            return
+        if event.type == "tool_call":
             event.started = run.calls.get(event.call_id)
             remember_paths(self.fail_on, event)
         run.condemned = run.condemned or self.matched(event)
@@ -4062,7 +4053,7 @@ class Redactor:
     def operate(self, event: Any, state: Waiting | None, *, skip: bool = False) -> Event:
         if state and event.type == "system" and "paths" in self.surgeon.classes:
             state.cwd = long_enough(look(event, Init).cwd) or state.cwd
-        if is_foreign(event):  # its calls are told in lines of their own
+        if event.foreign:  # its calls are told in lines of their own
             event.foreign.parts = [
                 self.operate(part, state) if part.type == "tool_call" else part
                 for part in event.foreign.parts
@@ -4268,7 +4259,7 @@ def places(find: Callable[[str, int, int], int], first: int, last: int) -> list[
 
 def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
     """The event that a changed line makes; into a foreign line nobody looks any more."""
-    if is_foreign(event):
+    if event.foreign:
         event.raw = raw
         return event
     new = reread(raw)
