@@ -213,6 +213,7 @@ def test_exit_statuses_agree() -> None:
 STAND_INS = {
     "agentfmt": f'exec "{sys.executable}" "{agentfmt.__file__}" "$@"',
     "agent": f'exec cat "{SAMPLE}"',
+    "claude": f'exec cat "{SAMPLE.with_name("sample-claude.ndjson")}"',
     "tail": 'for file; do :; done; exec cat "$file"',  # it would follow the file for ever
 }
 
