@@ -3144,14 +3144,15 @@ class Scanner:
 
     def found(self, text: bytes) -> list[Span]:
         found: list[Span] = []
+        keys: list[Span] = []
         if self.hint.search(text):
             found += self.tokens(text)
             found += self.assigned(text)
             found += self.values(text)
-            found += private_keys(text)
+            keys += private_keys(text)
         for name, pattern in self.patterns.items():
             found += self.matches(name, pattern, text)
-        return self.unmarked(text, merged(found)) if found else []
+        return merged(self.unmarked(text, merged(found)) + keys) if found or keys else []
 
     def tokens(self, text: bytes) -> Iterator[Span]:
         for name, anchors, pattern in self.rules:
@@ -3272,6 +3273,8 @@ def forms(value: str) -> Iterator[bytes]:
     for text in texts:
         plain = text.encode("utf-8", "surrogatepass")
         yield plain
+        for halves in split_pairs(text):
+            yield halves.encode("utf-8", "surrogatepass")
         for ascii_only in (True, False):
             once = dumps(text, ensure_ascii=ascii_only)[1:-1]
             for spelled in (
@@ -3292,6 +3295,23 @@ def forms(value: str) -> Iterator[bytes]:
             ]  # of these bits all are the value's
             if len(known) > 3:
                 yield from (known, known.translate(URLSAFE))
+
+
+def split_pairs(text: str) -> Iterator[str]:
+    """A text in which deltas cut one surrogate pair, or all."""
+    halves = {char: surrogates(char) for char in set(text) if char > "\uffff"}
+    if halves:
+        yield "".join(halves.get(char, char) for char in text)
+        for at, char in enumerate(text):
+            if char in halves:
+                yield text[:at] + halves[char] + text[at + 1 :]
+
+
+def surrogates(char: str) -> str:
+    units = char.encode("utf-16-be")
+    return units[:2].decode("utf-16-be", "surrogatepass") + units[2:].decode(
+        "utf-16-be", "surrogatepass"
+    )
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
@@ -4137,22 +4157,26 @@ class Redactor:
         scanner = self.scanner
         if scanner is None:
             return []
+        doubtful: list[Span] = []  # may hold a marker, which stays
         if len(parts) == 1 and not parts[0][2]:
             found = scanner.spans(data)
         else:
             found, start = list(private_keys(data)), 0
             for first, last, overlong in parts:
                 piece = text[first:last].encode("utf-8", "surrogatepass")
-                whole = [(0, len(piece.rstrip(b"\n")), "overlong")]
-                spans = whole if overlong else scanner.spans(piece)
-                found += [(a + start, b + start, name) for a, b, name in spans]
+                if overlong:
+                    doubtful.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
+                else:
+                    found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
                 start += len(piece)
         if cut_off:
-            found += scanner.begun(data)
+            doubtful += scanner.begun(data)
+        if doubtful:
+            found += scanner.unmarked(data, merged(doubtful))
         if inside:
             over = PEM_END.search(data)
             found.append((-1, over.end() if over else len(data), ""))
-        return scanner.unmarked(data, merged(found)) if found else []
+        return merged(found) if found else []
 
 
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:

@@ -141,7 +141,14 @@ FRAGMENTS = st.one_of(
     ),
     st.text("ab \n", max_size=4),
 )  # fmt: skip
-TEXTS = st.lists(FRAGMENTS, min_size=1, max_size=9).map("".join).filter(bool)
+
+
+def paired(texts: list[str]) -> str:
+    """Surrogates that stand together are a character."""
+    return "".join(texts).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+TEXTS = st.lists(FRAGMENTS, min_size=1, max_size=9).map(paired).filter(bool)
 KNOWN = {"k": ["known value", "two\nlines"]}
 
 
@@ -245,6 +252,16 @@ def test_known_value_of_several_lines(newline: str) -> None:
     for style in STYLES:
         for size in (1, 2, 3, 7):
             check([text[at : at + size] for at in range(0, len(text), size)], style, known)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_deltas_that_cut_a_surrogate_pair(style: str) -> None:
+    value = "pass😀word😀"
+    first = "a pass\ud83d"
+    for texts in ([first, "\ude00word😀 b"], [first, "\ude00word\ud83d", "\ude00 b"]):
+        ended = redact(stream(STYLES[style](texts)), *STREAM, known={"k": [value]})
+        kind = "thinking" if style == "thinking" else "assistant"
+        assert "".join(said(ended.stdout, kind)) == "a [REDACTED:k] b"
 
 
 # ---------------------------------------------------------------- long lines
