@@ -1565,15 +1565,17 @@ class Said:
     __slots__ = ("text", "thinking")
 
     def __init__(self) -> None:
-        self.text = self.thinking = ""
+        self.text: list[str] = []  # deltas
+        self.thinking: list[str] = []
 
     def rest(self, kind: str, whole: str) -> str:
         """What of a text that comes whole was not said yet."""
-        said: str = getattr(self, kind)
+        deltas: list[str] = getattr(self, kind)
+        said = "".join(deltas)
+        deltas.clear()
         if said.startswith(whole):
-            setattr(self, kind, said[len(whole) :])
+            deltas.append(said[len(whole) :])
             return ""
-        setattr(self, kind, "")
         return whole.removeprefix(said)
 
 
@@ -1586,6 +1588,12 @@ class Conversation:
         self.calls: dict[str, Called] = {}  # that are open
         self.denied: dict[str, None] = {}  # the calls that permission was denied for
         self.said: dict[str | None, Said] = {}  # by the agent itself, and by its sub-agents
+
+    def said_by(self, parent: str | None) -> Said:
+        found = self.said.get(parent)
+        if found is None:
+            found = self.said[parent] = Said()
+        return found
 
 
 class Claude(Dialect):
@@ -1643,7 +1651,7 @@ class Claude(Dialect):
         self, event: Event, line: ClaudeLine, conversation: Conversation
     ) -> Sequence[Event]:
         parent = line.parent_tool_use_id
-        said = conversation.said.setdefault(parent, Said())
+        said = conversation.said_by(parent)
         parts: list[Event] = []
         for block in blocks_in(line):
             if block.text is not None:
@@ -1679,14 +1687,14 @@ class Claude(Dialect):
         if inner.type == "message_start":
             conversation.said[parent] = Said()
         if delta.text is not None:
-            conversation.said.setdefault(parent, Said()).text += delta.text
+            conversation.said_by(parent).text.append(delta.text)
             part = self.maker.message(event, "assistant", delta.text, parent)
             if self.maker.native and self.maker.redacts:
                 part.timestamp_ms = CERTAIN  # type: ignore[attr-defined]
             return (part,)
         if delta.thinking is not None or delta.type == "signature_delta":
             text = delta.thinking or ""
-            conversation.said.setdefault(parent, Said()).thinking += text
+            conversation.said_by(parent).thinking.append(text)
             return (self.maker.thinking(event, text, parent),)
         if delta.type == "input_json_delta" and self.maker.native and self.maker.redacts:
             event.raw = emptied(event.raw, ("event", "delta", "partial_json"))
@@ -2003,9 +2011,23 @@ class Runs:
         found = self.translate(self.source, event)
         for whole in (event,) if found is None else found:
             for part in parts_of(whole):
-                yield from self.step(part, whole)
+                if part is not whole or not self.unread(part):
+                    yield from self.step(part, whole)
         if found is not None:
             self.session = NOBODY
+
+    def unread(self, event: Event) -> bool:
+        """Is it one more act of the run of the event before, and of no use to the writer?"""
+        read = self.words if event.type == "assistant" else self.thinking
+        if read or event.type not in ("assistant", "thinking") or self.fail_on:
+            return False
+        run = self.run
+        if run is None or run.state == ENDED or not run.session:
+            return False
+        if not event.session_id == run.session == self.recent:
+            return False
+        run.events += 1
+        return True
 
     def step(self, event: Event, whole: Event) -> Iterator[Event]:
         """An event that may open or end runs, after the ends that it brought about.
