@@ -3844,8 +3844,8 @@ def directories(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     named = [rb"(?P<cwd>" + b"|".join(spelled) + rb")"] if spelled else []
     named += [re.escape(home.encode("utf-8", "surrogateescape")) for home in homes]
     named += [
-        rb"/home/\w[\w.-]*", rb"/Users/\w[\w.-]*", rb"/root",
-        rb"[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)\w[\w.-]*",
+        rb"/home/\w(?:[\w.-]*\w)?", rb"/Users/\w(?:[\w.-]*\w)?", rb"/root",
+        rb"[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)\w(?:[\w.-]*\w)?",
     ]  # fmt: skip
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 

@@ -1,0 +1,539 @@
+"""Redaction within an event: surgery, classes, canaries, shortening, options, messages."""
+
+# ruff: noqa: E501 (tables)
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planting import GRAMMARS, hide, made, pem, randomly_spelled, redact, stands_in
+from support import (
+    ENVIRON,
+    SESSION,
+    assistant,
+    completed,
+    content,
+    corpus,
+    event,
+    init,
+    message,
+    result,
+    run,
+    started,
+    whole_run,
+)
+
+STREAM = ("-t", "stream-json", "--thinking")
+SECRETS = (*STREAM, "-r", "secrets")
+TOKEN = made("ghp_<36 alnum>").text
+MARKER = "[REDACTED:github-token]"
+CURSOR = corpus("captures", "cursor", suffix=".ndjson")
+CAPTURES = corpus("captures", suffix=".ndjson")
+
+TOKENS = [made(grammar.found[0]).text for grammar in GRAMMARS]
+LEAF = st.one_of(
+    st.text(max_size=12), st.sampled_from(TOKENS), st.integers(), st.booleans(), st.none(),
+    st.sampled_from(["password=hunter22", "a \ud83d b", "[REDACTED:jwt]", '{"token":"x1y2z3"}']),
+)  # fmt: skip
+NAME = st.one_of(st.text(max_size=6), st.sampled_from([*TOKENS, "password", "value", "name"]))
+VALUE = st.recursive(
+    LEAF,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(NAME, inner, max_size=3)
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every string of a value, names of members too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from (key, *strings(item))
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+
+
+# ---------------------------------------------------------------- one event, any shape
+
+
+@given(
+    st.dictionaries(st.text(max_size=6), VALUE, max_size=4), st.sampled_from([None, "user", "x"])
+)
+def test_no_string_keeps_a_secret(members: dict[str, Any], kind: str | None) -> None:
+    given_ = ({"type": kind} if kind else {}) | {"a": members}
+    line = json.dumps(given_).encode() + b"\n"
+    left = redact(line, *SECRETS).stdout
+    for text in strings(json.loads(left)):
+        assert hide(text) == text
+    assert redact(left, *SECRETS).stdout == left  # a fixed point
+
+
+@given(
+    spelling=st.randoms(use_true_random=False),
+    token=st.sampled_from(TOKENS),
+    before=st.text(max_size=4),
+    depth=st.integers(0, 2),
+)
+def test_any_spelling(spelling: random.Random, token: str, before: str, depth: int) -> None:
+    """Each character is itself or an escape, in JSON in JSON too; the rest keeps its spelling."""
+    text = f"{before} {token} "
+    for _ in range(depth):
+        text = json.dumps({"in": text}, ensure_ascii=spelling.random() < 0.5)
+    literal = randomly_spelled(text, spelling.choice)
+    other = randomly_spelled("un/touched é", spelling.choice)
+    line = f'{{ "type":"x",  "a" : {literal}, "b":{other},"n":1.50e+3 }}'.encode(errors="replace")
+    left = redact(line + b"\n", *SECRETS).stdout
+    values = json.loads(left)
+    assert values["a"] == hide(text)
+    assert not stands_in(made(token).secret, left)
+    assert left.endswith(f', "b":{other},"n":1.50e+3 }}\n'.encode())
+    assert left.startswith(b'{ "type":"x",  "a" : "')
+
+
+HARMLESS = st.recursive(
+    st.one_of(st.text('ab \u00e9/\\"\n\u2028😀', max_size=12), st.integers(), st.none()),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text("abc", max_size=6), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    value=HARMLESS, kind=st.sampled_from(["user", "x"]), spelling=st.randoms(use_true_random=False)
+)
+def test_events_without_secrets_leave_byte_for_byte(
+    value: Any, kind: str, spelling: random.Random
+) -> None:
+    text = json.dumps({"type": kind, "v": value}, ensure_ascii=spelling.random() < 0.5)
+    line = text.replace("/", spelling.choice(["/", r"\/"])).replace(
+        ": ", spelling.choice([":  ", ":"])
+    )
+    assert redact(f" {line}\r\n".encode(), *SECRETS).stdout == f"{line}\n".encode()
+
+
+@pytest.mark.parametrize("path", CAPTURES)
+def test_captures_hold_no_secret(path: str) -> None:
+    data = content(path)
+    assert redact(data, *SECRETS).stdout == redact(data, *STREAM).stdout
+
+
+ODD = [
+    pytest.param(line, id=name)
+    for name, line in {
+        "text twice": '{"type":"thinking","subtype":"delta","text":"*","text":"b"}',
+        "block twice": '{"type":"assistant","message":{"content":[{"text":"*","text":"b"}]}}',
+        "message twice": '{"type":"assistant","message":{"content":"*"},"message":{"content":"b"}}',
+        "string in content": '{"type":"assistant","message":{"content":[{"text":"b"},"*"]}}',
+        "text is an object": '{"type":"thinking","text":{"text":"*"}}',
+        "text is a list": '{"type":"thinking","text":["*"]}',
+        "words of two kinds": '{"type":"thinking","text":"b","message":{"content":"*"}}',
+        "text beside a message": '{"type":"assistant","text":"*","message":{"content":"b"}}',
+        "nested": '{"type":"assistant","message":{"content":[[{"text":"*"}],{"text":"b"}]}}',
+        "key": '{"type":"assistant","message":{"content":[{"text":"b","*":1}]}}',
+        "escaped name": '{"type":"thinking","\\u0074ext":"*"}',
+        "tool": '{"type":"tool_call","tool_call":{"xToolCall":{"args":{"a":["*",{"*":"*"}]}}}}',
+        "result": '{"type":"result","is_error":false,"result":"a*b"}',
+        "untyped": '{"a":"*"}',
+        "type": '{"type":"*"}',
+        "session": '{"type":"user","session_id":"*"}',
+        "sub-agent": '{"type":"assistant","parent_tool_use_id":"p","message":{"content":"*"}}',
+    }.items()
+]
+
+
+@pytest.mark.parametrize("line", ODD)
+def test_odd_shapes_keep_nothing(line: str) -> None:
+    data = (line.replace("*", f"x {TOKEN} y") + "\n").encode()
+    left = redact(data, *SECRETS).stdout
+    assert TOKEN.encode() not in left
+    assert left.count(b"\n") == 1
+    json.loads(left)
+
+
+def test_split_words_of_odd_shapes_are_hidden_whole() -> None:
+    odd = '{"type":"thinking","session_id":"s","text":"free","text":"%s"}\n'
+    data = (odd % TOKEN[:9] + odd % TOKEN[9:]).encode()
+    assert TOKEN[9:].encode() not in redact(data, *SECRETS).stdout
+
+
+MEMBERS = [
+    pytest.param(value, kept, id=json.dumps(value)[:40])
+    for value, kept in (
+        ({"password": "hunter"}, False), ({"apiKey": "abc", "x": 1}, False),
+        ({"name": "DB_PASSWORD", "value": "hunter"}, False),
+        ({"value": "hunter", "name": "DB_PASSWORD"}, False),
+        ({"key": "npm-token", "value": "hunter"}, False),
+        (["--password", "hunter"], False), ([{"value": "--token"}, {"value": "hunter"}], False),
+        ({"Authorization": ["hunter"]}, False), ({"token": {"value": "hunter"}}, True),
+        ({"password": 5}, True), ({"password": "null"}, True), ({"password": "$PW"}, True),
+        ({"tokens": "hunter"}, True), ({"name": "x", "value": "hunter"}, True),
+        (["--verbose", "hunter"], True), (["password", "hunter"], True),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "kept"), MEMBERS)
+def test_values_of_secret_members(value: Any, kept: bool) -> None:
+    line = event("user", x=value)
+    left = redact(line, *SECRETS).stdout
+    assert (left == line) == kept
+    assert kept or b"hunter" not in left
+
+
+def test_names_of_members_are_redacted_and_stay_apart() -> None:
+    other = made("ghp_<36 alnum>", 2).text
+    left = json.loads(redact(event("user", x={TOKEN: 1, other: 2}), *SECRETS).stdout)
+    assert left["x"] == {MARKER: 1, f"{MARKER} 2": 2}
+
+
+# ---------------------------------------------------------------- canaries
+
+CANARY = "cañ ary¡"
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Where strings stand in a value: as values, and as names of members."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield "key", (*path, key)
+            yield from places(item, (*path, key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from places(item, (*path, number))
+    elif isinstance(value, str):
+        yield "value", path
+
+
+def planted(value: Any, kind: str, path: tuple[Any, ...]) -> bytes:
+    copy = json.loads(json.dumps(value))
+    inner = copy
+    for step in path[:-1]:
+        inner = inner[step]
+    if kind == "value":
+        inner[path[-1]] = CANARY
+    else:
+        members = list(inner.items())
+        inner.clear()
+        inner.update((CANARY if key == path[-1] else key, item) for key, item in members)
+    return json.dumps(copy).encode() + b"\n"
+
+
+def canaries(path: str) -> Iterator[bytes]:
+    """A capture's events with the canary in each place; one for each path of each kind."""
+    seen = set()
+    for line in content(path).splitlines():
+        if line.strip().startswith(b"{"):
+            value = json.loads(line)
+            for kind, where in places(value):
+                names = tuple(step for step in where if isinstance(step, str))
+                if (sort := (value.get("type"), value.get("subtype"), kind, names)) not in seen:
+                    seen.add(sort)
+                    yield planted(value, kind, where)
+
+
+@pytest.mark.parametrize("path", CAPTURES)
+def test_no_canary_survives(path: str) -> None:
+    lines = list(canaries(path))
+    left = redact(b"".join(lines), *STREAM, "-r", "all", "--exit-zero").stdout
+    assert left.count(b"\n") == len(lines)
+    for line in left.splitlines():
+        assert CANARY not in "".join(strings(json.loads(line)))
+
+
+@pytest.mark.parametrize("path", CURSOR)
+@pytest.mark.parametrize("to", ["text", "json"])
+def test_no_canary_survives_in_other_formats(path: str, to: str) -> None:
+    flags = ("-d", "-m", "all") if to == "text" else ()
+    for line in canaries(path):
+        out = redact(line + result(), "-t", to, "-r", "all", *flags).stdout.decode()
+        assert CANARY not in out
+        assert json.dumps(CANARY)[1:-1] not in out
+
+
+# ---------------------------------------------------------------- classes
+
+CALL = {
+    "shellToolCall": {
+        "args": {"command": "cat a.txt", "workingDirectory": "/home/ann/p"},
+        "result": {"success": {"command": "cat a.txt", "exitCode": 0, "stdout": "out"}},
+    }
+}
+EVENTS = b"".join(
+    (
+        event("system", subtype="init", model="Auto", cwd="/home/ann/p", permissionMode="default"),
+        event("user", message=message("please", "user")),
+        event("tool_call", subtype="completed", call_id="c", tool_call=CALL),
+        assistant("Said"),
+        result(result="Said", new={"field": "unknown"}),
+    )
+)
+STAND_INS = {
+    "prompts": ["please"],
+    "messages": ["Said"],
+    "commands": ["cat a.txt"],
+    "content": ["out", "unknown", "field"],
+    "paths": ["/home/ann"],
+}
+
+
+@pytest.mark.parametrize("classes", ["prompts", "messages", "commands", "content", "paths", "prompts,commands", "messages,content", "all"])  # fmt: skip
+def test_classes_hide_their_own_and_no_other(classes: str) -> None:
+    left = redact(EVENTS, *STREAM, "-r", classes).stdout.decode()
+    named = set(STAND_INS) if classes == "all" else set(classes.split(","))
+    for name, texts in STAND_INS.items():
+        for text in texts:
+            hidden = name in named or (name == "content" and named & {"content"})
+            assert (f'"{text}' not in left) == bool(hidden), (name, text)
+    for kept in ("tool_call", "completed", "shellToolCall", "exitCode", "Auto", SESSION):
+        assert kept in left
+
+
+def test_markers_of_classes() -> None:
+    left = [json.loads(line) for line in redact(EVENTS, *STREAM, "-r", "all").stdout.splitlines()]
+    system, user, call, said, end = left
+    assert system["cwd"] == "[paths: 11 chars]"
+    assert user["message"]["content"][0]["text"] == "[prompts: 6 chars]"
+    assert call["tool_call"]["shellToolCall"]["args"]["command"] == "[commands: 9 chars]"
+    assert said["message"]["content"][0]["text"] == "[messages]"
+    assert end["result"] == "[messages]"
+    assert end["[content: 3 chars]"] == {"[content: 5 chars]": "[content: 7 chars]"}
+
+
+def test_messages_stand_in_the_first_delta_and_the_replay() -> None:
+    deltas = [assistant(text, timestamp_ms=1) for text in ("a", "b", "c")]
+    replay = assistant("abc", timestamp_ms=1, model_call_id="m")
+    lines = [init(), *deltas, replay, started(), completed(), *deltas, result(result="abcabc")]
+    left = redact(b"".join(lines), *STREAM, "-r", "messages").stdout.splitlines()
+    said = [
+        json.loads(line)["message"]["content"][0]["text"] for line in left if b"assistant" in line
+    ]
+    assert said == ["[messages]", "", "", "[messages]", "[messages]", "", ""]
+
+
+@pytest.mark.parametrize("classes", ["secrets", "paths", "content", "commands", "prompts", "messages", "all", "secrets,paths", "paths,messages"])  # fmt: skip
+@pytest.mark.parametrize("path", CURSOR)
+def test_redacting_then_rendering(path: str, classes: str) -> None:
+    data = content(path)
+    filtered = redact(data, *STREAM, "-r", classes)
+    for flags in (("-t", "text", "-d", "-m", "all"), ("-t", "text", "-m", "final"), ("-t", "json"), STREAM):  # fmt: skip
+        direct = redact(data, *flags, "-r", classes)
+        assert redact(filtered.stdout, *flags).stdout == direct.stdout
+        assert redact(filtered.stdout, *flags, "-r", classes).stdout == direct.stdout
+        assert direct.status == filtered.status
+
+
+# ---------------------------------------------------------------- paths
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("/home/ann/x", "~/x"), ("/Users/ann", "~"), ("/root/.ssh/id", "~/.ssh/id"),
+        (r"C:\Users\ann\x", r"~\x"), ("see /srv/app/src, ok", "see ./src, ok"), ("/srv/app", "."),
+        ("/srv/application", "/srv/application"), ("x/home/ann/y", "x/home/ann/y"),
+        ("/srv/app-2/x", "/srv/app-2/x"), ("/rooted", "/rooted"), ("/homes/ann", "/homes/ann"),
+        ("file:///home/ann/x", "file://~/x"), ("/data/me/x", "~/x"), ("/data/me2", "/data/me2"),
+        ("'/home/ann'", "'~'"), ("/home/ann.", "~."), ("a:/home/ann:/home/bob/x", "a:~:~/x"),
+    ],
+)  # fmt: skip
+def test_paths(text: str, short: str) -> None:
+    first = event("system", subtype="init", cwd="/srv/app")
+    left = redact(first + event("user", x=text), *STREAM, "-r", "paths", homes=("/data/me",)).stdout
+    assert json.loads(left.splitlines()[1])["x"] == short
+
+
+def test_a_cwd_of_one_component_stays() -> None:
+    data = event("system", subtype="init", cwd="/work") + event("user", x="/work/a")
+    assert redact(data, *STREAM, "-r", "paths").stdout == data
+
+
+@pytest.mark.parametrize("cut", range(1, 16))
+def test_paths_that_are_split(cut: int) -> None:
+    text = "a /home/ann/x b"
+    deltas = [assistant(part, timestamp_ms=1) for part in (text[:cut], text[cut:]) if part]
+    left = redact(b"".join([init(), *deltas, result()]), *STREAM, "-r", "paths").stdout
+    said = [json.loads(line) for line in left.splitlines()[1:-1]]
+    assert "".join(e["message"]["content"][0]["text"] for e in said) == "a ~/x b"
+
+
+# ---------------------------------------------------------------- shortening
+
+
+@given(
+    texts=st.lists(st.text(max_size=300), min_size=1, max_size=4),
+    limit=st.integers(300, 900),
+)
+def test_shortened_events_fit(texts: list[str], limit: int) -> None:
+    line = event("user", message=message("".join(texts), "user"), x=texts)
+    left = redact(line, *STREAM, "--max-event", str(limit)).stdout
+    made_of = json.loads(left)
+    assert made_of["type"] == "user"
+    assert len(left) <= limit + 1 or all(len(text) < 40 for text in strings(made_of["x"]))
+    if len(line) <= limit + 1:
+        assert left == line
+    json.dumps(made_of, ensure_ascii=False).encode("utf-8", "surrogatepass").decode()
+
+
+def test_shortening_cuts_no_marker() -> None:
+    for size in range(10, 90):
+        text = "x" * size + f" {TOKEN} " + "y" * 300
+        left = redact(event("user", x=text), *SECRETS, "--max-event", "200").stdout
+        shown = json.loads(left)["x"]
+        assert len(left) <= 201
+        assert "[RED" not in shown.replace(MARKER, "")
+        assert shown.endswith(" chars]")
+
+
+def test_an_event_that_cannot_fit_says_so_once() -> None:
+    line = event("user", x=["a"] * 100)
+    ended = redact(line * 3, *STREAM, "--max-event", "64")
+    assert ended.stdout == line * 3
+    assert ended.stderr.count("does not fit in --max-event 64") == 1
+
+
+# ---------------------------------------------------------------- options of the command
+
+PLAIN = event("user", x="the correct horse battery").strip()
+
+
+def process(*args: str, data: bytes = PLAIN, **env: str) -> Any:
+    return run(*STREAM, "--exit-zero", *args, data=data, env=ENVIRON | env)
+
+
+def test_secrets_file(tmp_path: Path) -> None:
+    file = tmp_path / "secrets"
+    file.write_text(
+        "short\n1234567890\n/usr/bin/env\ntrue\n\nexport PW='correct horse'\nc2VjcmV0cw==\n"
+    )
+    ended = process("--secrets-file", str(file))
+    assert b"the [REDACTED:file:PW] battery" in ended.stdout
+    ended = process("--secrets-file", str(file), data=event("user", x="=c2VjcmV0cw=="))
+    assert b"=[REDACTED:secrets-file]" in ended.stdout  # and no value in the marker's name
+
+
+def test_secrets_directory(tmp_path: Path) -> None:
+    (tmp_path / "pass word").write_text("correct horse\n")
+    (tmp_path / ".hidden").write_text("battery the")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "x").write_text("the correct")
+    ended = process("--secrets-file", str(tmp_path))
+    assert b'"the [REDACTED:file:pass_word] battery"' in ended.stdout
+
+
+@pytest.mark.parametrize("text", ["", "short\n", "12345678.5\n", "/a/long/path/name\n", "PORT=80808080\n", "        \n"])  # fmt: skip
+def test_secrets_file_without_a_value(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "secrets"
+    file.write_text(text)
+    ended = process("--secrets-file", str(file))
+    assert ended.status == 2
+    assert ended.stdout == b""
+    assert "no usable value" in ended.stderr
+    assert not text.strip() or text.strip() not in ended.stderr
+
+
+def test_secrets_file_that_is_missing(tmp_path: Path) -> None:
+    ended = process("--secrets-file", str(tmp_path / "no"))
+    assert ended.status == 2
+    assert ended.stderr.count("\n") == 1
+
+
+def test_secret_environment() -> None:
+    assert (
+        b"the [REDACTED:env:MY_TOKEN] battery"
+        in process("-r", "secrets", MY_TOKEN="correct horse").stdout
+    )
+    assert (
+        b"the [REDACTED:env:MYKEY] battery"
+        in process("-r", "secrets", MYKEY="correct horse").stdout
+    )
+    assert process("-r", "secrets", OTHER="correct horse").stdout.strip() == PLAIN
+    assert (
+        b"the [REDACTED:env:OTHER] battery"
+        in process("--secret-env", "OTH*", OTHER="correct horse").stdout
+    )
+
+
+def test_pattern() -> None:
+    assert b"the [REDACTED:horse] battery" in process("--pattern", "horse=correct [a-z]+").stdout
+    assert b"the correct [REDACTED:h] battery" in process("--pattern", "h=correct ([a-z]+)").stdout
+    assert b"[REDACTED:h] correct" in process("--pattern", "h=^the").stdout
+    for wrong in ("x", "=a", "x=", "x=a*", "x=(", "a b=c"):
+        ended = process("--pattern", wrong)
+        assert (ended.status, ended.stdout, ended.stderr.count("\n")) == (2, b"", 1)
+
+
+def test_classes_are_checked() -> None:
+    ended = process("-r", "secret")
+    assert (ended.status, ended.stdout) == (2, b"")
+
+
+def test_classes_add_up() -> None:
+    left = process(
+        "-r", "secrets", "-r", "prompts", data=event("user", message=message(f"a {TOKEN}"))
+    )
+    assert b"[prompts: 42 chars]" in left.stdout
+
+
+@pytest.mark.parametrize("flags", [(), ("-r", "content"), ("-r", "secrets")])
+def test_messages_never_show_a_secret(flags: tuple[str, ...]) -> None:
+    prose = f"npm ERR! {TOKEN}\npassword=hunter22\n{pem()}\nfree\n"
+    error = event("error", message=f"failed with {TOKEN}")
+    for data in (prose.encode(), b'{"damaged": "' + TOKEN.encode() + b"\n", init() + error):
+        ended = run("-t", "json", *flags, data=data)
+        assert ended.status in (1, 3)
+        assert TOKEN not in ended.stderr
+        assert "hunter22" not in ended.stderr
+        assert not any(line in ended.stderr for line in pem().splitlines()[1:-1])
+        assert "REDACTED" in ended.stderr
+
+
+def test_a_secret_is_not_cut_before_it_is_found() -> None:
+    """What is looked at ends somewhere; hidden text before it may pull its end into view."""
+    text = "ghp_" + "a1" * 4070 + " " + TOKEN
+    ended = run(data=text.encode())
+    assert TOKEN[:9] not in ended.stderr
+
+
+BROKEN = """
+import sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("re2", "_re2"):
+            raise ImportError("no wheel")
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def test_without_re2(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BROKEN)
+    env = ENVIRON | {"PYTHONPATH": os.pathsep.join([str(tmp_path), ENVIRON["PYTHONPATH"]])}
+    check = run(*STREAM, data=whole_run() + TOKEN.encode(), env=env)
+    assert check.status == 0
+    assert check.stdout == whole_run()
+    assert TOKEN not in check.stderr
+    ended = run(*SECRETS, data=whole_run(), env=env)
+    assert (ended.status, ended.stdout) == (2, b"")
+    assert "google-re2" in ended.stderr
+    assert run(*STREAM, "-r", "content", data=whole_run(), env=env).status == 0
+
+
+def test_known_values_in_a_stream() -> None:
+    known = {"k": ['quo"te\\d/é']}
+    line = event("user", x=json.dumps({"in": 'quo"te\\d/é'}))
+    left = redact(line, *STREAM, known=known).stdout
+    assert json.loads(json.loads(left)["x"]) == {"in": "[REDACTED:k]"}

@@ -1,0 +1,236 @@
+"""Selecting: the grammar, what an event is asked, what is printed, and that verdicts stay."""
+
+# ruff: noqa: E501 (tables)
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from support import (
+    assistant,
+    completed,
+    content,
+    convert,
+    corpus,
+    event,
+    init,
+    result,
+    run,
+    user,
+    whole_run,
+)
+
+STREAM = ("-t", "stream-json")
+CURSOR = corpus("captures", "cursor", suffix=".ndjson")
+
+
+def thinking(text: str = "hm") -> bytes:
+    return event("thinking", subtype="delta", text=text)
+
+
+def call(key: str, call_id: str, args: Any, outcome: Any) -> list[bytes]:
+    begun = {key: {"args": args}}
+    ended = {key: {"args": args, "result": outcome}}
+    return [
+        event("tool_call", subtype="started", call_id=call_id, tool_call=begun),
+        event("tool_call", subtype="completed", call_id=call_id, tool_call=ended),
+    ]
+
+
+READ = call("readToolCall", "1", {"path": "src/a.py"}, {"success": {"content": "x"}})
+SHELL = call(
+    "shellToolCall", "2", {"command": "x", "workingDirectory": "/w/é,b"},
+    {"failure": {"exitCode": 3}},
+)  # fmt: skip
+EDIT = call("editToolCall", "3", {"path": "/etc/passwd"}, {"permissionDenied": {"error": "no"}})
+GREP = call("grepToolCall", "4", {"pattern": "x", "path": "."}, {"success": {"files": ["b.c"]}})
+MCP = call("mcpToolCall", "5", {"name": "m"}, {"success": {"isError": True}})
+NEW = call("newToolCall", "6", {"paths": ["p/q", "r"]}, {"odd": {}})
+FUNCTION = [
+    event(
+        "tool_call", subtype=subtype, call_id="7",
+        tool_call={"function": {"name": "lookup", "arguments": "{}"}},
+    )
+    for subtype in ("started", "completed")
+]  # fmt: skip
+REJECTED = [
+    READ[0].replace(b'"1"', b'"8"').replace(b"a.py", b"secret.env"),
+    completed("8", result={"rejected": {"reason": ""}}).replace(b'"args":{"path":"a"},', b""),
+]
+CALLS = {
+    "read": READ, "shell": SHELL, "edit": EDIT, "grep": GREP, "mcp": MCP, "new": NEW,
+    "lookup": FUNCTION, "rejected": REJECTED,
+}  # fmt: skip
+LINES = {
+    "init": init(), "user": user(), "thinking": thinking(), "assistant": assistant("Hi"),
+    **{f"{name}-{n}": line for name, lines in CALLS.items() for n, line in enumerate(lines)},
+    "other": event("connection", subtype="reconnecting"), "result": result(),
+}  # fmt: skip
+DATA = b"".join(LINES.values())
+
+
+def kept(*flags: str) -> str:
+    """The names of the lines that are left."""
+    left = convert(DATA, *STREAM, *flags).stdout.splitlines(keepends=True)
+    names = {line: name for name, line in LINES.items()}
+    assert all(line in names for line in left)  # byte for byte
+    return " ".join(names[line] for line in left if names[line] != "result")
+
+
+BOTH = "{0}-0 {0}-1"
+SELECTED = [
+    pytest.param(choice, names, id=choice)
+    for choice, names in {
+        "user": "user", "type=user": "user", "type=u*": "user", "type=[tu]*r": "user",
+        "subtype=init": "init", "type=*,subtype=init": "init", "type=user,subtype=init": "",
+        "shell": BOTH.format("shell"), "tool=shell": BOTH.format("shell"),
+        "tool=s?ell": BOTH.format("shell"), "lookup": BOTH.format("lookup"),
+        "new": BOTH.format("new"), "tool=mcp,subtype=started": "mcp-0",
+        "thinking": "thinking", "type=thinking": "thinking", "thinking,subtype=delta": "thinking",
+        "status=ok": "read-1 grep-1 lookup-1", "status=nonzero": "shell-1",
+        "status=denied": "edit-1", "status=rejected": "rejected-1",
+        "status=error": "mcp-1 new-1", "status=timeout": "", "status=notfound": "",
+        "status=failed": "shell-1 edit-1 mcp-1 new-1 rejected-1",
+        "tool=read,status=failed": "rejected-1", "path=src/*": "read-0 read-1 rejected-0 rejected-1",
+        "path=*.env": "rejected-0 rejected-1", "path=*.env,status=rejected": "rejected-1",
+        r"path=/w/é\,b": BOTH.format("shell"), "path=/*": "shell-0 shell-1 edit-0 edit-1",
+        "path=p/q": BOTH.format("new"), "path=b.c": "grep-1", "path=*a.py": BOTH.format("read"),
+        "session=*": None, "session=5f0e*": None, "session=x": "", "type=*": None, "*": None,
+        "connection": "other", "USER": "", "type=tool": "",
+    }.items()
+]  # fmt: skip
+NO_THINKING = " ".join(name for name in LINES if name not in ("thinking", "result"))
+
+
+@pytest.mark.parametrize(("choice", "names"), SELECTED)
+def test_only(choice: str, names: str | None) -> None:
+    assert kept("--only", choice) == (NO_THINKING if names is None else names)
+
+
+@pytest.mark.parametrize(("choice", "names"), SELECTED)
+def test_drop(choice: str, names: str | None) -> None:
+    expected = (
+        [name for name in LINES if name != "result" and name not in names.split()]
+        if names is not None
+        else []
+    )
+    assert kept("--thinking", "--drop", choice) == " ".join(expected)
+
+
+def test_options_repeated_mean_or() -> None:
+    assert kept("--only", "user", "--only", "mcp") == "user mcp-0 mcp-1"
+    assert kept("--only", "tool_call", "--drop", "subtype=started", "--drop", "status=ok") == (
+        "shell-1 edit-1 mcp-1 new-1 rejected-1"
+    )
+
+
+@pytest.mark.parametrize("flags", [("--only", "path=x"), ("--fail-on", "path=x"), ("--drop", "path=x")])  # fmt: skip
+def test_paths_are_remembered_for_every_selector(flags: tuple[str, ...]) -> None:
+    """A completion may lack its arguments; who asked first must not take them away."""
+    assert "rejected-1" in kept(*flags, "--only", "subtype=completed,path=*.env")
+    ended = convert(DATA, *flags, "--fail-on", "subtype=completed,path=*.env")
+    assert ended.status == 1
+    assert "--fail-on subtype=completed,path=*.env matched" in ended.stderr
+
+
+# ---------------------------------------------------------------- results and verdicts
+
+
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        (("--only", "user"), True), (("--drop", "type=*"), True), (("--drop", "*"), True),
+        (("--drop", "session=*"), True), (("--drop", "subtype=success"), True),
+        (("--drop", "type=resul?"), True), (("--drop", "result"), False),
+        (("--drop", "type=result"), False), (("--drop", "type=result,subtype=success"), False),
+        (("--drop", "result,subtype=error"), True), (("--only", "user", "--drop", "result"), False),
+    ],
+)  # fmt: skip
+def test_a_result_is_dropped_only_by_name(flags: tuple[str, ...], left: bool) -> None:
+    for to in ("stream-json", "json"):
+        ended = convert(DATA, "-t", to, *flags)
+        assert (b'"type":"result"' in ended.stdout) == left
+        assert ended.status == 0  # decided by what was read
+
+
+@pytest.mark.parametrize("flags", [("--only", "shell"), ("--drop", "type=*"), ("--drop", "tool_call"), ("--only", "status=failed"), ("--drop", "system", "--drop", "user")], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize("path", CURSOR)
+def test_filtered_stream_keeps_its_verdict(path: str, flags: tuple[str, ...]) -> None:
+    data = content(path)
+    first = convert(data, *STREAM, *flags)
+    again = convert(first.stdout, *STREAM, *flags)
+    assert first.status == again.status == convert(data).status
+    assert again.stdout == first.stdout
+    lines = {line.strip() for line in data.splitlines()}
+    assert lines.issuperset(first.stdout.splitlines())
+
+
+@pytest.mark.parametrize("path", CURSOR)
+def test_selecting_does_not_change_the_answer(path: str) -> None:
+    data = content(path)
+    assert convert(data, "-t", "json", "--drop", "type=*") == convert(data, "-t", "json")
+
+
+def test_text_prints_only_what_is_selected() -> None:
+    assert convert(DATA, "--only", "shell").stdout == b"Ran terminal command (exit 3)\n"
+    assert convert(DATA, "--drop", "tool_call").stdout == b""
+    assert convert(DATA, "--only", "read,status=ok").stdout == b"Read file\n"
+
+
+@pytest.mark.parametrize("to", ["text", "json", "stream-json"])
+@pytest.mark.parametrize(
+    ("choice", "status"),
+    [
+        ("status=denied", 1),
+        ("status=timeout", 0),
+        ("shell", 1),
+        ("thinking", 1),
+        ("user,tool=x", 0),
+    ],
+)
+def test_fail_on_sees_every_event(to: str, choice: str, status: int) -> None:
+    ended = convert(DATA, "-t", to, "--drop", "type=*", "--fail-on", choice)
+    assert ended.status == status
+    assert (f"--fail-on {choice} matched at" in ended.stderr) == bool(status)
+
+
+def test_fail_on_names_the_line() -> None:
+    ended = convert(whole_run(), "--fail-on", "tool=read,status=ok")
+    assert "failed: --fail-on tool=read,status=ok matched at stdin:4\n" in ended.stderr
+
+
+# ---------------------------------------------------------------- thinking
+
+
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        ((), False), (("--thinking",), True), (("--only", "thinking"), True),
+        (("--only", "type=thinking"), True), (("--only", "type=*"), False),
+        (("--only", "user"), False), (("--thinking", "--only", "user"), False),
+        (("--only", "user", "--only", "thinking"), True), (("--thinking", "--drop", "thinking"), False),
+    ],
+)  # fmt: skip
+def test_thinking(flags: tuple[str, ...], left: bool) -> None:
+    assert ("thinking" in kept(*flags)) == left
+
+
+# ---------------------------------------------------------------- usage errors
+
+
+@pytest.mark.parametrize("option", ["--only", "--drop", "--fail-on"])
+@pytest.mark.parametrize(
+    "choice", ["", "user,", "kind=x", "type=", "=user", "word=user", "user,,x", "type=user,path="]
+)
+def test_usage_errors(option: str, choice: str) -> None:
+    ended = run(*STREAM, option, choice, data=whole_run())
+    assert (ended.status, ended.stdout) == (2, b"")
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("agentfmt: ")
+
+
+def test_globs_take_no_time() -> None:
+    data = event("a" * 50_000) + result()
+    assert json.loads(convert(data, *STREAM, "--only", "type=" + "a*" * 20 + "b").stdout)
