@@ -3091,7 +3091,7 @@ ASSIGNED_RAW = (
 )
 
 # A private key may stand in many lines, and its end may never come.
-KEY_BEGIN = "-----BEGIN PRIVATE KEY-----"
+KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
@@ -3099,13 +3099,22 @@ QUOTED = regex(rb"[fFbBrRuU]{0,2}(\\*[\"'`])")
 UNQUOTED = regex(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
 TO_BLANK = regex(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
+AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.format|$)", re.MULTILINE)
 LINE_BEGIN = regex(rb"[ \t\"'-]*(?:export[ \t]+)?")
 NOTHING = regex(rb"(?i)[+-]?[0-9][0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|")
+# What stands for a value: variables of shells and templates, placeholders, format strings.
+_PLACE = rb"(?:%[A-Za-z]|%\(\w*\)[a-z]|\{[\w.\[\]!:]*\})"
 VARIABLE = regex(
-    rb"\$+(?:[A-Za-z_]\w*(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)|%\w+%?|\{\{.*|\{[\w.\[\]!:]*\}?|<[^>]*>?|\*+|\.\.\.|x+|X+|[^A-Za-z0-9]*",
+    rb"\$+(?:[A-Za-z_]\w*(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)"
+    rb"|%[A-Za-z_]\w*%|\{\{.*|\{[\w.\[\]!:]*|<[^>]*>?|\.\.\.|x+|X+"
+    rb"|(?:[A-Za-z]+ )?" + _PLACE + rb"(?:[:./ -]" + _PLACE + rb")*"
+    rb"|(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5|oauth2?) ?"
+    rb"|([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
     re.DOTALL,
 )
-CODE = regex(rb"[A-Za-z_][\w.]*[(\[].*|[:@].*|[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+", re.DOTALL)
+CODE = regex(
+    rb"[A-Za-z_][\w.]*[(\[].*|[:@(\[].*|[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+", re.DOTALL
+)
 IDENTIFIER = regex(rb"[A-Za-z_][A-Za-z0-9_]*")
 TYPES = frozenset(
     b"str string bytes int integer bool boolean float number object any char text bytearray "
@@ -3201,7 +3210,8 @@ class Scanner:
         for name, anchors, pattern in self.rules:
             if not anchors or any(anchor in text for anchor in anchors):
                 for match in pattern.finditer(text):
-                    yield *match.span(pattern.groups), name
+                    if not is_plain(match.group(pattern.groups)):
+                        yield *match.span(pattern.groups), name
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The known values, from every start: they may overlap."""
@@ -3375,6 +3385,8 @@ def assigned_value(text: bytes, match: Any, operator: int) -> tuple[int, int] | 
         start += 1
     if opening := QUOTED.match(text, start):
         start = opening.end()
+        if AFTER_QUOTE.match(text, start) and closes(text, match.start(operator), opening[1]):
+            return None
         end = quote_end(text, start, opening[1])
         return None if is_plain(text[start:end]) else (start, end)
     word = UNQUOTED.match(text, start, start + WORD)
@@ -3383,6 +3395,12 @@ def assigned_value(text: bytes, match: Any, operator: int) -> tuple[int, int] | 
     line = match.group(3) == b"=" and start == match.end(3) and begins_line(text, match)
     rest = (TO_BLANK if line else UNQUOTED).match(text, start)
     return (start, start + len(rest[0].rstrip(b",;)"))) if rest else None
+
+
+def closes(text: bytes, position: int, quote: bytes) -> bool:
+    """Does the quote after an operator end a string that began in its line?"""
+    line = text[text.rfind(b"\n", max(0, position - WORD), position) + 1 : position]
+    return line[-WORD:].count(quote) % 2 == 1
 
 
 def quote_end(text: bytes, start: int, opening: bytes) -> int:
@@ -3411,7 +3429,8 @@ def is_value(text: bytes, match: Any, operator: int, word: re.Match[bytes]) -> b
         return False
     name, dashes = match.group(2), match.group(1)
     if not IDENTIFIER.fullmatch(value):
-        return not (dashes and value.startswith(b"-"))
+        spaced = match.group(3) == b"=" and match.end(3) < word.start()
+        return not (dashes and value.startswith(b"-")) and (not spaced or begins_line(text, match))
     after = text[word.end() : word.end() + 1]
     digits = any(48 <= byte <= 57 for byte in value)
     if dashes:
@@ -3823,7 +3842,7 @@ def secret_members(found: list[tuple[Leaf, bytes]]) -> set[int]:
 
 def is_plain(text: bytes) -> bool:
     """Is a value of a secret name no secret: a number, a word for nothing, a variable?"""
-    return bool(NOTHING.fullmatch(text) or VARIABLE.fullmatch(text[:WORD]))
+    return bool(NOTHING.fullmatch(text) or VARIABLE.fullmatch(text))
 
 
 def path_spans(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
