@@ -2952,6 +2952,11 @@ STATUSES = ("ok", "nonzero", *REASONS, "failed")
 DROPPED = object()  # as ``event.fate``: followed, but not printed
 
 
+def dropped(kind: str, drop: Sequence[Selector]) -> bool:
+    """Is every event of a type dropped, whatever else it holds?"""
+    return any(choice.names(kind) and len(choice.terms) == 1 for choice in drop)
+
+
 class Selection:
     """Decides which events are printed; all of them go on, for what is aggregated needs all."""
 
@@ -2959,13 +2964,29 @@ class Selection:
         self.only = only
         self.drop = drop
         self.choices = [*only, *drop]
+        keys = {key for choice in self.choices for key, _ in choice.terms}
+        self.plain = "session" not in keys  # but for calls, type and subtype decide
+        self.known: dict[tuple[str | None, str | None], bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
+        known, plain = self.known, self.plain
         for event in events:
-            remember_paths(self.choices, event)
-            if event.raw and not self.keeps(event):
+            if plain and event.type != "tool_call" and event.foreign is None and event.raw:
+                kept = known.get((event.type, event.subtype))
+                if kept is None:
+                    kept = self.learn(event)
+            else:
+                remember_paths(self.choices, event)
+                kept = not event.raw or self.keeps(event)
+            if not kept:
                 event.fate = DROPPED
             yield event
+
+    def learn(self, event: Event) -> bool:
+        if len(self.known) > NAMES:  # an input may invent types for ever
+            self.known.clear()
+        kept = self.known[event.type, event.subtype] = self.keeps(event)
+        return kept
 
     def keeps(self, event: Event) -> bool:
         """A result leaves only where it is named, so that a filtered stream keeps its verdict.
@@ -5078,11 +5099,12 @@ def convert(
         converts=converts,
         redacts=surgeon is not None,
     )
+    lines = to in ("stream-json", "cursor")  # what is dropped is of no use to these
     strict = native and surgeon is not None and surgeon.strict
     runs = Runs(
         report,
-        thinking=thinking and writer.thinking,
-        words=writer.words,
+        thinking=thinking and writer.thinking and not (lines and dropped("thinking", drop)),
+        words=writer.words and not (lines and dropped("assistant", drop)),
         fail_on=fail_on,
         translate=Dialects(dialect, maker, strict=strict).translate,
     )

@@ -70,7 +70,7 @@ ROWS = (
     Row("stream", STREAM, (".", 8, 10), ("stream-json", 1.6)),
     Row("drop", ("-t", "stream-json", "--drop", "assistant"), ('select(.type!="assistant")', 6, 8)),
     Row("secrets", SECRETS, (".", 3.3, 5), None, (STREAM, 3)),
-    Row("secrets, 100 known", (*SECRETS, *KNOWN), (".", 3.3, 5), None, (STREAM, 3)),
+    Row("secrets 100 known", (*SECRETS, *KNOWN), (".", 3.3, 5), None, (STREAM, 3)),
     Row("secrets in each line", SECRETS, (".", 0, 0), None, (STREAM, 0), "worst"),
     # Nothing is promised for what is translated.
     Row("claude text", ("-t", "text"), (CLAUDE_PROJECTION, 0, 0), None, None, "claude"),
