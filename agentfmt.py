@@ -4889,12 +4889,11 @@ class Json:
 
     def result(self, event: Event, run: Run) -> bytes:
         own = {key: compact(value) for key, value in members(event.raw).items()}
-        said = run.segments.text() if run.segments else ""
         own |= {"type": b'"result"', "subtype": b'"success"', "is_error": b"false"}
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':
-            own["result"] = literal(said)
+            own["result"] = literal(run.segments.text() if run.segments else "")
         if own.get("session_id", b"")[:1] != b'"':
             own["session_id"] = literal(run.session) if run.session else b"null"
         if own.get("request_id", b"null") == b"null":
