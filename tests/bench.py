@@ -13,9 +13,12 @@ into the types that agentfmt decodes them into.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+import random
 import re
 import shutil
+import string
 import subprocess
 import sys
 import tempfile
@@ -47,15 +50,34 @@ class Row(NamedTuple):
     jq: str
     target: float  # times jq
     stretch: float
-    floor: str  # the writer whose types the floor loop decodes
-    limit: float  # times the floor
+    floor: str = ""  # the writer whose types the floor loop decodes
+    limit: float = 0  # times the floor
 
 
+STREAM = ("-t", "stream-json", "--thinking")
+DROP = ("-t", "stream-json", "--drop", "assistant")
 ROWS = (
     Row("text", ("-t", "text"), PROJECTION, 5, 6.5, "text", 1.4),
     Row("json", ("-t", "json"), 'select(.type == "result")', 3, 4, "json", 1.6),
-    Row("stream", ("-t", "stream-json", "--thinking"), ".", 8, 10, "stream-json", 1.6),
+    Row("stream", STREAM, ".", 8, 10, "stream-json", 1.6),
+    Row("drop", DROP, 'select(.type != "assistant")', 6, 8, "stream-json", 1.6),
+    Row("secrets", (*STREAM, "-r", "secrets"), ".", 3.3, 5),
 )  # fmt: skip
+
+
+class Cost(NamedTuple):
+    """What redaction costs: the same run with and without it."""
+
+    name: str
+    options: tuple[str, ...]
+    secret: bool = False  # in every line
+
+
+COSTS = (
+    Cost("secrets/none", ("-r", "secrets")),
+    Cost("secrets-100/none", ("--secrets-file", "{known}")),
+    Cost("every-line/none", ("-r", "secrets"), secret=True),
+)
 
 
 def seconds(command: list[str], stdin: Path | None) -> float:
@@ -79,10 +101,9 @@ def agentfmt(*options: str) -> list[str]:
 
 
 def measure(row: Row, path: Path, rounds: int) -> None:
-    commands = {
-        "ours": agentfmt(*row.options),
-        "floor": [sys.executable, "-c", FLOOR, row.floor],
-    }
+    commands = {"ours": agentfmt(*row.options)}
+    if row.floor:
+        commands["floor"] = [sys.executable, "-c", FLOOR, row.floor]
     if shutil.which("jq"):
         commands["jq"] = ["jq", "-c", row.jq]
     took = best(commands, path, rounds)
@@ -90,9 +111,32 @@ def measure(row: Row, path: Path, rounds: int) -> None:
     jq = f"{took['jq'] / took['ours']:5.1f}" if "jq" in took else "    -"
     print(
         f"{row.name:22} {speed:5.0f} MB/s   {jq} x jq (target {row.target:g}, stretch "
-        f"{row.stretch:g})   {took['ours'] / took['floor']:.2f} x floor (at most {row.limit:g})",
+        f"{row.stretch:g})",
+        end="" if row.floor else "\n",
         flush=True,
     )
+    if row.floor:
+        print(f"   {took['ours'] / took['floor']:.2f} x floor (at most {row.limit:g})", flush=True)
+
+
+def cost(row: Cost, path: Path, rounds: int) -> None:
+    """How many times longer a run with redaction takes."""
+    rng = random.Random(1)
+    known, source = path.with_suffix(".known"), path
+    values = ("".join(rng.choices(string.ascii_letters, k=24)) for _ in range(100))
+    known.write_text("\n".join(values))
+    if row.secret:
+        source = path.with_suffix(".secrets")
+        token = "ghp_" + "".join(rng.choices(string.ascii_letters, k=36))
+        with path.open("rb") as plain, source.open("wb") as planted:
+            for line in itertools.islice(plain, 100_000):
+                planted.write(line.rstrip()[:-1] + f',"note":"{token}"}}\n'.encode())
+    options = [option.format(known=known) for option in row.options]
+    commands = {"with": agentfmt(*STREAM, "--exit-zero", *options)}
+    commands["without"] = agentfmt(*STREAM, "--exit-zero")
+    took = best(commands, source, rounds)
+    limit = "no limit" if row.secret else "at most 3, stretch 2"
+    print(f"{row.name:22} {took['with'] / took['without']:.2f} x without ({limit})", flush=True)
 
 
 def start_up(rounds: int) -> None:
@@ -118,7 +162,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="rows, by name, separated by commas")
     options = parser.parse_args()
-    chosen = options.only.split(",") if options.only else [row.name for row in ROWS]
+    chosen = options.only.split(",") if options.only else [row.name for row in (*ROWS, *COSTS)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stream.ndjson"
         with path.open("wb") as file:
@@ -127,6 +171,9 @@ def main() -> None:
         for row in ROWS:
             if row.name in chosen:
                 measure(row, path, options.rounds)
+        for each in COSTS:
+            if each.name in chosen:
+                cost(each, path, options.rounds)
     start_up(options.rounds)
 
 
