@@ -3940,10 +3940,10 @@ class Channel:
         self.events.append(event)
         self.texts.append(text)
         self.waiting += len(text)
-        if "\n" in text or self.waiting > LONG:
-            self.decide()
-            return True
-        return False
+        if "\n" not in text and self.waiting <= LONG:
+            return False
+        self.decide()
+        return True
 
     def whole(self, event: Event, text: str) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
@@ -4378,7 +4378,10 @@ def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
 def spoken(event: Any) -> str:
     if event.type == "thinking":
         return event.text or ""
-    return words(event.message.content if event.message is not None else None)
+    content = event.message.content if event.message is not None else None
+    if type(content) is list and len(content) == 1:  # nearly always: it saves two calls
+        return content[0].text or ""
+    return words(content)
 
 
 def long_enough(cwd: Any) -> str | None:
