@@ -70,6 +70,7 @@ CONCEALED = (
 EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
 OPEN_CALLS = 5  # that are named when a run ends without them
+MAX_KINDS = 1000  # of events, for which selectors remember what they decided
 OPEN_PATHS = 10_000  # calls of a run whose paths are remembered, for selectors
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 WIDTH = 200  # columns of an action line where no terminal says how many it has
@@ -1943,7 +1944,7 @@ def called(event: Event) -> tuple[str, Any, Event]:
 
 
 def tools(event: Event) -> Iterable[str]:
-    return (called(event)[0],) if event.type == "tool_call" else ()
+    return (tool_of(event)[0] or event.started or "",) if event.type == "tool_call" else ()
 
 
 def statuses(event: Event) -> Iterable[str]:
@@ -2020,13 +2021,27 @@ class Selection:
         self.only = only
         self.drop = drop
         self.choices = [*only, *drop]
+        keys = {key for choice in self.choices for key, _ in choice.terms}
+        self.plain = keys <= {"type", "subtype", "word", "tool"}
+        self.known: dict[tuple[Any, ...], bool] = {}  # what was decided for events like this
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
-            remember_paths(self.choices, event)
-            if event.raw and not self.keeps(event):
+            if not self.plain:
+                remember_paths(self.choices, event)
+            if event.raw and not (self.keeps_such(event) if self.plain else self.keeps(event)):
                 event.fate = DROPPED
             yield event
+
+    def keeps_such(self, event: Event) -> bool:
+        """Most selectors ask only for the kind of an event, and kinds are few."""
+        kind = (event.type, event.subtype, *tools(event))
+        known = self.known.get(kind)
+        if known is None:
+            if len(self.known) >= MAX_KINDS:
+                self.known.clear()
+            known = self.known[kind] = self.keeps(event)
+        return known
 
     def keeps(self, event: Event) -> bool:
         """A result leaves only where it is named, so that a filtered stream keeps its verdict."""
@@ -2065,6 +2080,7 @@ RULES = tuple(
             EDGE + r"(sk-(?:proj|svcacct|admin)-[\w-]{20,})",
         ),
         ("openai-key", "sk-", EDGE + r"(sk-[A-Za-z0-9]{32,})"),
+        ("openai-key", "T3BlbkFJ", r"sk-[\w-]*T3BlbkFJ[\w-]{10,}"),
         ("cursor-key", "key_ crsr_", EDGE + r"((?:key|crsr)_[0-9a-f]{32,})"),
         ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_[A-Za-z0-9]{20,}\w*"),
         ("github-token", "github_pat_", r"github_pat_[A-Za-z0-9]{16,}\w*"),
@@ -2201,6 +2217,7 @@ class Scanner:
             (rule.name, [anchor.encode() for anchor in rule.anchors], expression(rule.expression))
             for rule in RULES
         ]
+        self.anchors = [(a, n) for n, (_, anchors, _) in enumerate(self.rules) for a in anchors]
         self.assignment = expression(ASSIGNED)
         self.forms = {
             form: name
@@ -2241,6 +2258,9 @@ class Scanner:
         """
         found = self.found(text)
         for _ in range(ROUNDS if found else 0):
+            bare = spliced(text, [(first, last, b"[]") for first, last, _ in found])
+            if not self.patterns and not self.hint.search(bare):
+                break
             changes = [(first, last, marker(name)) for first, last, name in found]
             more = self.found(spliced(text, changes))
             if not more:
@@ -2249,9 +2269,12 @@ class Scanner:
         return found
 
     def found(self, text: bytes) -> list[Span]:
+        suspect = self.hint.search(text) is not None
+        if not suspect and not self.patterns:
+            return []
         found: list[Span] = []
         keys: list[Span] = []
-        if self.hint.search(text):
+        if suspect:
             found += self.tokens(text)
             found += self.assigned(text)
             found += self.values(text)
@@ -2261,8 +2284,9 @@ class Scanner:
         return merged(self.unmarked(text, merged(found)) + keys) if found or keys else []
 
     def tokens(self, text: bytes) -> Iterator[Span]:
-        for name, anchors, pattern in self.rules:
-            if not anchors or any(anchor in text for anchor in anchors):
+        numbers = {number for anchor, number in self.anchors if anchor in text}
+        for number, (name, anchors, pattern) in enumerate(self.rules):
+            if number in numbers or not anchors:
                 for match in pattern.finditer(text):
                     if not is_plain(match.group(pattern.groups)):
                         yield *match.span(pattern.groups), name
@@ -2814,7 +2838,7 @@ class Surgeon:
         if named == "spoken":
             named = SPOKEN.get(kind or "", "content")
         if named in STRUCTURE:
-            if STRUCTURE[named](text):
+            if STRUCTURE[named](self.unmarked(text)):
                 return None
             named = "content"
         if named not in self.classes or STAND_IN.fullmatch(text):
@@ -2824,6 +2848,12 @@ class Surgeon:
         # That an edit created its file is structure, and said nowhere else.
         head = CREATED if leaf.path[-1:] == ("diffString",) and text.startswith(CREATED) else ""
         return f"{head}[{named}: {len(text)} chars]".encode()
+
+    def unmarked(self, text: str) -> str:
+        """A text in which a letter stands for each marker: structure from which a secret went."""
+        if self.scanner is None or "[REDACTED:" not in text:
+            return text
+        return self.scanner.marker.sub(b"x", text.encode("utf-8", "replace")).decode()
 
 
 CHANNEL_PATHS = (("message", "content", "text"), ("message", "content"), ("text",))
@@ -3058,6 +3088,7 @@ class Redactor:
         anchored = self.scanner is not None and self.scanner.anchored
         self.every = bool(surgeon.classes) or anchored  # each event is looked at
         self.spoken = "messages" in surgeon.classes  # words are replaced, so nothing is split
+        self.splits = not self.spoken and (self.scanner is not None or "paths" in surgeon.classes)
         self.waiting: dict[Run, Waiting] = {}
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
@@ -3071,7 +3102,7 @@ class Redactor:
             state = run.waiting
             if state is None:
                 state = run.waiting = Waiting()
-            if event.type in WORDED and not self.spoken:
+            if event.type in WORDED and self.splits:
                 decided = self.hear(state, event, suspect=number in suspects)
             else:
                 ends_segment(state, event)
@@ -3153,7 +3184,10 @@ class Redactor:
 
     def operate(self, event: Any, state: Waiting | None, *, skip: bool = False) -> Event:
         if state and event.type == "system" and "paths" in self.surgeon.classes:
-            state.cwd = long_enough(look(event, Init).cwd) or state.cwd
+            cwd = look(event, Init).cwd
+            if self.scanner and isinstance(cwd, str):
+                cwd = self.scanner.conceal(cwd)
+            state.cwd = long_enough(cwd) or state.cwd
         words = None
         if self.spoken and event.type in WORDED:
             words = self.stand_in(state, event)
@@ -3367,8 +3401,10 @@ def spoken(event: Any) -> str:
 
 
 def long_enough(cwd: Any) -> str | None:
-    """A directory of two or more components."""
-    if isinstance(cwd, str) and len([part for part in re.split(r"[/\\]", cwd) if part]) > 1:
+    """A directory of two or more components, and without a secret."""
+    if not isinstance(cwd, str) or "[REDACTED:" in cwd:
+        return None
+    if len([part for part in re.split(r"[/\\]", cwd) if part]) > 1:
         return cwd.rstrip("/\\")
     return None
 
