@@ -2878,7 +2878,7 @@ def called(event: Event) -> tuple[str, Any, Event]:
 
 
 def tools(event: Event) -> Iterable[str]:
-    return (called(event)[0],) if event.type == "tool_call" else ()
+    return (tool_of(event)[0] or event.started or "",) if event.type == "tool_call" else ()
 
 
 def statuses(event: Event) -> Iterable[str]:
@@ -3030,6 +3030,7 @@ RULES = tuple(
             EDGE + r"(sk-(?:proj|svcacct|admin)-[\w-]{20,})",
         ),
         ("openai-key", "sk-", EDGE + r"(sk-[A-Za-z0-9]{32,})"),
+        ("openai-key", "T3BlbkFJ", r"sk-[\w-]*T3BlbkFJ[\w-]{10,}"),
         ("cursor-key", "key_ crsr_", EDGE + r"((?:key|crsr)_[0-9a-f]{32,})"),
         ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_[A-Za-z0-9]{20,}\w*"),
         ("github-token", "github_pat_", r"github_pat_[A-Za-z0-9]{16,}\w*"),
@@ -3168,6 +3169,7 @@ class Scanner:
             (rule.name, [anchor.encode() for anchor in rule.anchors], expression(rule.expression))
             for rule in RULES
         ]
+        self.anchors = [(a, n) for n, (_, anchors, _) in enumerate(self.rules) for a in anchors]
         self.assignment = expression(ASSIGNED)
         self.forms = {
             form: name
@@ -3208,6 +3210,9 @@ class Scanner:
         """
         found = self.found(text)
         for _ in range(ROUNDS if found else 0):
+            bare = spliced(text, [(first, last, b"[]") for first, last, _ in found])
+            if not self.patterns and not self.hint.search(bare):
+                break
             changes = [(first, last, marker(name)) for first, last, name in found]
             more = self.found(spliced(text, changes))
             if not more:
@@ -3216,9 +3221,12 @@ class Scanner:
         return found
 
     def found(self, text: bytes) -> list[Span]:
+        suspect = self.hint.search(text) is not None
+        if not suspect and not self.patterns:
+            return []
         found: list[Span] = []
         keys: list[Span] = []
-        if self.hint.search(text):
+        if suspect:
             found += self.tokens(text)
             found += self.assigned(text)
             found += self.values(text)
@@ -3228,8 +3236,9 @@ class Scanner:
         return merged(self.unmarked(text, merged(found)) + keys) if found or keys else []
 
     def tokens(self, text: bytes) -> Iterator[Span]:
-        for name, anchors, pattern in self.rules:
-            if not anchors or any(anchor in text for anchor in anchors):
+        numbers = {number for anchor, number in self.anchors if anchor in text}
+        for number, (name, anchors, pattern) in enumerate(self.rules):
+            if number in numbers or not anchors:
                 for match in pattern.finditer(text):
                     if not is_plain(match.group(pattern.groups)):
                         yield *match.span(pattern.groups), name
@@ -3804,7 +3813,7 @@ class Surgeon:
         if named == "spoken":
             named = SPOKEN.get(kind or "", "content")
         if named in STRUCTURE:
-            if STRUCTURE[named](text):
+            if STRUCTURE[named](self.unmarked(text)):
                 return None
             named = "content"
         if named not in self.classes or STAND_IN.fullmatch(text):
@@ -3814,6 +3823,12 @@ class Surgeon:
         # That an edit created its file is structure, and said nowhere else.
         head = CREATED if leaf.path[-1:] == ("diffString",) and text.startswith(CREATED) else ""
         return f"{head}[{named}: {len(text)} chars]".encode()
+
+    def unmarked(self, text: str) -> str:
+        """A text in which a letter stands for each marker: structure from which a secret went."""
+        if self.scanner is None or "[REDACTED:" not in text:
+            return text
+        return self.scanner.marker.sub(b"x", text.encode("utf-8", "replace")).decode()
 
 
 HIDDEN = regex(
@@ -4058,6 +4073,7 @@ class Redactor:
         anchored = self.scanner is not None and self.scanner.anchored
         self.every = bool(surgeon.classes) or anchored  # each event is looked at
         self.spoken = "messages" in surgeon.classes  # words are replaced, so nothing is split
+        self.splits = not self.spoken and (self.scanner is not None or "paths" in surgeon.classes)
         self.waiting: dict[Run, Waiting] = {}
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
@@ -4071,7 +4087,7 @@ class Redactor:
             state = run.waiting
             if state is None:
                 state = run.waiting = Waiting()
-            if event.type in WORDED and not self.spoken:
+            if event.type in WORDED and self.splits:
                 decided = self.hear(state, event, suspect=number in suspects)
             else:
                 ends_segment(state, event)
@@ -4155,7 +4171,10 @@ class Redactor:
 
     def operate(self, event: Any, state: Waiting | None, *, skip: bool = False) -> Event:
         if state and event.type == "system" and "paths" in self.surgeon.classes:
-            state.cwd = long_enough(look(event, Init).cwd) or state.cwd
+            cwd = look(event, Init).cwd
+            if self.scanner and isinstance(cwd, str):
+                cwd = self.scanner.conceal(cwd)
+            state.cwd = long_enough(cwd) or state.cwd
         if event.foreign:  # its calls are told in lines of their own
             event.foreign.parts = [
                 self.operate(part, state) if part.type == "tool_call" else part
@@ -4385,8 +4404,10 @@ def spoken(event: Any) -> str:
 
 
 def long_enough(cwd: Any) -> str | None:
-    """A directory of two or more components."""
-    if isinstance(cwd, str) and len([part for part in re.split(r"[/\\]", cwd) if part]) > 1:
+    """A directory of two or more components, and without a secret."""
+    if not isinstance(cwd, str) or "[REDACTED:" in cwd:
+        return None
+    if len([part for part in re.split(r"[/\\]", cwd) if part]) > 1:
         return cwd.rstrip("/\\")
     return None
 

@@ -163,6 +163,11 @@ GRAMMARS = (
         ("sk-<12 alnum>", "ask-<48 lower>", "ask-question"),
     ),
     Grammar(
+        "openai-key",
+        ("x«sk-<20 alnum>T3BlbkFJ<20 alnum>»", "key«sk-proj-<74 url>T3BlbkFJ<74 url>»"),
+        ("sk-<8 alnum>T3BlbkFJ<4 alnum>", "T3BlbkFJ<20 alnum>"),
+    ),
+    Grammar(
         "cursor-key",
         ("key_<64 hex>", "crsr_<64 hex>"),
         ("key_<16 hex>", "mykey_<64 hex>", "key_of_the_dictionary_that_is_meant"),

@@ -362,6 +362,24 @@ def test_a_cwd_of_one_component_stays() -> None:
     assert redact(data, *STREAM, "-r", "paths").stdout == data
 
 
+def test_structure_that_held_a_secret_stays_as_it_is() -> None:
+    lines = [
+        event("system", subtype="init", cwd=f"/home/ann/{TOKEN}", session=TOKEN),
+        event("user", x=f"/home/ann/{TOKEN}/a", session=TOKEN),
+    ]
+    for classes in ("all", "secrets,paths", "secrets,content"):
+        once = redact(b"".join(lines), *STREAM, "-r", classes).stdout
+        assert redact(once, *STREAM, "-r", classes).stdout == once
+        assert TOKEN.encode() not in once
+        assert json.loads(once.splitlines()[1])["session_id"] == MARKER
+
+
+def test_classes_that_split_nothing_hold_nothing() -> None:
+    lines = [init(), assistant("held", timestamp_ms=1), event("x", session="other")]
+    left = redact(b"".join(lines), *STREAM, "-r", "commands").stdout
+    assert left == b"".join(lines)  # in their order
+
+
 @pytest.mark.parametrize("cut", range(1, 16))
 def test_paths_that_are_split(cut: int) -> None:
     text = "a /home/ann/x b"
