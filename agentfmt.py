@@ -1,6 +1,7 @@
 """agentfmt: read the event stream of a headless coding agent, write another form of it.
 
-    stdin -> chunks -> frames -> events -> runs -> selected -> redacted -> writer -> stdout
+    stdin -> chunks -> frames -> events -> dialect
+          -> runs -> selected -> redacted -> writer -> stdout
 
 A chunk is what one read delivered. A frame is a block of whole lines. An event is one line,
 decoded into the few members that the chosen output needs, with the line itself beside them.
@@ -10,7 +11,8 @@ init, user, assistant, thinking or tool_call event and ends with its terminal ev
 turn_ended with an error), as failed with a second init or with the input. Its verdict is the
 exit status.
 
-The format that is read is Cursor's `agent -p --output-format stream-json`.
+The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect turns what
+another agent writes into it, and no other stage knows that there are dialects.
 """
 
 from __future__ import annotations
@@ -31,12 +33,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import UnionType
 from typing import (
     Any,
+    AnyStr,
     ClassVar,
     NamedTuple,
     Protocol,
     TypeAlias,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -47,6 +51,27 @@ import msgspec
 from msgspec import Raw, Struct
 
 __version__ = "0.1.0"
+
+# ---------------------------------------------------------------- expressions
+
+
+class Lazy:
+    """A regular expression that is compiled when it is first used: a run uses few of them, and
+    together they would take a tenth of the time that it takes to start."""
+
+    def __init__(self, *source: Any) -> None:
+        self.source = source
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(*self.source)
+        for method in ("search", "match", "fullmatch", "finditer", "sub", "pattern"):
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
+
+
+def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    return cast("re.Pattern[AnyStr]", Lazy(pattern, flags))
+
 
 # ---------------------------------------------------------------- vocabulary
 
@@ -69,8 +94,8 @@ CONCEALED = (
 )
 EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
+SHORT = 8  # characters of a session that messages show
 OPEN_CALLS = 5  # that are named when a run ends without them
-MAX_KINDS = 1000  # of events, for which selectors remember what they decided
 OPEN_PATHS = 10_000  # calls of a run whose paths are remembered, for selectors
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 WIDTH = 200  # columns of an action line where no terminal says how many it has
@@ -262,9 +287,10 @@ class Event(Struct, gc=False):
     """One event in Cursor's vocabulary: what the state machine looks at.
 
     ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
-    is the run it belongs to; ``started`` is the tool of a call that is completed. Each stage sets
-    its own in every event, so that no member of these names in the input can. An event without a
-    line is made up: its run ended, and no event of the input says so.
+    is the run it belongs to; ``started`` is the tool of a call that is completed; ``foreign`` is
+    what it was made from, where that is what leaves. Each stage sets its own in every event, so
+    that no member of these names in the input can. An event without a line is made up: its run
+    ended, and no event of the input says so.
     """
 
     type: str | None = None
@@ -276,6 +302,7 @@ class Event(Struct, gc=False):
     started: Any = msgspec.field(name="\x7fstarted", default=None)
     run: Any = msgspec.field(name="\x7frun", default=None)
     fate: Any = msgspec.field(name="\x7ffate", default=None)
+    foreign: Any = msgspec.field(name="\x7fforeign", default=None)
 
 
 class ToolEvent(Event, gc=False):
@@ -372,8 +399,8 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "calls", "condemned", "error", "events", "notes", "paths", "segments", "session", "state",
-        "succeeded", "waiting", "where",
+        "calls", "condemned", "cwd", "error", "events", "notes", "paths", "segments", "session",
+        "state", "succeeded", "waiting", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str) -> None:
@@ -384,6 +411,7 @@ class Run:
         self.succeeded = False
         self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
         self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
+        self.cwd = ""  # as its init says
         self.condemned = ""  # by --fail-on: the selector and where
         self.waiting: Waiting | None = None  # what redaction holds
         self.error: str | None = None  # what the last error event said
@@ -391,7 +419,7 @@ class Run:
         self.notes: Notes | None = None
 
     def __str__(self) -> str:
-        session = f"{shown(self.session[:8])} " if self.session else ""
+        session = f"{shown(self.session[:SHORT])} " if self.session else ""
         return f"run {session}({self.where})"
 
 
@@ -411,7 +439,7 @@ class OutputError(Exception):
 
 # What could drive a terminal: C0, DEL, C1, bidi controls, line and paragraph separators; and lone
 # surrogates, which UTF-8 cannot spell.
-CONTROL = re.compile(
+CONTROL = regex(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
@@ -426,8 +454,8 @@ def escape(match: re.Match[str]) -> str:
 
 # What a CI runner takes for a command: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and
 # `::name` at its start, where blanks do not count.
-HASHES = re.compile(r"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
-COLONS = re.compile(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
+HASHES = regex(r"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
+COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 
 def shown(text: str) -> str:
@@ -435,7 +463,7 @@ def shown(text: str) -> str:
     return HASHES.sub(r"\\x23", CONTROL.sub(escape, text))
 
 
-PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def mended(text: str) -> str:
@@ -489,7 +517,7 @@ def cut(text: str, limit: int) -> str:
 
 # ---------------------------------------------------------------- JSON where msgspec does not do
 
-TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
+TOKEN = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
 UNICODE = b"\\u"
 
 
@@ -565,7 +593,7 @@ def parse(text: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:
-        what = "a NUL byte" if b"\0" in text else f"bad JSON ({error.msg})"
+        what = "a NUL byte" if b"\0" in text else f"bad JSON ({error.msg.removesuffix(' at')})"
         raise ValueError(f"{what} at column {error.colno}") from None
 
 
@@ -709,8 +737,8 @@ def file_name(name: str) -> str:
 # ---------------------------------------------------------------- reading: frames
 
 # The first line that is not blank is `{` alone, `[` alone, or `[` followed by `{` or `]`: no lines.
-UNDECIDED = re.compile(rb"(?:\xef(?:\xbb(?:\xbf)?)?)?[ \t\r\n]*(?:[{\[][ \t\r]*)?")
-DOCUMENTS = re.compile(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
+UNDECIDED = regex(rb"(?:\xef(?:\xbb(?:\xbf)?)?)?[ \t\r\n]*(?:[{\[][ \t\r]*)?")
+DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
 
 Frame: TypeAlias = "bytes | Piece"
 
@@ -718,7 +746,10 @@ Frame: TypeAlias = "bytes | Piece"
 class Source:
     """One FILE: what of it outlives a block."""
 
-    __slots__ = ("anonymous", "documents", "last", "name", "number", "prefixed", "raw", "refused")
+    __slots__ = (
+        "anonymous", "dialect", "documents", "last", "name", "number", "prefixed", "raw",
+        "refused",
+    )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
@@ -729,6 +760,7 @@ class Source:
         self.refused = 0  # lines since the last end of a run
         self.last: Run | None = None  # the run that had the last event
         self.anonymous: Run | None = None  # the open run without a session
+        self.dialect: Dialect | None = None  # of the last event that has one
 
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.number}"
@@ -967,6 +999,7 @@ class Report:
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, since the last summary
+        self.unused = 0  # values of variables and files that are not looked for
         self.damaged = self.failed = self.error = False
 
     def status(self) -> int:
@@ -1036,6 +1069,865 @@ class Report:
         source.refused = 0
 
 
+# ---------------------------------------------------------------- dialects
+
+OWN_KEYS = ("env", "flag", "login")  # what Cursor's init names as the source of its key
+
+
+def starts(value: Any, beginning: str) -> bool:
+    return isinstance(value, str) and value.startswith(beginning)
+
+
+def blocks_of(event: dict[str, Any]) -> set[str]:
+    """The types of the blocks in an event's message."""
+    message = event.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else ()
+    return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
+
+
+class Sign(NamedTuple):
+    """What tells a dialect: of a type (or type/subtype), some members, all of others, and more."""
+
+    dialect: str
+    types: frozenset[str]
+    prefixes: tuple[str, ...]  # of types, written with an asterisk
+    some: tuple[str, ...]
+    every: tuple[str, ...]
+    also: Callable[[dict[str, Any]], bool] | None
+
+    def holds(self, event: dict[str, Any], name: str) -> bool:
+        """``name`` is the type/subtype of the event."""
+        if self.types or self.prefixes:
+            typed = event["type"] in self.types or name in self.types
+            if not typed and not name.startswith(self.prefixes):
+                return False
+        return (
+            (not self.some or not event.keys().isdisjoint(self.some))
+            and all(member in event for member in self.every)
+            and (self.also is None or self.also(event))
+        )
+
+
+def sign(
+    dialect: str,
+    types: str = "",
+    *,
+    some: str = "",
+    every: str = "",
+    also: Callable[[dict[str, Any]], bool] | None = None,
+) -> Sign:
+    whole = {name for name in types.split() if name[-1] != "*"}
+    prefixes = tuple(name[:-1] for name in types.split() if name[-1] == "*")
+    members = tuple(some.split()), tuple(every.split())
+    return Sign(dialect, frozenset(whole), prefixes, *members, also)
+
+
+# Tried in order, the first that holds decides: what agentfmt converted itself, then others, then
+# the relatives of Claude, then Claude, and Cursor.
+SIGNS = (
+    sign("cursor", some="converted_from"),
+    sign("codex", "thread.* turn.* item.*"),
+    sign("copilot", also=lambda e: "." in e["type"] and isinstance(e.get("data"), dict)),
+    sign("opencode", some="sessionID"),
+    sign("pi", "session agent_start turn_start message_update tool_execution_*"),
+    sign("gemini", "init"),
+    sign("gemini", "message", every="role content"),
+    sign("gemini", "tool_use tool_result", some="tool_id"),
+    sign("gemini", "result", every="status stats"),
+    sign("droid", "message", every="role text"),
+    sign("droid", "tool_call tool_result", some="toolName toolId"),
+    sign("droid", "completion"),
+    sign("droid", "system/init", some="reasoning_effort"),
+    sign("claude", "system/init", some="qwen_code_version"),
+    sign("claude", also=lambda e: starts(e.get("session_id"), "T-")),  # Amp
+    sign("claude", "system/init", some="claude_code_version uuid slash_commands"),
+    sign(  # which Cursor may list too
+        "claude", "system/init", some="mcp_servers",
+        also=lambda e: e.get("apiKeySource") not in OWN_KEYS,
+    ),
+    sign("claude", "system/hook_* stream_event rate_limit_event"),
+    sign("claude", "assistant user system result", some="uuid parent_tool_use_id"),
+    sign("claude", also=lambda e: not blocks_of(e).isdisjoint(("tool_use", "tool_result"))),
+    sign("claude", "result", some="total_cost_usd"),
+    sign("cursor", also=lambda e: isinstance(e.get("tool_call"), dict)),
+    sign("cursor", "thinking/delta thinking/completed turn_ended"),
+    sign("cursor", "assistant", some="timestamp_ms model_call_id"),
+    sign("cursor", "result", some="request_id"),
+    sign(
+        "cursor", "system/init",
+        also=lambda e: e.get("apiKeySource") in OWN_KEYS and "tools" not in e,
+    ),
+)  # fmt: skip
+
+
+def recognise(line: bytes) -> str | None:
+    """The name of the dialect that an object decides for; None if it does not tell."""
+    try:
+        event = value_of(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or not isinstance(event.get("type"), str):
+        return None
+    name = f"{event['type']}/{event.get('subtype')}"
+    return next((sign.dialect for sign in SIGNS if sign.holds(event, name)), None)
+
+
+# What dialects make events with.
+
+
+def spelled(text: str) -> bytes:
+    """A string as a JSON literal."""
+    try:
+        return msgspec.json.encode(text)
+    except UnicodeEncodeError:
+        return literal(text)
+
+
+def joined(members: dict[str, bytes]) -> bytes:
+    """A JSON object, of its members' values as they are spelled."""
+    return b"{" + b",".join(spelled(key) + b":" + value for key, value in members.items()) + b"}"
+
+
+def array(values: Iterable[bytes]) -> bytes:
+    return b"[" + b",".join(values) + b"]"
+
+
+def numbers(**counts: Any) -> dict[str, bytes]:
+    """The members whose numbers are stated."""
+    stated = {key: value for key, value in counts.items() if type(value) is int}
+    return {key: str(value).encode() for key, value in stated.items()}
+
+
+def fit(raw: Raw, kind: type[T]) -> T:
+    """What of an undecoded value fits a type, whatever the value is."""
+    if not bytes(raw):
+        return kind()
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        return msgspec.json.decode(raw, type=kind)
+    with contextlib.suppress(ValueError, RecursionError):
+        value = parse(bytes(raw))
+        return coerce_struct(value, kind) if isinstance(value, dict) else kind()
+    return kind()
+
+
+Places: TypeAlias = "tuple[tuple[str, ...], ...]"  # names of members, from the outermost in
+
+
+class Foreign(Struct, gc=False):
+    """What belongs to an event that leaves as an agent's own line: what it holds of ours, which is
+    followed and asked by selectors, and where its words are. Nothing in it leads back to the event:
+    nobody would collect the cycle."""
+
+    parts: Sequence[Event]
+    places: Places | None
+
+
+CERTAIN = object()  # as ``timestamp_ms``: a delta, whatever its text equals
+
+
+class Maker:
+    """Makes events in Cursor's vocabulary, of the type that the reader decodes into.
+
+    ``native``: the input's own lines leave. ``raws``: the lines of events are read by somebody, so
+    they are made, and the event is what the reader makes of its line. ``converts``: the lines are
+    what leaves. ``redacts``: fragments that nobody can redact must not leave.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        native: bool = False,
+        raws: bool = False,
+        converts: bool = False,
+        redacts: bool = False,
+    ) -> None:
+        self.reread = reader.reread
+        self.kind = kind = reader.kind
+        self.native = native
+        self.raws = raws and not native
+        self.converts = converts
+        self.redacts = redacts
+        self.spoken = issubclass(kind, SpokenEvent)
+        self.thinks = "text" in kind.__struct_fields__
+
+    def made(self, event: Event, members: dict[str, bytes]) -> Event:
+        """The event that a line of ours would be."""
+        raw = joined(members)
+        try:
+            new = self.reread(raw)
+        except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
+            new = self.kind(type=value_of(members["type"]), session_id=event.session_id)
+        new.raw = raw
+        return new
+
+    def message(self, event: Event, role: str, text: str, parent: str | None) -> Event:
+        """A text of the user or the assistant, whole or a delta."""
+        if self.raws:
+            block = joined({"type": b'"text"', "text": spelled(text)})
+            message = joined({"role": spelled(role), "content": array([block])})
+            members = {"type": spelled(role), "message": message}
+            return self.made(event, members | self.ids(event, parent))
+        new = self.kind(type=role, session_id=event.session_id, raw=event.raw)
+        if self.spoken:
+            new.message = Message(content=[Block(text=text)])  # type: ignore[attr-defined]
+            new.parent_tool_use_id = parent  # type: ignore[attr-defined]
+        return new
+
+    def thinking(self, event: Event, text: str | None, parent: str | None) -> Event:
+        """A delta of what the assistant thinks; without a text, the end of it."""
+        subtype = "completed" if text is None else "delta"
+        if self.raws:
+            members = {"type": b'"thinking"', "subtype": spelled(subtype)}
+            members |= {} if text is None else {"text": spelled(text)}
+            return self.made(event, members | self.ids(event, parent))
+        new = self.kind("thinking", subtype, event.session_id, raw=event.raw)
+        if self.thinks:
+            new.text = text  # type: ignore[attr-defined]
+            new.parent_tool_use_id = parent  # type: ignore[attr-defined]
+        return new
+
+    def call(self, event: Event, called: Called, result: bytes | None, parent: str | None) -> Event:
+        """A call that starts, or that completes with a result. The agent's names for it stay."""
+        body = {"args": called.args} | ({} if result is None else {"result": result})
+        members = {
+            "type": b'"tool_call"',
+            "subtype": b'"started"' if result is None else b'"completed"',
+            "call_id": spelled(called.id),
+            "tool_call": joined(
+                {
+                    f"{called.tool}ToolCall": joined(body),
+                    "toolCallId": spelled(called.id),
+                    "name": spelled(called.name),
+                }
+            ),
+        }
+        return self.made(event, members | self.ids(event, parent))
+
+    def ids(self, event: Event, parent: str | None) -> dict[str, bytes]:
+        """What says whose event it is."""
+        found = {"parent_tool_use_id": parent, "session_id": event.session_id}
+        return {name: spelled(value) for name, value in found.items() if value is not None}
+
+
+class Called(NamedTuple):
+    """A call of a foreign tool: ``args`` is JSON, its members named as Cursor names them."""
+
+    id: str
+    tool: str
+    name: str  # what the agent calls it
+    args: bytes
+
+
+# Dialects: each turns an event into as many of ours as it holds.
+
+
+class Dialect:
+    """The events of an agent that is known by sight only: they go on as they are."""
+
+    places: ClassVar[dict[str, Places]] = {}  # of words in a line, by type
+
+    def __init__(self, maker: Maker) -> None:
+        self.maker = maker
+
+    def translate(self, source: Source, event: Event) -> Sequence[Event] | None:  # noqa: ARG002
+        """The events of ours that an event is; None where it is one of ours."""
+        return (event,)
+
+
+class Cursor(Dialect):
+    """agentfmt's own vocabulary."""
+
+    def translate(self, source: Source, event: Event) -> None:  # noqa: ARG002
+        return None
+
+
+CURSOR_TYPES = frozenset(
+    "user assistant thinking tool_call interaction_query connection retry result turn_ended "
+    "error".split()
+)
+
+# Cursor's tool -> the tools that do the same: of Claude Code, Amp and Qwen (which has Gemini's).
+CLAUDE_TOOLS = {
+    name: tool
+    for tool, names in {
+        "read": "Read NotebookRead read_file read_many_files",
+        "write": "Write create_file write_file",
+        "edit": "Edit MultiEdit NotebookEdit edit_file replace edit",
+        "shell": "Bash BashOutput KillShell run_shell_command",
+        "grep": "Grep search_file_content grep_search",
+        "semSearch": "finder",
+        "glob": "Glob glob",
+        "ls": "LS list_directory",
+        "webFetch": "WebFetch read_web_page web_fetch",
+        "webSearch": "WebSearch web_search google_web_search",
+        "updateTodos": "TodoWrite TaskCreate TaskUpdate write_todos todo_write",
+        "task": "Task Agent oracle task",
+    }.items()
+    for name in names.split()
+}
+MCP_TOOL = r"(?s)(?:mcp__)?(.+?)__(.+)|mcp_([^_]+)_(.+)"
+
+# Cursor's tool -> the arguments that have another name there.
+CLAUDE_ARGS: dict[str, dict[str, str]] = {
+    "read": {"file_path": "path", "absolute_path": "path", "notebook_path": "path"},
+    "write": {"file_path": "path", "content": "fileText"},
+    "edit": {"file_path": "path", "notebook_path": "path"},
+    "shell": {"cmd": "command", "directory": "workingDirectory"},
+    "grep": {"output_mode": "outputMode", "include": "glob", "-i": "caseInsensitive"},
+    "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
+    "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
+    "task": {"subagent_type": "subagentType", "task": "description"},
+}
+
+# What the result of a call that failed begins with -> the variant that it is. Expressions are
+# compiled when they are needed: a start costs each of them otherwise.
+CLAUDE_FAILURES = (
+    (
+        r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
+        r"|User (?:rejected|cancelled|did not allow)|.{0,80}was rejected by the user",
+        "rejected",
+    ),
+    (
+        r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
+        r"|Permission (?:to use|for|denied)|This command requires approval"
+        r"|.{0,200}denied by your permission settings",
+        "permissionDenied",
+    ),
+    (r"Command timed out", "timeout"),
+    (r"File (?:does not exist|not found)|.{0,200}ENOENT", "fileNotFound"),
+)
+ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
+EXIT_CODE = r"(?:Error: )?Exit code:? (-?[0-9]{1,9})\b"  # Claude Code
+EXIT_CODE_LINE = r"(?m)^Exit Code: (-?[0-9]{1,9})$"  # Qwen
+
+
+class ClaudeBlock(Struct, gc=False):
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Raw = Raw()
+    tool_use_id: str | None = None
+    content: Raw = Raw()
+    is_error: Any = None
+
+
+class ClaudeMessage(Struct, gc=False):
+    content: list[ClaudeBlock] | str | None = None
+
+
+class ClaudeDelta(Struct, gc=False):
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+
+
+class ClaudeStream(Struct, gc=False):
+    type: str | None = None
+    delta: ClaudeDelta | None = None
+
+
+class ClaudeLine(Struct, gc=False):
+    message: ClaudeMessage | None = None
+    event: ClaudeStream | None = None
+    parent_tool_use_id: str | None = None
+    tool_use_id: str | None = None
+    tool_use_result: Raw = Raw()
+
+
+class ReadFile(Struct, gc=False):
+    numLines: Any = None
+    startLine: Any = None
+    totalLines: Any = None
+
+
+class Hunk(Struct, gc=False):
+    lines: list[str] | None = None
+
+
+class ToolUseResult(Struct, gc=False):
+    """What Claude Code tells of a result beside what it tells the model."""
+
+    exit_code: Any = None
+    exitCode: Any = None
+    stdout: str | None = None
+    stderr: str | None = None
+    file: ReadFile | None = None
+    structuredPatch: list[Hunk] | None = None
+    mode: str | None = None
+    filenames: list[str] | None = None
+    numFiles: Any = None
+    numLines: Any = None
+    numMatches: Any = None
+    durationMs: Any = None
+    totalDurationMs: Any = None
+
+
+class Returned(NamedTuple):
+    """What came back from a call: as a text, as it is spelled, and what is told beside."""
+
+    text: str
+    content: bytes
+    beside: ToolUseResult
+    args: dict[str, bytes]
+
+
+def read_result(answer: Returned) -> dict[str, bytes]:
+    file = answer.beside.file or ReadFile()
+    found = {"content": answer.content} | numbers(totalLines=file.totalLines)
+    start, count = file.startLine, file.numLines
+    if type(start) is int and type(count) is int and count > 0:
+        found["readRange"] = joined(numbers(startLine=start, endLine=start + count - 1))
+    return found
+
+
+def shell_result(answer: Returned) -> dict[str, bytes]:
+    beside = answer.beside
+    return {
+        "command": answer.args.get("command", b'""'),
+        "stdout": spelled(answer.text if beside.stdout is None else beside.stdout),
+        "stderr": spelled(beside.stderr or ""),
+        "interleavedOutput": answer.content,
+    } | numbers(executionTime=beside.durationMs)
+
+
+def write_result(answer: Returned) -> dict[str, bytes]:
+    text = value_of(answer.args.get("fileText", b"null"))
+    lines = len(text.splitlines()) if isinstance(text, str) else None
+    return {"message": answer.content} | numbers(linesCreated=lines)
+
+
+def edit_result(answer: Returned) -> dict[str, bytes]:
+    found = {"message": answer.content}
+    if answer.beside.structuredPatch is None:
+        return found
+    lines = [line for hunk in answer.beside.structuredPatch for line in hunk.lines or ()]
+    return found | numbers(
+        linesAdded=sum(line.startswith("+") for line in lines),
+        linesRemoved=sum(line.startswith("-") for line in lines),
+    )
+
+
+def grep_result(answer: Returned) -> dict[str, bytes]:
+    beside = answer.beside
+    files = [] if beside.filenames is None else [("files", array(map(spelled, beside.filenames)))]
+    mode = {
+        "files_with_matches": ("files", dict(files) | numbers(totalFiles=beside.numFiles)),
+        "content": ("content", numbers(totalMatchedLines=beside.numLines)),
+        "count": ("count", numbers(totalFiles=beside.numFiles, totalMatches=beside.numMatches)),
+    }.get(beside.mode or "")
+    found = {"content": answer.content}
+    if mode:
+        found["workspaceResults"] = joined({"": joined({mode[0]: joined(mode[1])})})
+    return found
+
+
+def glob_result(answer: Returned) -> dict[str, bytes]:
+    beside = answer.beside
+    files = {} if beside.filenames is None else {"files": array(map(spelled, beside.filenames))}
+    return {"content": answer.content} | files | numbers(totalFiles=beside.numFiles)
+
+
+def page_result(answer: Returned) -> dict[str, bytes]:
+    return {"url": answer.args.get("url", b'""'), "markdown": answer.content}
+
+
+def mcp_result(answer: Returned) -> dict[str, bytes]:
+    text = joined({"text": joined({"text": spelled(answer.text)})})
+    return {"content": array([text]), "isError": b"false"}
+
+
+def any_result(answer: Returned) -> dict[str, bytes]:
+    return {"content": answer.content} | numbers(
+        durationMs=answer.beside.totalDurationMs or answer.beside.durationMs
+    )
+
+
+# Cursor's tool -> the members of its success.
+CLAUDE_RESULTS: dict[str, Callable[[Returned], dict[str, bytes]]] = {
+    "read": read_result,
+    "shell": shell_result,
+    "write": write_result,
+    "edit": edit_result,
+    "grep": grep_result,
+    "glob": glob_result,
+    "webFetch": page_result,
+    "mcp": mcp_result,
+}
+
+
+class Said:
+    """What deltas said of a message, so that its text is not said again when it comes whole."""
+
+    __slots__ = ("text", "thinking")
+
+    def __init__(self) -> None:
+        self.text: list[str] = []  # deltas
+        self.thinking: list[str] = []
+
+    def rest(self, kind: str, whole: str) -> str:
+        """What of a text that comes whole was not said yet."""
+        deltas: list[str] = getattr(self, kind)
+        said = "".join(deltas)
+        deltas.clear()
+        if said.startswith(whole):
+            deltas.append(said[len(whole) :])
+            return ""
+        return whole.removeprefix(said)
+
+
+class Conversation:
+    """What is remembered of a session until its result."""
+
+    __slots__ = ("calls", "denied", "said")
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Called] = {}  # that are open
+        self.denied: dict[str, None] = {}  # the calls that permission was denied for
+        self.said: dict[str | None, Said] = {}  # by the agent itself, and by its sub-agents
+
+    def said_by(self, parent: str | None) -> Said:
+        found = self.said.get(parent)
+        if found is None:
+            found = self.said[parent] = Said()
+        return found
+
+
+class Claude(Dialect):
+    """Claude Code, `claude -p --output-format stream-json --verbose`, and its relatives.
+
+    Amp and Qwen Code write the same events with tools of other names. An assistant event holds
+    blocks of text, of thinking, and calls; a user event holds their results, or a prompt. With
+    --include-partial-messages deltas come before, in stream events.
+    https://code.claude.com/docs/en/headless
+    """
+
+    places: ClassVar[dict[str, Places]] = {
+        "stream_event": (("event", "delta", "text"), ("event", "delta", "thinking"))
+    }
+
+    def __init__(self, maker: Maker) -> None:
+        super().__init__(maker)
+        self.conversations: dict[str, Conversation] = {}
+
+    def translate(self, source: Source, event: Event) -> Sequence[Event]:
+        turn = self.TURNS.get(event.type or "")
+        if turn is None:
+            return self.passed(event)
+        session = event.session_id or source.name
+        conversation = self.conversations.get(session)
+        if conversation is None:
+            conversation = self.conversations[session] = Conversation()
+            if len(self.conversations) > MAX_RUNS:
+                del self.conversations[next(iter(self.conversations))]
+        parts = turn(self, event, look(event, ClaudeLine), conversation)
+        if event.type == "result":
+            self.conversations.pop(session, None)
+            self.conversations.pop(source.name, None)
+        return parts
+
+    def passed(self, event: Event) -> Sequence[Event]:
+        """An event that has no counterpart: everybody may see it, but no conversion holds it."""
+        if self.maker.converts and event.type not in CURSOR_TYPES:
+            event.fate = DROPPED
+        return (event,)
+
+    # What the types of events hold.
+
+    def system(self, event: Event, line: ClaudeLine, conversation: Conversation) -> Sequence[Event]:
+        if event.subtype == "permission_denied" and line.tool_use_id:
+            conversation.denied[line.tool_use_id] = None
+        if event.subtype != "init" or not self.maker.raws:
+            return self.passed(event)
+        own = members(event.raw)
+        own = {CLAUDE_INIT[key]: value for key, value in own.items() if key in CLAUDE_INIT}
+        init = {"type": b'"system"', "subtype": b'"init"', "converted_from": b'"claude"'}
+        return (self.maker.made(event, init | own),)
+
+    def assistant(
+        self, event: Event, line: ClaudeLine, conversation: Conversation
+    ) -> Sequence[Event]:
+        parent = line.parent_tool_use_id
+        said = conversation.said_by(parent)
+        parts: list[Event] = []
+        for block in blocks_in(line):
+            if block.text is not None:
+                rest = said.rest("text", block.text)
+                if rest or self.maker.native:
+                    text = block.text if self.maker.native else rest
+                    parts.append(self.maker.message(event, "assistant", text, parent))
+            elif block.thinking is not None:
+                if rest := said.rest("thinking", block.thinking):
+                    parts.append(self.maker.thinking(event, rest, parent))
+                parts.append(self.maker.thinking(event, None, parent))
+            elif block.name is not None and block.id is not None:
+                called = called_by(block.id, block.name, block.input)
+                conversation.calls[called.id] = called
+                parts.append(self.maker.call(event, called, None, parent))
+            elif block.tool_use_id is not None:  # what the model's own servers did
+                parts.append(self.completed(event, line, block, conversation))
+        return parts or ((event,) if self.maker.native else ())
+
+    def user(self, event: Event, line: ClaudeLine, conversation: Conversation) -> Sequence[Event]:
+        parts = []
+        for block in blocks_in(line):
+            if block.tool_use_id is not None:
+                parts.append(self.completed(event, line, block, conversation))
+            elif block.text is not None:
+                parent = line.parent_tool_use_id
+                parts.append(self.maker.message(event, "user", block.text, parent))
+        return parts or ((event,) if self.maker.native else ())
+
+    def stream(self, event: Event, line: ClaudeLine, conversation: Conversation) -> Sequence[Event]:
+        inner, parent = line.event or ClaudeStream(), line.parent_tool_use_id
+        delta = inner.delta or ClaudeDelta()
+        if inner.type == "message_start":
+            conversation.said[parent] = Said()
+        if delta.text is not None:
+            conversation.said_by(parent).text.append(delta.text)
+            part = self.maker.message(event, "assistant", delta.text, parent)
+            if self.maker.native and self.maker.redacts:
+                part.timestamp_ms = CERTAIN  # type: ignore[attr-defined]
+            return (part,)
+        if delta.thinking is not None or delta.type == "signature_delta":
+            text = delta.thinking or ""
+            conversation.said_by(parent).thinking.append(text)
+            return (self.maker.thinking(event, text, parent),)
+        if delta.type == "input_json_delta" and self.maker.native and self.maker.redacts:
+            event.raw = emptied(event.raw, ("event", "delta", "partial_json"))
+        return self.passed(event)
+
+    def result(
+        self, event: Event, _line: ClaudeLine, _conversation: Conversation
+    ) -> Sequence[Event]:
+        """Success is a subtype without an error; the words of an error stay where they are."""
+        own = members(event.raw)
+        succeeded = event.subtype == "success" and own.get("is_error") in (None, b"false", b"null")
+        subtype = event.subtype if starts(event.subtype, "error") else "error"
+        said = {"type": b'"result"', "subtype": spelled("success" if succeeded else subtype or "")}
+        said["is_error"] = b"false" if succeeded else b"true"
+        return (self.maker.made(event, said | {k: v for k, v in own.items() if k not in said}),)
+
+    TURNS: ClassVar[dict[str, Callable[..., Sequence[Event]]]] = {
+        "system": system,
+        "assistant": assistant,
+        "user": user,
+        "stream_event": stream,
+        "result": result,
+    }
+
+    def completed(
+        self, event: Event, line: ClaudeLine, block: ClaudeBlock, conversation: Conversation
+    ) -> Event:
+        identity = block.tool_use_id or ""
+        called = conversation.calls.pop(identity, None) or Called(identity, "", "", b"{}")
+        result = joined(outcome_of(called, block, line, denied=identity in conversation.denied))
+        conversation.denied.pop(identity, None)
+        return self.maker.call(event, called, result, line.parent_tool_use_id)
+
+
+CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
+    name: name
+    for name in "apiKeySource cwd session_id model permissionMode tools mcp_servers".split()
+}
+
+
+def blocks_in(line: ClaudeLine) -> list[ClaudeBlock]:
+    content = line.message.content if line.message else None
+    if isinstance(content, str):
+        return [ClaudeBlock(type="text", text=content)]
+    return content or []
+
+
+def called_by(identity: str, name: str, given: Raw) -> Called:
+    """A call in Cursor's vocabulary, from the agent's name for the tool and its input."""
+    args = members(bytes(given)) if bytes(given)[:1] == b"{" else {}
+    tool = CLAUDE_TOOLS.get(name)
+    if tool is None and (mcp := re.fullmatch(MCP_TOOL, name)):
+        server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
+        args = {"name": spelled(name), "args": joined(args)} | {
+            "providerIdentifier": spelled(server),
+            "toolName": spelled(its_name),
+        }
+        return Called(identity, "mcp", name, joined(args))
+    tool = tool or name
+    names = CLAUDE_ARGS.get(tool, {})
+    args = {names.get(key, key): value for key, value in args.items()}
+    if tool == "updateTodos" and args.get("todos", b"")[:1] == b"[":
+        args["todos"] = todos(args["todos"])
+    return Called(identity, tool, name, joined(args))
+
+
+class Todo(Struct, gc=False):
+    id: Any = None
+    content: str | None = None
+    status: str | None = None
+
+
+def todos(given: bytes) -> bytes:
+    """A to-do list with Cursor's names for what became of an item."""
+    found = fit(Raw(joined({"todos": given})), Todos).todos or ()
+    return array(
+        joined(
+            {
+                "id": spelled(str(number if todo.id is None else todo.id)),
+                "content": spelled(todo.content or ""),
+                "status": spelled(f"TODO_STATUS_{(todo.status or 'pending').upper()}"),
+            }
+        )
+        for number, todo in enumerate(found, 1)
+    )
+
+
+class Todos(Struct, gc=False):
+    todos: list[Todo] | None = None
+
+
+def outcome_of(
+    called: Called, block: ClaudeBlock, line: ClaudeLine, *, denied: bool
+) -> dict[str, bytes]:
+    """The result of a call: the one variant that it is."""
+    content = bytes(block.content) or b'""'
+    text = text_in(content)
+    args = members(called.args)
+    beside = fit(line.tool_use_result, ToolUseResult)
+    answer = Returned(text, spelled(text) if text or content[:1] == b'"' else content, beside, args)
+    failed = block.is_error is True
+    code = exit_status_in(answer, failed=failed) if called.tool == "shell" else None
+    if code is not None and not denied:
+        ended = shell_result(answer) | numbers(exitCode=code)
+        return {"failure" if code else "success": joined(ended)}
+    if failed:
+        return failure_of(text, denied=denied)
+    return {"success": joined(CLAUDE_RESULTS.get(called.tool, any_result)(answer))}
+
+
+def failure_of(text: str, *, denied: bool) -> dict[str, bytes]:
+    if tagged := re.match(ERROR_TAG, text):
+        text = tagged[1]
+    variant = next((name for rule, name in CLAUDE_FAILURES if re.match(rule, text)), "error")
+    variant = "permissionDenied" if denied else variant
+    return {variant: joined({WORDED_AS.get(variant, "errorMessage"): spelled(text)})}
+
+
+WORDED_AS = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
+
+
+def exit_status_in(answer: Returned, *, failed: bool) -> int | None:
+    """The exit status of a command where it is told: beside the result, or in its text."""
+    for told in (answer.beside.exit_code, answer.beside.exitCode):
+        if type(told) is int:
+            return told
+    if answer.text.startswith('{"') and '"exitCode"' in answer.text:  # Amp
+        told = fit(Raw(spelled_bytes(answer.text)), ToolUseResult).exitCode
+        return told if type(told) is int else None
+    if failed and (match := re.match(EXIT_CODE, answer.text)):
+        return int(match[1])
+    if answer.text.startswith("Command: ") and (codes := re.findall(EXIT_CODE_LINE, answer.text)):
+        return int(codes[-1])  # what the command printed comes before
+    return None
+
+
+def spelled_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def text_in(content: bytes) -> str:
+    """The text of a result: it is one, or a list of blocks with texts."""
+    value = None
+    with contextlib.suppress(ValueError, RecursionError):
+        value = value_of(content)
+    if isinstance(value, str):
+        return value
+    blocks = value if isinstance(value, list) else ()
+    texts = (block.get("text") for block in blocks if isinstance(block, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def emptied(raw: bytes, path: tuple[str, ...]) -> bytes:
+    """A line whose string at a path is empty."""
+    found = (leaf for leaf in leaves(raw) if leaf.path == path and not leaf.is_key)
+    return spliced(raw, [(leaf.start, leaf.end, b'""') for leaf in found])
+
+
+# The stage.
+
+DIALECTS: dict[str, type[Dialect]] = {"cursor": Cursor, "claude": Claude}
+
+
+class Dialects:
+    """Recognises who wrote an event, per session, and has it turned into events of ours.
+
+    Most events never come here: those of a session that is known to be Cursor's go the short way
+    (see Runs.follow). An event without a session is of the dialect that its FILE had last. Until an
+    event decides, a session is taken for what its FILE is, and a FILE for Cursor's.
+    """
+
+    def __init__(self, given: str, maker: Maker, *, strict: bool) -> None:
+        """``given`` overrides; ``strict``: the input's own lines leave, and must be Cursor's."""
+        self.maker = maker
+        self.strict = strict
+        self.dialects: dict[str, Dialect] = {}
+        self.given = None if given == "auto" else self.named(given)
+        self.sessions: dict[str, Dialect] = {}  # the verdicts
+
+    def named(self, name: str) -> Dialect:
+        if name not in self.dialects:
+            self.dialects[name] = DIALECTS.get(name, Dialect)(self.maker)
+        return self.dialects[name]
+
+    def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
+        """The events of ours that an event is; None where it is one, and so is what follows it.
+
+        Raises OutputError where its line would have to be Cursor's.
+        """
+        dialect = self.given or self.of(source, event)
+        if dialect is None:
+            return (event,)
+        if self.strict and type(dialect) not in (Cursor, Dialect):
+            what = "--redact CLASS with -t stream-json knows Cursor's events alone"
+            raise OutputError(f"{source.where()}: {what}: use -t cursor")
+        parts = dialect.translate(source, event)
+        if parts and self.maker.native and parts[0] is not event:
+            return (as_one(event, parts, dialect.places.get(event.type or "")),)
+        return parts
+
+    def of(self, source: Source, event: Event) -> Dialect | None:
+        """The dialect of an event; None as long as it may be anybody's."""
+        session = event.session_id
+        known = self.sessions.get(session) if session else source.dialect
+        if known is None:
+            name = recognise(event.raw)
+            if name is None:
+                known = source.dialect
+                return None if isinstance(known, Cursor) else known
+            known = self.named(name)
+            if session:
+                self.sessions[session] = known
+                if len(self.sessions) > MAX_RUNS:
+                    del self.sessions[next(iter(self.sessions))]
+        source.dialect = known
+        return known
+
+
+def parts_of(event: Event) -> Sequence[Event]:
+    """What an event holds: itself, or, where it is foreign, some of ours."""
+    return event.foreign.parts if event.foreign else (event,)
+
+
+def as_one(event: Event, parts: Sequence[Event], places: Places | None) -> Event:
+    """A foreign event that leaves as its own line, once, whatever it holds."""
+    last = parts[-1]
+    whole = msgspec.structs.replace(last, raw=event.raw, foreign=Foreign(parts, places))
+    if whole.type == "assistant" and isinstance(whole, SpokenEvent):
+        texts = [spoken(part) for part in parts if part.type == "assistant"]
+        whole.message = Message(content="".join(texts))
+    return whole
+
+
 # ---------------------------------------------------------------- runs
 
 # Kinds of event, and states of a run. A run is open until it has its init, then begun.
@@ -1060,8 +1952,11 @@ class Runs:
         thinking: bool,
         words: bool,
         fail_on: Sequence[Selector] = (),
+        translate: Callable[[Source, Event], Sequence[Event] | None] = lambda *_: None,
     ) -> None:
+        """``translate`` is asked about each event that is not simply one more of its run."""
         self.report = report
+        self.translate = translate
         self.thinking = thinking
         self.words = words
         self.fail_on = fail_on
@@ -1072,6 +1967,7 @@ class Runs:
         self.source = Source("")
         self.run: Run | None = None  # of the event before
         self.session: object = NOBODY  # of the event before, while its run is open
+        self.recent: object = NOBODY  # the session that spoke last
         self.lapsed: list[Event] = []  # made up: the ends that no event carries
         self.whys: list[str] = []  # runs failed, said when their last line is written
 
@@ -1102,7 +1998,7 @@ class Runs:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
                 event.raw = source.raw
-                yield from self.step(event)
+                yield from self.look_into(event)
                 session, run = self.session, self.run
                 continue
             event.raw, event.run = source.raw, run
@@ -1110,8 +2006,34 @@ class Runs:
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
-    def step(self, event: Event) -> Iterator[Event]:
-        """An event that may open or end runs, after the ends that it brought about."""
+    def look_into(self, event: Event) -> Iterator[Event]:
+        """An event that may be foreign: then so may be the next, and there is no shortcut."""
+        found = self.translate(self.source, event)
+        for whole in (event,) if found is None else found:
+            for part in parts_of(whole):
+                if part is not whole or not self.unread(part):
+                    yield from self.step(part, whole)
+        if found is not None:
+            self.session = NOBODY
+
+    def unread(self, event: Event) -> bool:
+        """Is it one more act of the run of the event before, and of no use to the writer?"""
+        read = self.words if event.type == "assistant" else self.thinking
+        if read or event.type not in ("assistant", "thinking") or self.fail_on:
+            return False
+        run = self.run
+        if run is None or run.state == ENDED or not run.session:
+            return False
+        if not event.session_id == run.session == self.recent:
+            return False
+        run.events += 1
+        return True
+
+    def step(self, event: Event, whole: Event) -> Iterator[Event]:
+        """An event that may open or end runs, after the ends that it brought about.
+
+        It is ``whole``, or part of it.
+        """
         kind = kind_of(event)
         event.run = run = self.find(event.session_id, kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
@@ -1128,7 +2050,11 @@ class Runs:
         event.run = run
         if self.lapsed:
             yield from self.ends()
-        yield event
+        parts = parts_of(whole)
+        kept = self.thinking or any(part.type != "thinking" for part in parts)
+        if kept and event is parts[-1]:
+            whole.run = run
+            yield whole
         yield from self.ends()
 
     def ends(self) -> Iterator[Event]:
@@ -1147,12 +2073,13 @@ class Runs:
         run = self.runs.get(session)
         if run is None and kind == END and hash(session) not in self.named:
             run = anonymous
-        if session != self.session:
+        if session != self.recent:
             self.remember(session)
         return run
 
     def remember(self, session: str) -> None:
         """Another session than before speaks: it is the most recent one now."""
+        self.recent = session
         if session in self.runs:
             self.runs[session] = self.runs.pop(session)
         self.named.pop(hash(session), None)
@@ -1190,7 +2117,9 @@ class Runs:
 
     def judge(self, run: Run, event: Event) -> None:
         """A run that --fail-on condemns will have failed, whatever its last event says."""
-        if event.type == "tool_call" and self.fail_on:
+        if not self.fail_on:
+            return
+        if event.type == "tool_call":
             event.started = run.calls.get(event.call_id)
             remember_paths(self.fail_on, event)
         run.condemned = run.condemned or self.matched(event)
@@ -1199,8 +2128,9 @@ class Runs:
         choice = next((choice for choice in self.fail_on if choice.matches(event)), None)
         return f"--fail-on {choice.text} matched at {self.source.where()}" if choice else ""
 
-    def begin(self, run: Run, _event: Event) -> Run:
+    def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
+        run.cwd = first(look(event, Init).cwd)
         return run
 
     def supersede(self, run: Run, _event: Event) -> None:
@@ -1487,7 +2417,7 @@ def first(*values: Any) -> str:
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
 
-WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 
 
 def relative(path: str, here: str) -> str:
@@ -1674,7 +2604,7 @@ def page_size(call: Call) -> str:
     return text_size(marker[1] if marker else length(page))
 
 
-MARKER = re.compile(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
+MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 
 def problems(call: Call) -> str:
@@ -1890,7 +2820,7 @@ def paired(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = regex("[\ud800-\udfff]")
 
 
 # ---------------------------------------------------------------- selecting
@@ -1929,6 +2859,10 @@ def selector(text: str) -> Selector:
             raise ValueError(f"{text!r}: no key {key!r}; the keys are {keys}")
         if not glob:
             raise ValueError(f"{text!r}: an empty pattern matches nothing")
+        if key == "word" and glob in STATUSES:
+            raise ValueError(f"{text!r}: no type or tool; a status is spelled status={glob}")
+        if key == "status" and not fnmatch.filter(STATUSES, glob):
+            raise ValueError(f"{text!r}: no such status; they are {', '.join(STATUSES)}")
         terms.append((key, re.compile(fnmatch.translate(glob))))
     return Selector(text, tuple(terms))
 
@@ -1981,6 +2915,8 @@ def paths(event: Event) -> Iterable[str]:
                     for item in (value if isinstance(value, list) else [value])
                     if isinstance(item, str)
                 ]
+    here = event.run.cwd if event.run else ""
+    found += [near for path in found if here and (near := relative(path, here)) != path]
     known = event.run.paths
     if event.subtype == "started":
         known[event.call_id] = found
@@ -1997,7 +2933,7 @@ def remember_paths(choices: Sequence[Selector], event: Event) -> None:
 
 def sessions(event: Event) -> Iterable[str]:
     named = event.session_id or (event.run.session if event.run else None)
-    return (named,) if named else ()
+    return (named, named[:SHORT]) if named else ()
 
 
 # What a selector may ask of an event: each gives the texts of which one must match.
@@ -2011,7 +2947,14 @@ FACTS: dict[str, Callable[[Event], Iterable[str]]] = {
     "word": lambda event: filter(None, (event.type, *tools(event))),
 }
 
+STATUSES = ("ok", "nonzero", *REASONS, "failed")
+
 DROPPED = object()  # as ``event.fate``: followed, but not printed
+
+
+def dropped(kind: str, drop: Sequence[Selector]) -> bool:
+    """Is every event of a type dropped, whatever else it holds?"""
+    return any(choice.names(kind) and len(choice.terms) == 1 for choice in drop)
 
 
 class Selection:
@@ -2022,33 +2965,40 @@ class Selection:
         self.drop = drop
         self.choices = [*only, *drop]
         keys = {key for choice in self.choices for key, _ in choice.terms}
-        self.plain = keys <= {"type", "subtype", "word", "tool"}
-        self.known: dict[tuple[Any, ...], bool] = {}  # what was decided for events like this
+        self.plain = "session" not in keys  # but for calls, type and subtype decide
+        self.known: dict[tuple[str | None, str | None], bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
+        known, plain = self.known, self.plain
         for event in events:
-            if not self.plain:
+            if plain and event.type != "tool_call" and event.foreign is None and event.raw:
+                kept = known.get((event.type, event.subtype))
+                if kept is None:
+                    kept = self.learn(event)
+            else:
                 remember_paths(self.choices, event)
-            if event.raw and not (self.keeps_such(event) if self.plain else self.keeps(event)):
+                kept = not event.raw or self.keeps(event)
+            if not kept:
                 event.fate = DROPPED
             yield event
 
-    def keeps_such(self, event: Event) -> bool:
-        """Most selectors ask only for the kind of an event, and kinds are few."""
-        kind = (event.type, event.subtype, *tools(event))
-        known = self.known.get(kind)
-        if known is None:
-            if len(self.known) >= MAX_KINDS:
-                self.known.clear()
-            known = self.known[kind] = self.keeps(event)
-        return known
+    def learn(self, event: Event) -> bool:
+        if len(self.known) > NAMES:  # an input may invent types for ever
+            self.known.clear()
+        kept = self.known[event.type, event.subtype] = self.keeps(event)
+        return kept
 
     def keeps(self, event: Event) -> bool:
-        """A result leaves only where it is named, so that a filtered stream keeps its verdict."""
-        result = event.type == "result"
-        if any(c.matches(event) for c in self.drop if not result or c.names("result")):
+        """A result leaves only where it is named, so that a filtered stream keeps its verdict.
+
+        A foreign event leaves if one of its parts is asked for, or not all are refused.
+        """
+        parts, result = parts_of(event), event.type == "result"
+        drop = [choice for choice in self.drop if not result or choice.names("result")]
+        if all(any(choice.matches(part) for choice in drop) for part in parts):
             return False
-        return result or not self.only or any(choice.matches(event) for choice in self.only)
+        asked = any(choice.matches(part) for part in parts for choice in self.only)
+        return result or not self.only or asked
 
 
 # ---------------------------------------------------------------- redacting: what is a secret
@@ -2164,19 +3114,19 @@ ASSIGNED_RAW = (
 
 # A private key may stand in many lines, and its end may never come.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
-PEM_BEGIN = re.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
-PEM_END = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
-QUOTED = re.compile(rb"[fFbBrRuU]{0,2}(\\*[\"'`])")
-UNQUOTED = re.compile(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
-TO_BLANK = re.compile(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
+QUOTED = regex(rb"[fFbBrRuU]{0,2}(\\*[\"'`])")
+UNQUOTED = regex(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
+TO_BLANK = regex(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
-AFTER_QUOTE = re.compile(rb"[ \t]*(?:[,)\]};%+]|\.format|$)", re.MULTILINE)
-LINE_BEGIN = re.compile(rb"[ \t\"'-]*(?:export[ \t]+)?")
-NOTHING = re.compile(rb"(?i)[+-]?[0-9][0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|")
+AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.format|$)", re.MULTILINE)
+LINE_BEGIN = regex(rb"[ \t\"'-]*(?:export[ \t]+)?")
+NOTHING = regex(rb"(?i)[+-]?[0-9][0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|")
 # What stands for a value: variables of shells and templates, placeholders, format strings.
 _PLACE = rb"(?:%[A-Za-z]|%\(\w*\)[a-z]|\{[\w.\[\]!:]*\})"
-VARIABLE = re.compile(
+VARIABLE = regex(
     rb"\$+(?:[A-Za-z_]\w*(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)"
     rb"|%[A-Za-z_]\w*%|\{\{.*|\{[\w.\[\]!:]*|<[^>]*>?|\.\.\.|x+|X+"
     rb"|(?:[A-Za-z]+ )?" + _PLACE + rb"(?:[:./ -]" + _PLACE + rb")*"
@@ -2184,10 +3134,10 @@ VARIABLE = re.compile(
     rb"|([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
     re.DOTALL,
 )
-CODE = re.compile(
+CODE = regex(
     rb"[A-Za-z_][\w.]*[(\[].*|[:@(\[].*|[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+", re.DOTALL
 )
-IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+IDENTIFIER = regex(rb"[A-Za-z_][A-Za-z0-9_]*")
 TYPES = frozenset(
     b"str string bytes int integer bool boolean float number object any char text bytearray "
     b"varchar type".split()
@@ -2211,6 +3161,8 @@ class Scanner:
     is derived from RULES and SECRET_NAMES. Raises ImportError without RE2, ValueError for a
     pattern that it refuses.
     """
+
+    unused = 0  # values that are too short, or too plain, to be looked for
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
         self.rules = [
@@ -2356,8 +3308,8 @@ class Scanner:
         return [(start, len(text), name) for start, name in starts]
 
 
-ANCHOR = re.compile(r"(?<!\[)\^|\$|\\[AzZ]")
-BEARER = re.compile(rb"(?i)bearer[ \t]+[A-Za-z0-9._~+/=-]*\Z")
+ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
+BEARER = regex(rb"(?i)bearer[ \t]+[A-Za-z0-9._~+/=-]*\Z")
 
 
 def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
@@ -2386,7 +3338,9 @@ def user_expression(name: str, text: str) -> Any:
     try:
         pattern = expression(text, latin=False)
     except re2.error as error:
-        raise ValueError(f"{name}: {error.args[0] if error.args else 'refused by RE2'}") from None
+        why = error.args[0] if error.args else b"refused by RE2"
+        why = why.decode("utf-8", "replace") if isinstance(why, bytes) else why
+        raise ValueError(f"{name}: {why}") from None
     if pattern.search(b""):
         raise ValueError(f"{name}: matches the empty string")
     return pattern
@@ -2583,7 +3537,7 @@ WORDS = frozenset(
     "files_with_matches count TIMEOUT_BEHAVIOR_BACKGROUND TIMEOUT_BEHAVIOR_CANCEL "
     "TODO_STATUS_PENDING TODO_STATUS_IN_PROGRESS TODO_STATUS_COMPLETED TODO_STATUS_CANCELLED "
     "SIGHUP SIGINT SIGKILL SIGTERM SIGSEGV SIGABRT SIGPIPE".split()
-)
+) | frozenset(DIALECTS)
 STRUCTURE: dict[str, Callable[[str], object]] = {
     WORD_KIND: WORDS.__contains__,
     ID_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:\n-]{0,199}").fullmatch,
@@ -2634,7 +3588,7 @@ FIELDS: dict[str, Any] = (
         "chunk references results codeResults explanation query pattern searchTerm strReplace "
         "multiStrReplace applyPatch prevContent directoryTreeRoot fileDiagnostics args arguments "
         "relatedCursorRules conversationSteps subagentType name toolName providerIdentifier "
-        "answers workspaceResults server text",
+        "answers workspaceResults server text old_string new_string",
     )
     | {"parsingResult": PARSED, "readRange": of(DIGITS_KIND, "startLine endLine")}
     | {"todos": TODO, "questions": QUESTION | {"options": QUESTION}}
@@ -2645,18 +3599,23 @@ TASK_FIELDS = FIELDS | of("prompts", "description")
 OPAQUE = {"args": FIELDS | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
 
 SHAPE: dict[str, Any] = (
-    of(WORD_KIND, "type subtype apiKeySource permissionMode query_type status")
-    | of(ID_KIND, "session_id call_id model_call_id request_id")
+    of(WORD_KIND, "type subtype apiKeySource permissionMode query_type status converted_from")
+    | of(ID_KIND, "session_id call_id model_call_id request_id parent_tool_use_id")
     | of(MODEL_KIND, "model")
     | of(
         DIGITS_KIND,
-        "timestamp_ms duration_ms duration_api_ms is_error attempt is_resume",
+        "timestamp_ms duration_ms duration_api_ms is_error attempt is_resume total_cost_usd "
+        "num_turns",
     )
     | of("paths", "cwd endpoint_url")
     | of("messages", "text result")
     | of("content", "error errors tools mcp_servers")
     | {
-        "usage": of(DIGITS_KIND, "inputTokens outputTokens cacheReadTokens cacheWriteTokens"),
+        "usage": of(
+            DIGITS_KIND,
+            "inputTokens outputTokens cacheReadTokens cacheWriteTokens input_tokens output_tokens "
+            "cache_read_input_tokens cache_creation_input_tokens",
+        ),
         "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
         "tool_call": {f"{tool}ToolCall": BODY for tool in (*LABELS, "getMcpTools", "generateImage")}
         | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
@@ -2664,7 +3623,7 @@ SHAPE: dict[str, Any] = (
         | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
         | of(ID_KIND, "toolCallId")
         | of(DIGITS_KIND, "startedAtMs completedAtMs")
-        | {"description": "commands", "hookAdditionalContexts": "content"},
+        | {"description": "commands", "hookAdditionalContexts": "content", "name": "content"},
         "query": {"id": ID_KIND, "toolCallId": ID_KIND}
         | {
             name: {"args": FIELDS, "toolCallId": ID_KIND, "skipApproval": DIGITS_KIND}
@@ -2766,10 +3725,10 @@ def spliced(text: bytes, edits: Iterable[tuple[int, int, bytes]]) -> bytes:
 # ---------------------------------------------------------------- redacting: one event
 
 CREATED = "--- /dev/null"
-STAND_IN = re.compile(
+STAND_IN = regex(
     rf"(?:{CREATED})?\[(?:content|commands|prompts|messages|paths)(?:: [0-9]+ chars)?\](?: [0-9]+)?"
 )
-FLAG = re.compile(rb"--?[A-Za-z][\w-]*")
+FLAG = regex(rb"--?[A-Za-z][\w-]*")
 
 
 class Surgeon:
@@ -2780,18 +3739,26 @@ class Surgeon:
         self.classes = classes - {"secrets"}
         self.strict = bool(self.classes - {"paths"})  # the allow-lists hold
         self.homes = homes
+        self.hidden: dict[str, int] = {}  # how often, by rule or class
 
     def operate(
-        self, raw: bytes, kind: str | None, cwd: str | None, *, skip: bool, words: bytes | None
+        self,
+        raw: bytes,
+        kind: str | None,
+        cwd: str | None,
+        *,
+        skip: bool,
+        words: bytes | None,
+        places: Sequence[tuple[str, ...]],
     ) -> bytes:
         """An event's line, redacted; with ``skip`` but for the words, which a channel decides.
 
-        ``words`` stand in the place of the assistant's.
+        ``words`` stand in the place of the assistant's, which are at ``places``.
         """
         found = [
             (leaf, text_of(raw[leaf.start : leaf.end]))
             for leaf in leaves(raw)
-            if not (skip and leaf.path in CHANNEL_PATHS and not leaf.is_key)
+            if not (skip and leaf.path in places and not leaf.is_key)
         ]
         assigned = secret_members(found) if self.scanner else set()
         names: dict[tuple[int, bytes], int] = {}
@@ -2799,13 +3766,21 @@ class Surgeon:
         for leaf, text in found:
             whole = leaf.start in assigned
             new = self.redacted(leaf, text, kind, cwd, whole=whole)
-            if words is not None and text and leaf.path in CHANNEL_PATHS and not leaf.is_key:
+            if words is not None and text and leaf.path in places and not leaf.is_key:
                 new = words
             if leaf.is_key:
                 new = numbered(names, leaf.holder, text, new)
             if new != text:
+                self.count(new, text)
                 edits.append((leaf.start, leaf.end, token_of(new)))
         return spliced(raw, edits) if edits else raw
+
+    def count(self, new: bytes, old: bytes = b"") -> None:
+        """What a change hid, for the summary."""
+        for text, one in ((new, 1), (old, -1)):
+            for match in HIDDEN.finditer(text):
+                name = match[match.lastindex or 0].decode()
+                self.hidden[name] = self.hidden.get(name, 0) + one
 
     def redacted(
         self, leaf: Leaf, text: bytes, kind: str | None, cwd: str | None, *, whole: bool
@@ -2856,7 +3831,15 @@ class Surgeon:
         return self.scanner.marker.sub(b"x", text.encode("utf-8", "replace")).decode()
 
 
+HIDDEN = regex(
+    rb"\[REDACTED:([\w.:-]+)\]|\[(content|commands|prompts|paths|messages)(?:: \d+ chars)?\]"
+)
 CHANNEL_PATHS = (("message", "content", "text"), ("message", "content"), ("text",))
+
+
+def places_of(event: Event) -> Sequence[tuple[str, ...]]:
+    """Where the words of an event stand in its line."""
+    return (event.foreign.places if event.foreign else None) or CHANNEL_PATHS
 
 
 def numbered(names: dict[tuple[int, bytes], int], holder: int, old: bytes, new: bytes) -> bytes:
@@ -2911,7 +3894,9 @@ def path_spans(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Chang
 
 @functools.lru_cache(maxsize=256)
 def directories(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
-    named = [rb"(?P<cwd>" + re.escape(cwd.encode("utf-8", "surrogatepass")) + rb")"] if cwd else []
+    here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS spells /tmp so, too
+    spelled = [re.escape(path.encode("utf-8", "surrogatepass")) for path in here]
+    named = [rb"(?P<cwd>" + b"|".join(spelled) + rb")"] if spelled else []
     named += [re.escape(home.encode("utf-8", "surrogateescape")) for home in homes]
     named += [
         rb"/home/\w(?:[\w.-]*\w)?", rb"/Users/\w(?:[\w.-]*\w)?", rb"/root",
@@ -3133,7 +4118,7 @@ class Redactor:
         """Take an event with words. Is anything decided?"""
         text = spoken(event)
         if suspect:
-            skip = text != "" and text == "".join(said for _, said in word_leaves(event.raw))
+            skip = text != "" and text == "".join(said for _, said in word_leaves(event))
             event = self.operate(event, state, skip=skip)
             text = text if skip else spoken(event)
         state.pending.append(event)
@@ -3146,6 +4131,8 @@ class Redactor:
             if event.subtype == "completed":
                 channel.end()
             return channel.add(event, text)
+        if event.timestamp_ms is CERTAIN:
+            return channel.join(event, text)
         if event.timestamp_ms is not None and event.model_call_id is None:
             return channel.delta(event, text)
         return channel.whole(event, text)
@@ -3188,11 +4175,21 @@ class Redactor:
             if self.scanner and isinstance(cwd, str):
                 cwd = self.scanner.conceal(cwd)
             state.cwd = long_enough(cwd) or state.cwd
+        if event.foreign:  # its calls are told in lines of their own
+            event.foreign.parts = [
+                self.operate(part, state) if part.type == "tool_call" else part
+                for part in event.foreign.parts
+            ]
         words = None
         if self.spoken and event.type in WORDED:
             words = self.stand_in(state, event)
         raw = self.surgeon.operate(
-            event.raw.strip(), event.type, state.cwd if state else None, skip=skip, words=words
+            event.raw.strip(),
+            event.type,
+            state.cwd if state else None,
+            skip=skip,
+            words=words,
+            places=places_of(event),
         )
         return event if raw == event.raw.strip() else self.again(event, raw)
 
@@ -3220,7 +4217,7 @@ class Redactor:
         if not edits:
             return event
         raw, position, found = event.raw.strip(), 0, []
-        said = list(word_leaves(raw))
+        said = list(word_leaves(event))
         if "".join(text for _, text in said) != spoken(event):  # a member twice, a strange shape
             edits = [(0, sum(len(text) for _, text in said), edits[0][2])]
         for leaf, text in said:
@@ -3249,6 +4246,8 @@ class Redactor:
             (max(first, 0), last, marker(name) if name else b"") for first, last, name in spans
         ]
         changes = self.surgeon.with_paths(data, cwd, changes)
+        for _, _, new in changes:
+            self.surgeon.count(new)
         return [
             (characters(data, first), characters(data, last), new.decode())
             for first, last, new in changes
@@ -3301,10 +4300,11 @@ def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     return hold
 
 
-def word_leaves(raw: bytes) -> Iterator[tuple[Leaf, str]]:
-    """The literals of an event where its words stand, in their order, and their texts."""
+def word_leaves(event: Event) -> Iterator[tuple[Leaf, str]]:
+    """The literals of an event's line where its words stand, in their order, and their texts."""
+    raw, places = event.raw.strip(), places_of(event)
     for leaf in leaves(raw):
-        if leaf.path in CHANNEL_PATHS and not leaf.is_key:
+        if leaf.path in places and not leaf.is_key:
             yield leaf, text_of(raw[leaf.start : leaf.end]).decode("utf-8", "surrogatepass")
 
 
@@ -3384,7 +4384,10 @@ def places(find: Callable[[str, int, int], int], first: int, last: int) -> list[
 
 
 def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
-    """The event that a changed line makes."""
+    """The event that a changed line makes; into a foreign line nobody looks any more."""
+    if event.foreign:
+        event.raw = raw
+        return event
     new = reread(raw)
     known = event.started if event.started in LABELS else None  # else it may be a name to hide
     new.raw, new.run, new.started, new.fate = raw, event.run, known, event.fate
@@ -3452,7 +4455,8 @@ class Shortener:
 def cut_strings(raw: bytes, texts: list[tuple[Leaf, str]], length: int) -> bytes:
     edits = []
     for leaf, text in texts:
-        if len(text) > length and len(new := cut_text(text, length)) < len(text):
+        least = len(CREATED) if text.startswith(CREATED) else 0  # it says that an edit created
+        if len(text) > length and len(new := cut_text(text, max(length, least))) < len(text):
             edits.append((leaf.start, leaf.end, literal(new)))
     return spliced(raw, edits)
 
@@ -3469,7 +4473,7 @@ def cut_text(text: str, length: int) -> str:
     return f"{text[:length]}[cut: {plural(len(text) - length, 'char')}]"
 
 
-ANY_MARKER = re.compile(
+ANY_MARKER = regex(
     r"\[(?:REDACTED:[\w.:-]+|(?:content|commands|prompts|paths)(?:: \d+ chars)?|messages)\]"
 )
 
@@ -3631,7 +4635,7 @@ class Sessions:
             self.open[run] = None
         if len(self.open) <= (run in self.open) or not run.session:
             return ""
-        return f"[{shown(run.session[:8])}] "
+        return f"[{shown(run.session[:SHORT])}] "
 
     def leave(self, event: Event) -> None:
         if ends_run(event):
@@ -3813,12 +4817,15 @@ class Summary:
         parts = [*notes_of(run).tally.parts(), *cost(event)]
         counts, rules = self.report.counts, self.report.redactions
         parts += (plural(number, noun) for noun, number in counts.items() if number)
+        rules = {name: number for name, number in rules.items() if number > 0}
         if rules:
             parts.append(f"{plural(sum(rules.values()), 'redaction')} {listing(rules)}")
+        if self.report.unused:
+            parts.append(f"{plural(self.report.unused, 'secret value')} not used")
         counts.update(dict.fromkeys(counts, 0))
-        rules.clear()
+        self.report.redactions.clear()
         verdict = "succeeded" if run.succeeded else "failed"
-        return f"agentfmt: {run} {verdict}: {', '.join(parts)}"
+        return f"agentfmt: {run}: {', '.join((verdict, *parts))}"
 
 
 class Tally:
@@ -3906,12 +4913,11 @@ class Json:
 
     def result(self, event: Event, run: Run) -> bytes:
         own = {key: compact(value) for key, value in members(event.raw).items()}
-        said = run.segments.text() if run.segments else ""
         own |= {"type": b'"result"', "subtype": b'"success"', "is_error": b"false"}
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':
-            own["result"] = literal(said)
+            own["result"] = literal(run.segments.text() if run.segments else "")
         if own.get("session_id", b"")[:1] != b'"':
             own["session_id"] = literal(run.session) if run.session else b"null"
         if own.get("request_id", b"null") == b"null":
@@ -3922,7 +4928,7 @@ class Json:
 
 
 class StreamJson:
-    """The input's own lines."""
+    """The input's own lines; where all of them are to be Cursor's, they have been made."""
 
     kind: type[Event] = Event
     thinking = words = True
@@ -3960,15 +4966,18 @@ class Beside(Together):
     def heard(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             yield event
-            for other in self.others:
-                for line in other.lines((event,)):
-                    self.tell(line)
+            for part in parts_of(event):
+                part.fate = event.fate
+                for other in self.others:
+                    for line in other.lines((part,)):
+                        self.tell(line)
 
 
 WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
     "text": Text,
     "json": Json,
     "stream-json": StreamJson,
+    "cursor": StreamJson,
 }
 
 # Whether an event must hold words, and how much of a call -> its type.
@@ -4012,7 +5021,7 @@ def writer_of(to: str, view: View, report: Report) -> Writer:
     return Beside(writer, others, report.tell) if others else writer
 
 
-NUMBER = re.compile(rb"-?[0-9][0-9.eE+-]*")
+NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
 
 
 class Output:
@@ -4068,7 +5077,7 @@ def write_ci_safe(fd: int, data: bytes) -> None:
     write_all(fd, HASHES_IN_JSON.sub(rb"\\u0023", data))
 
 
-HASHES_IN_JSON = re.compile(HASHES.pattern.encode(), re.IGNORECASE)
+HASHES_IN_JSON = regex(HASHES.pattern.encode(), re.IGNORECASE)
 
 # ---------------------------------------------------------------- the pipeline
 
@@ -4080,6 +5089,7 @@ def convert(
     streams: Streams,
     *,
     to: str,
+    dialect: str = "auto",
     thinking: bool = False,
     view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
@@ -4094,17 +5104,33 @@ def convert(
     """Read the streams of agents, write them to ``out`` in another form.
 
     ``streams`` are FILEs in their order: the name for messages, and its bytes as they arrive.
-    ``to`` is a key of WRITERS, ``view`` what is told beside; ``max_line`` and ``max_event`` are in
-    bytes. ``only`` and ``drop`` select what is printed, ``fail_on`` what counts as a failure,
-    ``surgeon`` redacts. What went
-    wrong goes to ``report``, which then knows the exit status. Raises Gone, OutputError, and what
-    ``streams`` raises. The format is Cursor's:
+    ``to`` is a key of WRITERS, ``view`` what is told beside, ``dialect`` one of DIALECTS or auto;
+    ``max_line`` and ``max_event`` are in bytes. ``only`` and ``drop`` select what is printed,
+    ``fail_on`` what counts as a failure, ``surgeon`` redacts. What went wrong goes to ``report``,
+    which then knows the exit status. Raises Gone, OutputError, and what ``streams`` raises. The
+    vocabulary is Cursor's:
     https://cursor.com/docs/cli/reference/output-format.
     """
     writer = writer_of(to, view, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reader = Reader(REDACTED[writer.kind] if surgeon else writer.kind, report)
-    runs = Runs(report, thinking=thinking and writer.thinking, words=writer.words, fail_on=fail_on)
+    native, converts = to == "stream-json", to == "cursor"
+    maker = Maker(
+        reader,
+        native=native,
+        raws=converts or surgeon is not None or max_event is not None,
+        converts=converts,
+        redacts=surgeon is not None,
+    )
+    lines = to in ("stream-json", "cursor")  # what is dropped is of no use to these
+    strict = native and surgeon is not None and surgeon.strict
+    runs = Runs(
+        report,
+        thinking=thinking and writer.thinking and not (lines and dropped("thinking", drop)),
+        words=writer.words and not (lines and dropped("assistant", drop)),
+        fail_on=fail_on,
+        translate=Dialects(dialect, maker, strict=strict).translate,
+    )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread) if surgeon else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
@@ -4173,24 +5199,25 @@ def named_patterns(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[
     return found
 
 
-def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[str, list[str]]:
-    """The values in files and directories, by the name that their markers have."""
-    found: dict[str, list[str]] = {}
+NamedValue: TypeAlias = "tuple[str, str]"  # of a value: the name that its markers have, and itself
+
+
+def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[NamedValue]:
+    """The values in files and directories."""
+    found: list[NamedValue] = []
     for path in values:
         try:
             entries = list(directory_values(path) if os.path.isdir(path) else file_values(path))
         except OSError as error:
             raise click.BadParameter(f"{shown(path)}: {reason_of(error)}") from None
-        usable = [(name, value) for name, value in entries if is_usable(value)]
-        if not usable:
+        if not any(is_usable(value) for _, value in entries):
             what = f"a value has at least {SHORTEST} characters and is no path, number or boolean"
             raise click.BadParameter(f"{shown(path)}: no usable value; {what}")
-        for name, value in usable:
-            found.setdefault(name, []).append(value)
+        found += entries
     return found
 
 
-def file_values(path: str) -> Iterator[tuple[str, str]]:
+def file_values(path: str) -> Iterator[NamedValue]:
     """Lines of VALUE or NAME=VALUE: of the second the value alone, and the line."""
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
         for line in file.read().split("\n"):
@@ -4201,9 +5228,11 @@ def file_values(path: str) -> Iterator[tuple[str, str]]:
                 yield from ((f"file:{named[1]}", form) for form in (named[2], value, text))
             elif not named or not named[2].strip("="):  # the end of base64 is no assignment
                 yield "secrets-file", text
+            else:
+                yield f"file:{named[1]}", value
 
 
-def directory_values(path: str) -> Iterator[tuple[str, str]]:
+def directory_values(path: str) -> Iterator[NamedValue]:
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         if entry.is_file() and not entry.name.startswith("."):
             with open(entry.path, encoding="utf-8", errors="surrogateescape", newline="") as file:
@@ -4211,7 +5240,7 @@ def directory_values(path: str) -> Iterator[tuple[str, str]]:
                 yield f"file:{name}", file.read().removesuffix("\n").removesuffix("\r")
 
 
-PATH_LIKE = re.compile(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
+PATH_LIKE = regex(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
 
 
 def is_usable(value: str) -> bool:
@@ -4224,27 +5253,32 @@ def is_usable(value: str) -> bool:
     return not value.isspace()
 
 
-def environment(globs: tuple[str, ...]) -> dict[str, list[str]]:
+def environment(globs: tuple[str, ...]) -> list[NamedValue]:
     """The values of variables that have a secret name, or one that --secret-env matches."""
     import fnmatch
 
-    return {
-        f"env:{re.sub('[^A-Za-z0-9_.-]', '_', name)}": [value]
+    return [
+        (f"env:{re.sub('[^A-Za-z0-9_.-]', '_', name)}", value)
         for name, value in os.environ.items()
-        if (
-            is_secret_name(name)
-            or name.lower().endswith("key")
-            or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
-        )
-        and is_usable(value)
-    }
+        if name not in ("PWD", "OLDPWD")  # directories, whatever their names end in
+        if is_secret_name(name)
+        or name.lower().endswith("key")
+        or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+    ]
 
 
 def make_scanner(
-    globs: tuple[str, ...], files: dict[str, list[str]], patterns: dict[str, str]
+    globs: tuple[str, ...], files: list[NamedValue], patterns: dict[str, str]
 ) -> Scanner:
+    entries = [(name, value) for name, value in (*environment(globs), *files) if value]
+    known: dict[str, list[str]] = {}
+    for name, value in entries:
+        if is_usable(value):
+            known.setdefault(name, []).append(value)
     try:
-        return Scanner(environment(globs) | files, patterns)
+        scanner = Scanner(known, patterns)
+        scanner.unused = sum(not is_usable(value) for _, value in entries)
+        return scanner
     except ImportError:
         why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
         raise click.ClickException(why) from None
@@ -4281,11 +5315,11 @@ def homes() -> list[str]:
 )
 @click.option(
     "-t", "--to", type=click.Choice(list(WRITERS)), default="text", show_default=True,
-    help="Write progress, the result of each run, or the stream's own lines.",
+    help="Write progress, the result of each run, the stream's own lines, or Cursor's stream.",
 )  # fmt: skip
 @click.option(
-    "-f", "--from", "dialect", type=click.Choice(["auto", "cursor"]), default="auto",
-    show_default=True, help="The agent that wrote the stream.",
+    "-f", "--from", "dialect", type=click.Choice(["auto", *DIALECTS]),
+    default="auto", show_default=True, help="The agent that wrote the stream.",
 )  # fmt: skip
 @click.option(
     "--only", metavar="SELECTOR", multiple=True, callback=selectors,
@@ -4353,7 +5387,7 @@ def command(
     files: tuple[str, ...],
     *,
     to: str,
-    dialect: str,  # noqa: ARG001
+    dialect: str,
     detail: bool,
     messages: str | None,
     actions: str | None,
@@ -4368,7 +5402,7 @@ def command(
     fail_on: list[Selector],
     classes: frozenset[str],
     secret_env: tuple[str, ...],
-    secrets_file: dict[str, list[str]],
+    secrets_file: list[NamedValue],
     patterns: dict[str, str],
     rejects: str | None,
     exit_zero: bool,
@@ -4396,14 +5430,17 @@ def command(
     signals = Signals()
     out = Output(functools.partial(write_ci_safe if ci_safe else write_all, 1), screen)
     report = Report(out, open_rejects(rejects, files or ("-",)), conceal=concealer(scanner))
+    if surgeon:
+        report.redactions = surgeon.hidden
+        report.unused = surgeon.scanner.unused if surgeon.scanner else 0
     progress = report.progress = Progress.over(files or ("-",), screen)
     streams = ((file, chunks(file, signals, report)) for file in files or ("-",))
     try:
         with progress, contextlib.closing(screen):
             convert(
-                progress.watch(streams),
-                to=to, thinking=thinking, view=view, max_line=max_line, max_event=max_event,
-                only=only, drop=drop, fail_on=fail_on, surgeon=surgeon, report=report, out=out,
+                progress.watch(streams), to=to, dialect=dialect, thinking=thinking, view=view,
+                max_line=max_line, max_event=max_event, only=only, drop=drop, fail_on=fail_on,
+                surgeon=surgeon, report=report, out=out,
             )  # fmt: skip
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full

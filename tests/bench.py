@@ -13,16 +13,15 @@ into the types that agentfmt decodes them into.
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
-import random
 import re
 import shutil
-import string
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +35,9 @@ for line in sys.stdin.buffer:
     decode(line)
 """
 STARTUP = "import click, msgspec"
+CLAUDE_PROJECTION = (
+    'select(.type == "user") | .message.content[] | select(.type == "tool_result") | .tool_use_id'
+)
 PROJECTION = (
     'select(.type == "tool_call" and .subtype == "completed") | .tool_call | keys_unsorted[]'
     ' | select(endswith("ToolCall"))'
@@ -43,41 +45,55 @@ PROJECTION = (
 
 
 class Row(NamedTuple):
-    """One kind of work: agentfmt's options, jq's program for the same, the targets of both."""
+    """One kind of work: agentfmt's options, and what it is held against, with the target of each.
+
+    ``jq`` is jq's program for the same and how many times as fast agentfmt shall be (target,
+    stretch); ``floor`` the writer whose types the floor loop decodes, and how many times its time
+    agentfmt may take; ``without`` the options of another run of agentfmt, and the same of that.
+    """
 
     name: str
     options: tuple[str, ...]
-    jq: str
-    target: float  # times jq
-    stretch: float
-    floor: str = ""  # the writer whose types the floor loop decodes
-    limit: float = 0  # times the floor
+    jq: tuple[str, float, float] | None = None
+    floor: tuple[str, float] | None = None
+    without: tuple[tuple[str, ...], float] | None = None
+    stream: str = "cursor"
 
 
 STREAM = ("-t", "stream-json", "--thinking")
-DROP = ("-t", "stream-json", "--drop", "assistant")
+SECRETS = (*STREAM, "-r", "secrets")
+KNOWN = ("--secrets-file", "known")  # a file in the folder of the streams
+
 ROWS = (
-    Row("text", ("-t", "text"), PROJECTION, 5, 6.5, "text", 1.4),
-    Row("json", ("-t", "json"), 'select(.type == "result")', 3, 4, "json", 1.6),
-    Row("stream", STREAM, ".", 8, 10, "stream-json", 1.6),
-    Row("drop", DROP, 'select(.type != "assistant")', 6, 8, "stream-json", 1.6),
-    Row("secrets", (*STREAM, "-r", "secrets"), ".", 3.3, 5),
-)  # fmt: skip
-
-
-class Cost(NamedTuple):
-    """What redaction costs: the same run with and without it."""
-
-    name: str
-    options: tuple[str, ...]
-    secret: bool = False  # in every line
-
-
-COSTS = (
-    Cost("secrets/none", ("-r", "secrets")),
-    Cost("secrets-100/none", ("--secrets-file", "{known}")),
-    Cost("every-line/none", ("-r", "secrets"), secret=True),
+    Row("text", ("-t", "text"), (PROJECTION, 5, 6.5), ("text", 1.4)),
+    Row("json", ("-t", "json"), ('select(.type == "result")', 3, 4), ("json", 1.6)),
+    Row("stream", STREAM, (".", 8, 10), ("stream-json", 1.6)),
+    Row("drop", ("-t", "stream-json", "--drop", "assistant"), ('select(.type!="assistant")', 6, 8)),
+    Row("secrets", SECRETS, (".", 3.3, 5), None, (STREAM, 3)),
+    Row("secrets 100 known", (*SECRETS, *KNOWN), (".", 3.3, 5), None, (STREAM, 3)),
+    Row("secrets in each line", SECRETS, (".", 0, 0), None, (STREAM, 0), "worst"),
+    # Nothing is promised for what is translated.
+    Row("claude text", ("-t", "text"), (CLAUDE_PROJECTION, 0, 0), None, None, "claude"),
+    Row("claude json", ("-t", "json"), ('select(.type == "result")', 0, 0), None, None, "claude"),
+    Row("claude cursor", ("-t", "cursor", "--thinking"), (".", 0, 0), None, None, "claude"),
+    Row("claude stream", STREAM, (".", 0, 0), None, None, "claude"),
 )
+
+
+def worst(size: int) -> Iterator[bytes]:
+    """A stream in which every line holds a secret, most of them in words."""
+    for line in stream(size):
+        token = f"ghp_{line[-40:-20].hex()}{len(line):06d}"
+        if b'"text":"' in line:
+            yield line.replace(b'"text":"', f'"text":"{token} '.encode(), 1)
+        else:
+            yield line.replace(b'"session_id"', f'"note":"{token}","session_id"'.encode(), 1)
+
+
+def known_values() -> str:
+    return "".join(
+        f"KNOWN_{number}=value-{number * 7919:08d}-of-a-secret\n" for number in range(100)
+    )
 
 
 def seconds(command: list[str], stdin: Path | None) -> float:
@@ -101,42 +117,27 @@ def agentfmt(*options: str) -> list[str]:
 
 
 def measure(row: Row, path: Path, rounds: int) -> None:
+    os.chdir(path.parent)
     commands = {"ours": agentfmt(*row.options)}
     if row.floor:
-        commands["floor"] = [sys.executable, "-c", FLOOR, row.floor]
-    if shutil.which("jq"):
-        commands["jq"] = ["jq", "-c", row.jq]
+        commands["floor"] = [sys.executable, "-c", FLOOR, row.floor[0]]
+    if row.without:
+        commands["without"] = agentfmt(*row.without[0])
+    if row.jq and shutil.which("jq"):
+        commands["jq"] = ["jq", "-c", row.jq[0]]
     took = best(commands, path, rounds)
-    speed = path.stat().st_size / took["ours"] / 1e6
-    jq = f"{took['jq'] / took['ours']:5.1f}" if "jq" in took else "    -"
-    print(
-        f"{row.name:22} {speed:5.0f} MB/s   {jq} x jq (target {row.target:g}, stretch "
-        f"{row.stretch:g})",
-        end="" if row.floor else "\n",
-        flush=True,
-    )
-    if row.floor:
-        print(f"   {took['ours'] / took['floor']:.2f} x floor (at most {row.limit:g})", flush=True)
+    told = [f"{row.name:21} {path.stat().st_size / took['ours'] / 1e6:4.0f} MB/s"]
+    if row.jq and "jq" in took:
+        target = f" (target {row.jq[1]:g}, stretch {row.jq[2]:g})" if row.jq[1] else ""
+        told.append(f"{took['jq'] / took['ours']:.1f} x jq{target}")
+    for name, limit in (("floor", row.floor), ("without", row.without)):
+        if limit:
+            most = f" (at most {limit[1]:g})" if limit[1] else ""
+            told.append(f"{took['ours'] / took[name]:.2f} x the time of {NAMES[name]}{most}")
+    print("   ".join(told), flush=True)
 
 
-def cost(row: Cost, path: Path, rounds: int) -> None:
-    """How many times longer a run with redaction takes."""
-    rng = random.Random(1)
-    known, source = path.with_suffix(".known"), path
-    values = ("".join(rng.choices(string.ascii_letters, k=24)) for _ in range(100))
-    known.write_text("\n".join(values))
-    if row.secret:
-        source = path.with_suffix(".secrets")
-        token = "ghp_" + "".join(rng.choices(string.ascii_letters, k=36))
-        with path.open("rb") as plain, source.open("wb") as planted:
-            for line in itertools.islice(plain, 100_000):
-                planted.write(line.rstrip()[:-1] + f',"note":"{token}"}}\n'.encode())
-    options = [option.format(known=known) for option in row.options]
-    commands = {"with": agentfmt(*STREAM, "--exit-zero", *options)}
-    commands["without"] = agentfmt(*STREAM, "--exit-zero")
-    took = best(commands, source, rounds)
-    limit = "no limit" if row.secret else "at most 3, stretch 2"
-    print(f"{row.name:22} {took['with'] / took['without']:.2f} x without ({limit})", flush=True)
+NAMES = {"floor": "the floor", "without": "the same without -r"}
 
 
 def start_up(rounds: int) -> None:
@@ -162,18 +163,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="rows, by name, separated by commas")
     options = parser.parse_args()
-    chosen = options.only.split(",") if options.only else [row.name for row in (*ROWS, *COSTS)]
+    chosen = options.only.split(",") if options.only else [row.name for row in ROWS]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "stream.ndjson"
-        with path.open("wb") as file:
-            file.writelines(stream(options.size))
-        print(f"Python {sys.version.split()[0]}, {path.stat().st_size / 1e6:.0f} MB")
+        (Path(folder) / "known").write_text(known_values())
+        print(f"Python {sys.version.split()[0]}, {options.size / 1e6:.0f} MB")
         for row in ROWS:
-            if row.name in chosen:
-                measure(row, path, options.rounds)
-        for each in COSTS:
-            if each.name in chosen:
-                cost(each, path, options.rounds)
+            path = Path(folder) / row.stream
+            if row.name not in chosen:
+                continue
+            if not path.exists():
+                made = worst if row.stream == "worst" else partial(stream, agent=row.stream)
+                with path.open("wb") as file:
+                    file.writelines(made(options.size))
+            measure(row, path, options.rounds)
     start_up(options.rounds)
 
 

@@ -1,4 +1,4 @@
-"""A synthetic Cursor stream: seeded, of any size, shaped like the real captures.
+"""A synthetic stream of Cursor or Claude Code: seeded, of any size, shaped like real captures.
 
 Lines are about 300 bytes on average: many small thinking and assistant deltas, a replay at the
 end of each segment, calls that run in parallel, file contents and shell output in their results.
@@ -177,10 +177,92 @@ class Session:
         )
 
 
-def stream(size: int, seed: int = 1) -> Iterator[bytes]:
+class ClaudeSession(Session):
+    """The same of Claude Code, with partial messages: deltas, then the whole block."""
+
+    def event(self, kind: str, *, stamped: bool = True, **members: Any) -> bytes:
+        own: dict[str, Any] = {"session_id": self.session, "uuid": self.uuid()}
+        own |= {"parent_tool_use_id": None} if stamped else {}
+        event = {"type": kind, **members, **own}
+        return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+    def uuid(self) -> str:
+        return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+
+    def streamed(self, kind: str, **members: Any) -> bytes:
+        return self.event("stream_event", event={"type": kind, "index": 0, **members})
+
+    def block(self, role: str, **block: Any) -> bytes:
+        return self.event(role, message={"role": role, "content": [block]})
+
+    def partial(self, kind: str, member: str, count: int) -> Iterator[bytes]:
+        """A block in deltas, and whole."""
+        rng = self.rng
+        deltas = [words(rng, rng.randrange(1, 5)) + " " for _ in range(count)]
+        yield self.streamed("content_block_start", content_block={"type": member, member: ""})
+        for delta in deltas:
+            yield self.streamed("content_block_delta", delta={"type": kind, member: delta})
+        yield self.block("assistant", **{"type": member, member: "".join(deltas)})
+        yield self.streamed("content_block_stop")
+
+    def called(self, name: str, given: dict[str, Any], content: str, **beside: Any) -> list[bytes]:
+        identity = f"toolu_{self.rng.getrandbits(64):016x}"
+        text = json.dumps(given)
+        fragments = (text[i : i + 40] for i in range(0, len(text), 40))
+        answer = {"type": "tool_result", "tool_use_id": identity, "content": content}
+        answer["is_error"] = beside.get("exit_code", 0) != 0
+        message = {"role": "user", "content": [answer]}
+        return [
+            *(
+                self.streamed(
+                    "content_block_delta", delta={"type": "input_json_delta", "partial_json": part}
+                )
+                for part in fragments
+            ),
+            self.block("assistant", type="tool_use", id=identity, name=name, input=given),
+            self.event("user", message=message, tool_use_result=beside),
+        ]
+
+    def one_call(self) -> list[bytes]:
+        rng = self.rng
+        path = f"/home/dev/project/{EDITED.format(rng.choice(WORDS))}"
+        text = source(rng, rng.randrange(3, 40))
+        code = 0 if rng.random() < 0.9 else 2
+        return rng.choice(
+            (
+                lambda: self.called("Read", {"file_path": path}, text, file={"totalLines": 9}),
+                lambda: self.called("Bash", {"command": "grep -rn x src"}, text, exit_code=code),
+                lambda: self.called("Write", {"file_path": path, "content": text}, "Created."),
+            )
+        )()
+
+    def run(self) -> Iterator[bytes]:
+        rng = self.rng
+        yield self.event(
+            "system", stamped=False, subtype="init", cwd="/home/dev/project", tools=["Bash"],
+            mcp_servers=[], model="claude-opus-5", permissionMode="default", apiKeySource="none",
+            claude_code_version="2.1.238",
+        )  # fmt: skip
+        yield self.block("user", type="text", text=words(rng, 30))
+        for _ in range(rng.randrange(10, 60)):
+            yield self.streamed("message_start", message={"role": "assistant", "content": []})
+            yield from self.partial("thinking_delta", "thinking", rng.randrange(4, 30))
+            yield from self.partial("text_delta", "text", rng.randrange(4, 30))
+            yield from self.one_call()
+        yield self.event(
+            "result", stamped=False, subtype="success", is_error=False, duration_ms=98765,
+            duration_api_ms=98765, num_turns=4, result="Done.", total_cost_usd=0.25,
+            usage={"input_tokens": 8830, "output_tokens": 185},
+        )  # fmt: skip
+
+
+AGENTS: dict[str, type[Session]] = {"cursor": Session, "claude": ClaudeSession}
+
+
+def stream(size: int, seed: int = 1, agent: str = "cursor") -> Iterator[bytes]:
     """Complete runs, line by line, until at least ``size`` bytes have been made."""
     rng, made = random.Random(seed), 0
     while made < size:
-        for line in Session(rng).run():
+        for line in AGENTS[agent](rng).run():
             made += len(line)
             yield line

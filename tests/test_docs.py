@@ -213,6 +213,7 @@ def test_exit_statuses_agree() -> None:
 STAND_INS = {
     "agentfmt": f'exec "{sys.executable}" "{agentfmt.__file__}" "$@"',
     "agent": f'exec cat "{SAMPLE}"',
+    "claude": f'exec cat "{SAMPLE.with_name("sample-claude.ndjson")}"',
     "tail": 'for file; do :; done; exec cat "$file"',  # it would follow the file for ever
 }
 
@@ -242,7 +243,7 @@ def test_example(example: Example, folder: Path) -> None:
     )  # fmt: skip
     told = (done.stderr or b"").splitlines()
     complaints = [line for line in told if line.startswith(b"agentfmt: ")]
-    assert (done.returncode, [line for line in complaints if b" succeeded: " not in line]) == (
+    assert (done.returncode, [line for line in complaints if b": succeeded, " not in line]) == (
         0,
         [],
     )

@@ -505,11 +505,11 @@ def test_summary() -> None:
     )
     *_, first, second, _failed = render(data, View(summary=True)).err
     assert first == (
-        "agentfmt: run 2f4c27dc (stdin:3) succeeded: 3 actions (read 2, shell 1), 2 failed, 2 events of "
+        "agentfmt: run 2f4c27dc (stdin:3): succeeded, 3 actions (read 2, shell 1), 2 failed, 2 events of "
         "unknown type (surprise 1, without a type 1), 9.7 s, 8830 tokens in, 185 out, 1 damaged line, "
         "1 prose line"
     )
-    assert second == "agentfmt: run bbbbbbbb (stdin:10) failed: 0 actions"
+    assert second == "agentfmt: run bbbbbbbb (stdin:10): failed, 0 actions"
 
 
 def test_summary_counts_many_names_together() -> None:
@@ -798,7 +798,7 @@ def test_every_capture_says_what_its_result_says() -> None:
 
 def test_the_bench_floor_reads_what_the_writers_read() -> None:
     assert [writer.kind for writer in agentfmt.WRITERS.values()] == [
-        agentfmt.ToolEvent, agentfmt.SpokenEvent, agentfmt.Event,
+        agentfmt.ToolEvent, agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
     ]  # fmt: skip
 
 

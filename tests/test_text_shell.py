@@ -89,7 +89,7 @@ def test_everything_that_was_said_and_done(tmp_path: Path) -> None:
     assert log.out.splitlines() == [
         "I'll look.", "Ran terminal command npm test (exit 1)", "One test fails.", "", "Fix it.",
     ]  # fmt: skip
-    assert log.err == "agentfmt: run 2f4c27dc (stdin:1) succeeded: 1 action (shell 1), 1 failed\n"
+    assert log.err == "agentfmt: run 2f4c27dc (stdin:1): succeeded, 1 action (shell 1), 1 failed\n"
 
 
 def test_json_in_a_ci_log(tmp_path: Path) -> None:

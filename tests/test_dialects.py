@@ -1,0 +1,819 @@
+"""Other agents' streams: recognised, turned into Cursor's vocabulary, or passed on as they are."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+import support
+from support import SESSION, Ended, content, corpus, one_byte_at_a_time, whole_run
+from test_captures import expected, objects
+
+import agentfmt
+
+ALL = corpus("captures", suffix=".ndjson")
+CLAUDE = corpus("captures", "claude", suffix=".ndjson")
+TOKEN = "ghp_" + "a1B2" * 9
+OTHER = "0c5bd3c6-3b0c-4a4e-8f55-7f0a6a8a6c11"
+
+
+@functools.cache
+def surgeon(classes: frozenset[str]) -> agentfmt.Surgeon:
+    scanner = agentfmt.Scanner({}, {}) if "secrets" in classes else None
+    return agentfmt.Surgeon(scanner, classes, [])
+
+
+def convert(data: Any, *flags: str) -> Ended:
+    """The pipeline, with what the flags redact."""
+    classes = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params["classes"]
+    return support.convert(data, *flags, surgeon=surgeon(classes) if classes else None)
+
+
+# ---------------------------------------------------------------- what Claude writes
+
+
+def claude(kind: str, session: str | None = SESSION, **members: Any) -> bytes:
+    ids: dict[str, Any] = {} if session is None else {"session_id": session}
+    made = {"type": kind, **members, **ids, "uuid": "u-1"}
+    return json.dumps(made, separators=(",", ":")).encode() + b"\n"
+
+
+def init(session: str | None = SESSION, **members: Any) -> bytes:
+    more = {"cwd": "/home/dev/app", "model": "claude-opus-5", "claude_code_version": "2.1.238"}
+    return claude("system", session, subtype="init", tools=["Bash"], **more | members)
+
+
+def message(role: str, *blocks: Any, session: str | None = SESSION, **more: Any) -> bytes:
+    return claude(role, session, message={"role": role, "content": [*blocks]}, **more)
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def thinking(words: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": words, "signature": "sig"}
+
+
+def use(name: str, identity: str = "t1", **given: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": identity, "name": name, "input": given}
+
+
+def returned(answer: Any = "ok", identity: str = "t1", *, error: bool = False) -> dict[str, Any]:
+    return {
+        "type": "tool_result", "tool_use_id": identity, "content": answer, "is_error": error,
+    }  # fmt: skip
+
+
+def delta(kind: str, session: str = SESSION, **members: str) -> bytes:
+    inner = {"type": "content_block_delta", "index": 0, "delta": {"type": kind, **members}}
+    return claude("stream_event", session, event=inner, parent_tool_use_id=None)
+
+
+def deltas(*texts: str, session: str = SESSION) -> list[bytes]:
+    return [delta("text_delta", session, text=words) for words in texts]
+
+
+def result(session: str | None = SESSION, **members: Any) -> bytes:
+    said = {"subtype": "success", "is_error": False, "duration_ms": 5, "result": "Done."}
+    return claude("result", session, **said | members)
+
+
+def one_call(name: str, given: dict[str, Any], answer: dict[str, Any], **beside: Any) -> bytes:
+    """A run with one call, and what came back from it."""
+    called = message("assistant", use(name, **given))
+    return init() + called + message("user", answer, **beside) + result()
+
+
+def made(data: bytes | Iterable[bytes], *flags: str) -> list[dict[str, Any]]:
+    """The events of -t cursor."""
+    return [json.loads(line) for line in objects(convert(data, "-t", "cursor", *flags).stdout)]
+
+
+def kinds(events: Iterable[dict[str, Any]]) -> list[str]:
+    return ["/".join(filter(None, (event["type"], event.get("subtype")))) for event in events]
+
+
+def progress(data: bytes | Iterable[bytes], *flags: str) -> list[str]:
+    return convert(data, *flags).stdout.decode().splitlines()
+
+
+# ---------------------------------------------------------------- captures
+
+
+@pytest.mark.parametrize(("path", "status", "succeeded", "failed", "calls"), expected("claude"))
+def test_verdict_and_calls(path: str, status: int, succeeded: int, failed: int, calls: int) -> None:
+    data = content(path)
+    progressed, results = convert(data), convert(data, "-t", "json")
+    assert progressed.status == results.status == status
+    assert progressed.stdout.count(b"\n") == calls
+    assert results.stdout.count(b"\n") == succeeded
+    assert progressed.stderr.count(" failed: ") == failed
+
+
+@pytest.mark.parametrize("to", ["text", "json", "cursor"])
+@pytest.mark.parametrize("path", ALL)
+def test_fixed_point(path: str, to: str) -> None:
+    data = content(path)
+    converted = convert(data, "-t", "cursor", "--thinking").stdout
+    once, twice = convert(data, "-t", to), convert(converted, "-t", to)
+    assert twice.stdout == once.stdout
+    if os.path.basename(os.path.dirname(path)) in ("claude", "cursor"):
+        assert twice.status == once.status
+
+
+@pytest.mark.parametrize("path", CLAUDE)
+@pytest.mark.parametrize(
+    "view",
+    [
+        agentfmt.View(detail=True),
+        agentfmt.View(messages="all"),
+        agentfmt.View(detail=True, messages="final"),
+    ],
+    ids=["detail", "all", "final"],
+)
+def test_fixed_point_of_views(path: str, view: agentfmt.View) -> None:
+    data = content(path)
+    converted = convert(data, "-t", "cursor").stdout
+    once, twice = support.convert(data, view=view), support.convert(converted, view=view)
+    assert (once.stdout, once.status) == (twice.stdout, twice.status)
+
+
+@pytest.mark.parametrize("path", CLAUDE)
+def test_fixed_point_where_nothing_is_settled(path: str) -> None:
+    """Without its init a converted stream may be taken for Claude's again: it must not matter."""
+    converted = convert(content(path), "-t", "cursor", "--thinking", "--drop", "system").stdout
+    again = convert(converted, "-t", "cursor", "--thinking", "--from", "claude")
+    assert again.stdout == converted
+
+
+@pytest.mark.parametrize("to", ["text", "json", "cursor", "stream-json"])
+@pytest.mark.parametrize("path", CLAUDE)
+def test_chunks_do_not_matter(path: str, to: str) -> None:
+    data = content(path)
+    assert convert(one_byte_at_a_time(data), "-t", to) == convert(data, "-t", to)
+
+
+@pytest.mark.parametrize("path", CLAUDE)
+def test_array(path: str) -> None:
+    """What `--output-format json --verbose` prints: one array of the same events."""
+    data = b"[" + b",\n".join(objects(content(path))) + b"]\n"
+    for to in ("text", "json", "cursor"):
+        assert convert(data, "-t", to).stdout == convert(content(path), "-t", to).stdout
+
+
+@pytest.mark.parametrize("path", corpus("captures", "cursor", suffix=".ndjson"))
+def test_cursor_leaves_as_it_came(path: str) -> None:
+    data = content(path)
+    for flags in ((), ("--thinking",), ("-r", "secrets"), ("-r", "all")):
+        assert (
+            convert(data, "-t", "cursor", *flags).stdout
+            == convert(data, "-t", "stream-json", *flags).stdout
+        )
+
+
+@pytest.mark.parametrize("path", CLAUDE)
+def test_stream_json_with_redaction_changes_nothing_else(path: str) -> None:
+    data = content(path)
+    ended = convert(data, "-t", "stream-json", "--thinking", "-r", "secrets")
+    assert ended.stdout.split(b"\n") == [*objects(data), b""]
+
+
+# ---------------------------------------------------------------- recognition
+
+RECOGNISED = [
+    ("cursor", {"type": "result", "converted_from": "claude", "total_cost_usd": 1}),
+    ("codex", {"type": "thread.started", "thread_id": "x"}),
+    ("codex", {"type": "turn.completed", "usage": {}}),
+    ("codex", {"type": "item.completed", "item": {}}),
+    ("copilot", {"type": "assistant.message", "data": {}}),
+    ("opencode", {"type": "text", "sessionID": "s"}),
+    ("pi", {"type": "session", "version": 3}),
+    ("pi", {"type": "tool_execution_start"}),
+    ("gemini", {"type": "init", "session_id": "s"}),
+    ("gemini", {"type": "message", "role": "user", "content": "x"}),
+    ("gemini", {"type": "tool_use", "tool_id": "x"}),
+    ("gemini", {"type": "result", "status": "success", "stats": {}}),
+    ("droid", {"type": "message", "role": "user", "text": "x"}),
+    ("droid", {"type": "tool_call", "toolName": "Read"}),
+    ("droid", {"type": "completion", "finalText": "x"}),
+    ("droid", {"type": "system", "subtype": "init", "reasoning_effort": "low", "tools": []}),
+    ("claude", {"type": "system", "subtype": "init", "qwen_code_version": "0.20"}),
+    ("claude", {"type": "assistant", "session_id": "T-0123"}),
+    ("claude", {"type": "system", "subtype": "init", "claude_code_version": "2"}),
+    ("claude", {"type": "system", "subtype": "init", "uuid": "u"}),
+    ("claude", {"type": "system", "subtype": "init", "mcp_servers": [], "apiKeySource": "none"}),
+    ("claude", {"type": "system", "subtype": "init", "slash_commands": []}),
+    ("claude", {"type": "system", "subtype": "hook_started"}),
+    ("claude", {"type": "stream_event", "event": {}}),
+    ("claude", {"type": "rate_limit_event"}),
+    ("claude", {"type": "assistant", "uuid": "u"}),
+    ("claude", {"type": "user", "parent_tool_use_id": None}),
+    ("claude", {"type": "assistant", "message": {"content": [{"type": "tool_use"}]}}),
+    ("claude", {"type": "result", "total_cost_usd": 0}),
+    ("cursor", {"type": "tool_call", "subtype": "started", "tool_call": {}}),
+    ("cursor", {"type": "thinking", "subtype": "delta"}),
+    ("cursor", {"type": "thinking", "subtype": "completed"}),
+    ("cursor", {"type": "turn_ended", "status": "error"}),
+    ("cursor", {"type": "assistant", "timestamp_ms": 1}),
+    ("cursor", {"type": "assistant", "model_call_id": "m"}),
+    ("cursor", {"type": "result", "request_id": "r"}),
+    ("cursor", {"type": "system", "subtype": "init", "apiKeySource": "login"}),
+    ("cursor", {"type": "system", "subtype": "init", "apiKeySource": "env", "mcp_servers": []}),
+    (None, {"type": "system", "subtype": "init", "apiKeySource": "login", "tools": []}),
+    (None, {"type": "assistant", "message": {"role": "assistant", "content": []}}),
+    (None, {"type": "user", "message": {"content": "x"}}),
+    (None, {"type": "result", "subtype": "success", "is_error": False}),
+    (None, {"uuid": "u", "sessionID": "s", "converted_from": "claude"}),
+    (None, {"type": 5, "converted_from": "claude"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "event"), [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(RECOGNISED)]
+)
+def test_recognition(name: str | None, event: dict[str, Any]) -> None:
+    assert agentfmt.recognise(json.dumps(event).encode()) == name
+
+
+def test_the_place_of_the_type_does_not_matter() -> None:
+    line = b'{"x":{"type":"thread.started"},"total_cost_usd":1,"type":"result"}'
+    assert agentfmt.recognise(line) == "claude"
+
+
+def test_what_came_before_the_verdict_is_not_lost() -> None:
+    before = (
+        b'{"type":"user","message":{"content":[{"type":"text","text":"do"}]},"session_id":"%s"}\n'
+    )
+    data = before % SESSION.encode() + one_call("Bash", {"command": "ls"}, returned())
+    ended = convert(data, "-t", "stream-json")
+    assert ended.stdout == data
+    assert (ended.status, ended.stderr) == (0, "")
+    assert kinds(made(data))[0] == "user"
+
+
+def test_from_overrides() -> None:
+    data = one_call("Bash", {"command": "ls"}, returned())
+    assert progress(data, "--from", "claude") == ["Ran terminal command"]
+    assert progress(data, "--from", "cursor") == []
+    assert convert(whole_run(), "--from", "cursor") == convert(whole_run())
+
+
+def test_two_dialects_in_one_file() -> None:
+    """A joined log: each session is of its own dialect."""
+    data = whole_run("s-1") + one_call("Bash", {}, returned()) + whole_run("s-2")
+    ended = convert(data)
+    assert ended.stdout.decode().splitlines() == ["Read file", "Ran terminal command", "Read file"]
+    assert (ended.status, ended.stderr) == (0, "")
+    assert convert(data, "-t", "stream-json").stdout == data
+
+
+def interleaved() -> bytes:
+    cursor = whole_run(OTHER).splitlines(keepends=True)
+    other = one_call("Bash", {"command": "ls"}, returned("x")).splitlines(keepends=True)
+    pairs = itertools.zip_longest(other, cursor, fillvalue=b"")
+    return b"".join(itertools.chain.from_iterable(pairs))
+
+
+def test_interleaved_sessions() -> None:
+    data = interleaved()
+    ended = convert(data, "-t", "json")
+    assert ended.status == 0
+    results = {json.loads(line)["session_id"] for line in ended.stdout.splitlines()}
+    assert results == {SESSION, OTHER}
+    lines = progress(data)
+    assert sorted(line.rpartition("] ")[2] for line in lines) == [
+        "Ran terminal command",
+        "Read file",
+    ]
+    assert convert(data, "-t", "stream-json").stdout == data
+    assert convert(convert(data, "-t", "cursor").stdout) == convert(data)
+
+
+def test_two_files() -> None:
+    files = {"a": [whole_run(None)], "b": [one_call("Bash", {}, returned())], "c": [whole_run()]}
+    assert convert(files).stdout.decode().splitlines() == [
+        "Read file",
+        "Ran terminal command",
+        "Read file",
+    ]
+
+
+def test_thinking_first_in_a_run_is_dropped_too() -> None:
+    line = b'{"type":"thinking","subtype":"delta","text":"x","session_id":"%s"}\n'
+    data = b"".join((line % b"a", line % b"b", line % b"a"))
+    assert convert(data, "-t", "stream-json").stdout == b""
+
+
+# ---------------------------------------------------------------- tools
+
+TOOLS = [
+    ("read", "Read NotebookRead read_file read_many_files", "Read file"),
+    ("write", "Write create_file write_file", "Created new file"),
+    ("edit", "Edit MultiEdit NotebookEdit edit_file replace edit", "Edited file"),
+    ("shell", "Bash BashOutput KillShell run_shell_command", "Ran terminal command"),
+    ("grep", "Grep search_file_content grep_search", "Searched files"),
+    ("semSearch", "finder", "Searched codebase"),
+    ("glob", "Glob glob", "Found files"),
+    ("ls", "LS list_directory", "Listed directory"),
+    ("webFetch", "WebFetch read_web_page web_fetch", "Fetched web page"),
+    ("webSearch", "WebSearch web_search google_web_search", "Searched web"),
+    ("updateTodos", "TodoWrite TaskCreate TaskUpdate write_todos todo_write", "Updated to-do list"),
+    ("task", "Task Agent oracle task", "Ran subagent"),
+    (
+        "mcp",
+        "mcp__github__list_issues github__list_issues mcp_github_list_issues",
+        "Called MCP tool",
+    ),
+    ("Skill", "Skill", "Used tool Skill"),
+]
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "label"),
+    [
+        pytest.param(tool, name, label, id=name)
+        for tool, names, label in TOOLS
+        for name in names.split()
+    ],
+)
+def test_tools(tool: str, name: str, label: str) -> None:
+    data = one_call(name, {"x": 1}, returned())
+    assert progress(data) == [label]
+    assert progress(data, "--only", f"tool={tool}") == [label]
+    events = made(data)
+    assert kinds(events) == [
+        "system/init",
+        "tool_call/started",
+        "tool_call/completed",
+        "result/success",
+    ]
+    for event in events[1:3]:
+        assert event["call_id"] == event["tool_call"]["toolCallId"] == "t1"
+        assert event["tool_call"]["name"] == name
+        assert f"{tool}ToolCall" in event["tool_call"]
+    assert events[2]["tool_call"][f"{tool}ToolCall"]["result"].keys() == {"success"}
+
+
+ARGUMENTS = [
+    ("Read", {"file_path": "/a", "limit": 5}, {"path": "/a", "limit": 5}),
+    ("read_file", {"absolute_path": "/a"}, {"path": "/a"}),
+    ("Write", {"file_path": "/a", "content": "x"}, {"path": "/a", "fileText": "x"}),
+    ("create_file", {"path": "/a", "content": "x"}, {"path": "/a", "fileText": "x"}),
+    ("Edit", {"file_path": "/a", "old_string": "x"}, {"path": "/a", "old_string": "x"}),
+    ("NotebookEdit", {"notebook_path": "/a"}, {"path": "/a"}),
+    ("Bash", {"cmd": "ls"}, {"command": "ls"}),
+    ("Bash", {"command": "ls", "timeout": 5}, {"command": "ls", "timeout": 5}),
+    ("Grep", {"pattern": "x", "output_mode": "count"}, {"pattern": "x", "outputMode": "count"}),
+    ("Glob", {"pattern": "*", "path": "/"}, {"globPattern": "*", "targetDirectory": "/"}),
+    ("WebSearch", {"query": "x"}, {"searchTerm": "x"}),
+    ("WebFetch", {"url": "https://x"}, {"url": "https://x"}),
+    (
+        "Task",
+        {"subagent_type": "Explore", "prompt": "x"},
+        {"subagentType": "Explore", "prompt": "x"},
+    ),
+    (
+        "TodoWrite",
+        {"todos": [{"content": "x", "status": "in_progress", "activeForm": "xing"}]},
+        {"todos": [{"id": "1", "content": "x", "status": "TODO_STATUS_IN_PROGRESS"}]},
+    ),
+    (
+        "mcp__gh__list",
+        {"a": 1},
+        {"name": "mcp__gh__list", "args": {"a": 1}, "providerIdentifier": "gh", "toolName": "list"},
+    ),
+    ("Skill", {"command": "x"}, {"command": "x"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "args"), [pytest.param(*row, id=row[0]) for row in ARGUMENTS]
+)
+def test_arguments(name: str, given: dict[str, Any], args: dict[str, Any]) -> None:
+    for event in made(one_call(name, given, returned()))[1:3]:
+        (body,) = (value for key, value in event["tool_call"].items() if key.endswith("ToolCall"))
+        assert body["args"] == args
+
+
+REJECTED = "The user doesn't want to proceed with this tool use. The tool use was rejected"
+OUTCOMES: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
+    ("success", "Bash", returned(), {}, "Ran terminal command"),
+    ("blocks", "Bash", returned([text("ok")]), {}, "Ran terminal command"),
+    ("told", "Bash", returned(), {"exit_code": 3}, "Ran terminal command (exit 3)"),
+    ("told-0", "Bash", returned(), {"exit_code": 0}, "Ran terminal command"),
+    (
+        "written",
+        "Bash",
+        returned("Exit code 7\nno", error=True),
+        {},
+        "Ran terminal command (exit 7)",
+    ),
+    ("printed", "Bash", returned("Exit code 7"), {}, "Ran terminal command"),
+    ("amp", "Bash", returned('{"output":"x","exitCode":4}'), {}, "Ran terminal command (exit 4)"),
+    (
+        "qwen",
+        "run_shell_command",
+        returned("Command: x\nStdout: Exit Code: 1\nExit Code: 5\nSignal: (none)"),
+        {},
+        "Ran terminal command (exit 5)",
+    ),
+    ("error", "Bash", returned("no", error=True), {}, "Failed to run terminal command (error)"),
+    ("rejected", "Edit", returned(REJECTED, error=True), {}, "Failed to edit file (rejected)"),
+    (
+        "interrupted",
+        "Bash",
+        returned("[Request interrupted by user for tool use]", error=True),
+        {},
+        "Failed to run terminal command (rejected)",
+    ),
+    (
+        "denied",
+        "Write",
+        returned("Claude requested permissions to write to /a, but you haven't", error=True),
+        {},
+        "Failed to create new file (permission denied)",
+    ),
+    (
+        "denied-rule",
+        "Bash",
+        returned("Permission to use Bash with command rm has been denied.", error=True),
+        {},
+        "Failed to run terminal command (permission denied)",
+    ),
+    (
+        "missing",
+        "Read",
+        returned("<tool_use_error>File does not exist.</tool_use_error>", error=True),
+        {},
+        "Failed to read file (not found)",
+    ),
+    (
+        "timeout",
+        "Bash",
+        returned("Command timed out after 2m 0.0s", error=True),
+        {},
+        "Failed to run terminal command (timed out)",
+    ),
+    ("mcp", "mcp__a__b", returned("no", error=True), {}, "Failed to call MCP tool (error)"),
+    ("not-an-error", "Read", returned(REJECTED), {}, "Read file"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "beside", "line"),
+    [pytest.param(*row[1:], id=row[0]) for row in OUTCOMES],
+)
+def test_outcomes(name: str, answer: dict[str, Any], beside: dict[str, Any], line: str) -> None:
+    data = one_call(name, {}, answer, tool_use_result=beside)
+    assert progress(data) == [line]
+    assert progress(convert(data, "-t", "cursor").stdout) == [line]
+    failed = line.startswith("Failed") or "exit" in line
+    assert (convert(data, "--fail-on", "status=failed").status == 1) is failed
+
+
+def test_permission_denied() -> None:
+    denied = claude("system", subtype="permission_denied", tool_name="Bash", tool_use_id="t1")
+    data = [
+        init(), message("assistant", use("Bash")), denied,
+        message("user", returned("no", error=True)), result(),
+    ]  # fmt: skip
+    assert progress(data) == ["Failed to run terminal command (permission denied)"]
+
+
+RESULTS = [
+    (
+        "Read", {}, {"file": {"numLines": 3, "startLine": 2, "totalLines": 9}},
+        {"content": "ok", "totalLines": 9, "readRange": {"startLine": 2, "endLine": 4}},
+    ),
+    (
+        "Edit", {}, {"structuredPatch": [{"lines": [" a", "-b", "+c", "+d"]}]},
+        {"message": "ok", "linesAdded": 2, "linesRemoved": 1},
+    ),
+    ("Write", {"content": "a\nb\n"}, {}, {"message": "ok", "linesCreated": 2}),
+    (
+        "Glob", {}, {"filenames": ["a"], "numFiles": 1},
+        {"content": "ok", "files": ["a"], "totalFiles": 1},
+    ),
+    (
+        "Grep", {}, {"mode": "files_with_matches", "filenames": ["a"], "numFiles": 1},
+        {"content": "ok", "workspaceResults": {"": {"files": {"files": ["a"], "totalFiles": 1}}}},
+    ),
+    ("WebFetch", {"url": "u"}, {}, {"url": "u", "markdown": "ok"}),
+    ("mcp__a__b", {}, {}, {"content": [{"text": {"text": "ok"}}], "isError": False}),
+    (
+        "Bash", {"command": "c"}, {"stdout": "o", "stderr": "e"},
+        {"command": "c", "stdout": "o", "stderr": "e", "interleavedOutput": "ok"},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "beside", "success"), [pytest.param(*row, id=row[0]) for row in RESULTS]
+)
+def test_results(
+    name: str, given: dict[str, Any], beside: dict[str, Any], success: dict[str, Any]
+) -> None:
+    _, _, completed, _ = made(one_call(name, given, returned(), tool_use_result=beside))
+    (body,) = (value for key, value in completed["tool_call"].items() if key.endswith("ToolCall"))
+    assert body["result"] == {"success": success}
+
+
+@pytest.mark.parametrize("odd", [None, "text", 5, [], {"file": 5}, {"exit_code": True, "mode": {}}])
+def test_results_of_any_shape(odd: Any) -> None:
+    for name in ("Bash", "Read", "Grep", "Edit"):
+        assert len(progress(one_call(name, {}, returned(odd), tool_use_result=odd))) == 1
+
+
+# ---------------------------------------------------------------- vocabulary
+
+
+def test_vocabulary() -> None:
+    data = [
+        init(), message("user", text("Do it.")),
+        message("assistant", thinking("Hm."), text("I will."), use("Bash", "a"), use("Read", "b")),
+        message("user", returned(identity="b"), returned(identity="a")),
+        claude("rate_limit_event"), claude("system", subtype="status"),
+        message("assistant", text("Done.")),
+        result(total_cost_usd=0.5, usage={"input_tokens": 1}),
+    ]  # fmt: skip
+    events = made(data, "--thinking")
+    assert kinds(events) == [
+        "system/init", "user", "thinking/delta", "thinking/completed", "assistant",
+        "tool_call/started", "tool_call/started", "tool_call/completed", "tool_call/completed",
+        "assistant", "result/success",
+    ]  # fmt: skip
+    assert events[0] == {
+        "type": "system", "subtype": "init", "converted_from": "claude", "tools": ["Bash"],
+        "cwd": "/home/dev/app", "model": "claude-opus-5", "session_id": SESSION,
+    }  # fmt: skip
+    assert events[4]["message"] == {"role": "assistant", "content": [text("I will.")]}
+    assert (events[-1]["total_cost_usd"], events[-1]["usage"]) == (0.5, {"input_tokens": 1})
+    assert {event["session_id"] for event in events} == {SESSION}
+    assert not any(kind.startswith("thinking") for kind in kinds(made(data)))
+
+
+VERDICTS = [
+    ("success", {}, 0),
+    ("without-is_error", {"is_error": None}, 0),
+    ("success-but-error", {"is_error": True}, 1),
+    ("max-turns", {"subtype": "error_max_turns", "is_error": False}, 1),
+    ("other-subtype", {"subtype": "cancelled", "is_error": False}, 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("members", "status"), [pytest.param(*row[1:], id=row[0]) for row in VERDICTS]
+)
+@pytest.mark.parametrize("to", ["text", "json", "stream-json", "cursor"])
+def test_verdict(members: dict[str, Any], status: int, to: str) -> None:
+    assert convert(init() + result(**members), "-t", to).status == status
+
+
+def test_errors_are_the_reason() -> None:
+    data = init() + result(subtype="error_during_execution", is_error=True, errors=["No luck."])
+    assert convert(data).stderr.endswith("failed: No luck.\n")
+
+
+def test_two_turns_are_two_runs() -> None:
+    turn = init() + message("assistant", text("One.")) + result()
+    ended = convert(turn * 2, "-t", "json")
+    assert (ended.stdout.count(b"\n"), ended.status) == (2, 0)
+
+
+# ---------------------------------------------------------------- words
+
+
+def said(data: Iterable[bytes]) -> str:
+    """The answer, where the result does not tell."""
+    ended = convert([*data, result(result=None)], "-t", "json")
+    answer: str = json.loads(ended.stdout)["result"]
+    return answer
+
+
+def test_deltas_and_the_whole_are_said_once() -> None:
+    data = [
+        init(), *deltas("al", "pha"), message("assistant", text("alpha")),
+        message("assistant", use("Bash")), message("user", returned()),
+        *deltas("be", "ta"), message("assistant", text("beta!")), message("assistant", text(".")),
+    ]  # fmt: skip
+    assert said(data) == "alphabeta!."
+    assert said([init(), *deltas("ha", "ha"), message("assistant", text("haha"))]) == "haha"
+    start = claude("stream_event", event={"type": "message_start"})
+    again = [*deltas("lost"), start, *deltas("x"), message("assistant", text("x"))]
+    assert said([init(), *again]) == "lostx"
+
+
+def test_a_subagents_words_are_not_the_answer() -> None:
+    inside = {"parent_tool_use_id": "t0"}
+    data = [
+        init(), message("assistant", use("Task", "t0")),
+        message("assistant", text("inner"), use("Bash", "t1"), **inside),
+        message("user", returned(identity="t1"), **inside),
+        message("user", returned(identity="t0")), message("assistant", text("outer")),
+    ]  # fmt: skip
+    assert said(data) == "outer"
+    assert progress([*data, result()]) == ["Ran terminal command", "Ran subagent"]
+    assert (
+        said(line + b"\n" for line in convert(data, "-t", "cursor").stdout.splitlines()) == "outer"
+    )
+
+
+def test_lone_surrogates() -> None:
+    data = init() + one_call("Read", {"file_path": "\ud83d", "n": [1]}, returned("\ude00"))
+    body = made(data)[-2]["tool_call"]["readToolCall"]
+    assert body["args"] == {"path": "\ud83d", "n": [1]}
+    assert body["result"] == {"success": {"content": "\ude00"}}
+    assert said([init(), *deltas("\ud83d", "\ude00")]) == "\U0001f600"
+
+
+def test_numbers_keep_their_spelling() -> None:
+    line = message("assistant", use("Skill", big="X")).replace(
+        b'"X"', b"1E400,12345678901234567890"
+    )
+    line = line.replace(b"1E400,", b'1E400,"more":')
+    assert b"1E400" in convert(init() + line, "-t", "cursor").stdout
+    assert b":12345678901234567890" in convert(init() + line, "-t", "cursor").stdout
+
+
+# ---------------------------------------------------------------- selecting
+
+BOTH = message("assistant", text("Hm."), use("Bash"))
+SELECTED = [
+    ("only-one-part", ["--only", "shell"], True),
+    ("only-none", ["--only", "read"], False),
+    ("drop-one-part", ["--drop", "assistant"], True),
+    ("drop-every-part", ["--drop", "assistant", "--drop", "tool_call"], False),
+    ("both", ["--only", "assistant", "--drop", "assistant"], True),
+]
+
+
+@pytest.mark.parametrize(("flags", "kept"), [pytest.param(*row[1:], id=row[0]) for row in SELECTED])
+def test_an_event_of_several_parts(flags: list[str], kept: bool) -> None:
+    assert (BOTH in convert(init() + BOTH, "-t", "stream-json", *flags).stdout) is kept
+
+
+def test_thinking_is_dropped_where_it_is_alone() -> None:
+    mixed, alone = (
+        message("assistant", thinking("Hm."), text("x")),
+        message("assistant", thinking("Hm.")),
+    )
+    data = init() + mixed + alone + delta("thinking_delta", thinking="Hm.") + result()
+    assert convert(data, "-t", "stream-json").stdout == init() + mixed + result()
+    assert convert(data, "-t", "stream-json", "--thinking").stdout == data
+    assert convert(data, "-t", "stream-json", "--only", "thinking").stdout.count(b"\n") == 4
+
+
+def test_selectors_by_path_and_status() -> None:
+    data = one_call("Read", {"file_path": "/etc/x"}, returned("no", error=True))
+    call = data.splitlines(keepends=True)[1:3]
+    for flags in (("--only", "path=/etc/*"), ("--only", "read")):
+        assert convert(data, "-t", "stream-json", *flags).stdout == b"".join((*call, result()))
+    assert convert(data, "-t", "stream-json", "--only", "status=error").stdout == call[1] + result()
+
+
+# ---------------------------------------------------------------- redacting
+
+
+def cuts_of(whole: str) -> Iterator[list[str]]:
+    for size in (1, 2, 7, len(whole)):
+        yield [whole[i : i + size] for i in range(0, len(whole), size)]
+
+
+@pytest.mark.parametrize("kind", ["text", "thinking"])
+@pytest.mark.parametrize("to", ["stream-json", "cursor"])
+def test_a_secret_in_deltas(kind: str, to: str) -> None:
+    whole = f"The token is {TOKEN}, and\nno more. "
+    for cut in cuts_of(whole):
+        parts = [delta(f"{kind}_delta", **{kind: part}) for part in cut]
+        full = message("assistant", text(whole) if kind == "text" else thinking(whole))
+        data = [init(), *parts, full, message("assistant", use("Bash")), result()]
+        ended = convert(data, "-t", to, "--thinking", "-r", "secrets")
+        assert b"a1B2" not in ended.stdout
+        lines = list(map(json.loads, ended.stdout.splitlines()))
+        if to == "stream-json":
+            assert len(lines) == len(data)
+            found = "".join(line["event"]["delta"][kind] for line in lines[1 : 1 + len(parts)])
+            assert lines[1 + len(parts)]["message"]["content"][0][kind] == found
+        elif kind == "text":
+            words = (line for line in lines if line["type"] == "assistant")
+            found = "".join(line["message"]["content"][0]["text"] for line in words)
+        else:
+            found = "".join(line.get("text", "") for line in lines if line["type"] == "thinking")
+        assert found == whole.replace(TOKEN, "[REDACTED:github-token]")
+
+
+def test_redacting_then_rendering() -> None:
+    data = [init(), *deltas("a ", TOKEN[:9], TOKEN[9:]), message("assistant", text(f"a {TOKEN}"))]
+    data += [
+        message("assistant", use("Bash", command=f"x {TOKEN}")),
+        message("user", returned(TOKEN)),
+    ]
+    data += [result(result=None)]
+    for to in ("text", "json", "cursor"):
+        first = convert(data, "-t", "stream-json", "-r", "secrets").stdout
+        assert convert(first, "-t", to).stdout == convert(data, "-t", to, "-r", "secrets").stdout
+
+
+def test_fragments_of_arguments_are_emptied() -> None:
+    lines = [delta("input_json_delta", partial_json=part) for part in ('{"a":"ghp', "_a1B2")]
+    data = [init(), *lines, message("assistant", use("Bash")), result()]
+    ended = convert(data, "-t", "stream-json", "-r", "secrets").stdout.splitlines(keepends=True)
+    assert [json.loads(line)["event"]["delta"]["partial_json"] for line in ended[1:3]] == ["", ""]
+    assert [ended[0], *ended[3:]] == [data[0], *data[3:]]
+    assert convert(data, "-t", "stream-json").stdout == b"".join(data)
+
+
+def test_paths_in_foreign_lines() -> None:
+    data = one_call("Read", {"file_path": "/home/dev/app/a.py"}, returned("/home/dev/x"))
+    ended = convert(data, "-t", "stream-json", "-r", "paths").stdout.decode()
+    assert '"file_path":"./a.py"' in ended
+    assert '"content":"~/x"' in ended
+
+
+def test_action_lines_beside_the_agents_own_lines() -> None:
+    data = one_call(
+        "Bash", {"command": f"x {TOKEN} /home/dev/y"}, returned("Exit code 3", error=True)
+    )
+    data += one_call("Read", {"file_path": "/home/dev/app/a.py"}, returned())
+    flags = ("-t", "stream-json", "--actions", "stderr", "--detail")
+    ended = support.run(*flags, "-r", "secrets,paths", data=data)
+    assert ended.stderr.splitlines() == [
+        "Ran terminal command x [REDACTED:github-token] ~/y (exit 3)",
+        "Read file a.py",
+    ]
+    ended = support.run(*flags, "--only", "read", data=data)
+    assert ended.stderr.splitlines() == ["Read file a.py"]
+    assert support.run(*flags, data=data).stdout == data
+
+
+def test_details_and_a_summary() -> None:
+    data = one_call("Bash", {"command": "make"}, returned(), tool_use_result={"exit_code": 0})
+    converted = convert(data, "-t", "cursor").stdout
+    for flags in (["-d"], ["-m", "all"], ["-m", "final"], ["-s"]):
+        once, twice = support.run(*flags, data=data), support.run(*flags, data=converted)
+        assert (once.stdout, once.status) == (twice.stdout, twice.status)
+    assert support.run("-d", data=data).stdout == b"Ran terminal command make (exit 0)\n"
+
+
+@pytest.mark.parametrize("classes", ["all", "content", "messages,secrets"])
+def test_structural_classes_need_cursor(classes: str) -> None:
+    data = whole_run("s") + one_call("Bash", {"command": "CANARY"}, returned())
+    with pytest.raises(agentfmt.OutputError, match="-t cursor"):
+        convert(data, "-t", "stream-json", "-r", classes)
+    assert convert(data, "-t", "cursor", "-r", classes).status == 0
+    assert convert(data, "-t", "stream-json", "-r", "secrets,paths").status == 0
+
+
+def planted(value: Any, key: str = "") -> Any:
+    """The same value with a canary in every string but those that say what things are."""
+    if isinstance(value, dict):
+        return {name: planted(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [planted(item, key) for item in value]
+    kept = ("type", "subtype", "session_id", "id", "tool_use_id", "name", "role", "uuid", "model")
+    return f"CANARY {value}" if isinstance(value, str) and key not in kept else value
+
+
+@pytest.mark.parametrize("path", CLAUDE)
+def test_no_canary_survives(path: str) -> None:
+    lines = (planted(json.loads(line)) for line in objects(content(path)))
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    for to in ("text", "json", "cursor"):
+        ended = convert(data, "-t", to, "--thinking", "-r", "all")
+        assert b"CANARY" not in ended.stdout
+    assert b"CANARY" in convert(data, "-t", "cursor", "--thinking").stdout
+
+
+def test_max_event() -> None:
+    data = one_call("Bash", {"command": "x" * 5000}, returned("y" * 5000))
+    for to in ("stream-json", "cursor"):
+        ended = convert(data, "-t", to, "--max-event", "800")
+        assert all(len(line) <= 800 for line in ended.stdout.splitlines())
+        assert ended.status == 0
+    assert progress(data, "--max-event", "800") == ["Ran terminal command"]
+
+
+# ---------------------------------------------------------------- limits
+
+
+def test_what_is_remembered_is_freed() -> None:
+    reader = agentfmt.Reader(agentfmt.Event, agentfmt.Report(agentfmt.Output(len)))
+    dialect = agentfmt.Claude(agentfmt.Maker(reader))
+    source = agentfmt.Source("-")
+    for number in range(agentfmt.MAX_RUNS + 5):
+        line = message("assistant", use("Bash"), session=f"s{number}")
+        event = reader.reread(line)
+        event.raw = line
+        dialect.translate(source, event)
+    assert len(dialect.conversations) == agentfmt.MAX_RUNS
+    line = result(session=f"s{agentfmt.MAX_RUNS}")
+    event = reader.reread(line)
+    event.raw = line
+    dialect.translate(source, event)
+    assert f"s{agentfmt.MAX_RUNS}" not in dialect.conversations
