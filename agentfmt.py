@@ -2744,7 +2744,7 @@ class Segments:
 
     def text(self) -> str:
         """All that was said, at the end of the run."""
-        return paired(self.said.getvalue() + "".join(self.segment) + self.held)
+        return mended(self.said.getvalue() + "".join(self.segment) + self.held)
 
     def say(self, event: SpokenEvent) -> str:
         """Take an assistant event; what of it had not been said yet."""
@@ -2813,16 +2813,6 @@ def words(content: list[Block] | str | None) -> str:
     return content if isinstance(content, str) else "".join(block.text or "" for block in content)
 
 
-def paired(text: str) -> str:
-    """Deltas may cut a surrogate pair in two: its halves make one character again."""
-    if text.isascii() or not SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
-SURROGATE = regex("[\ud800-\udfff]")
-
-
 # ---------------------------------------------------------------- selecting
 
 
@@ -2837,8 +2827,7 @@ class Selector(NamedTuple):
 
     def names(self, kind: str) -> bool:
         """Does it spell out this type, and not by a wildcard?"""
-        part = rf"(?:type=)?{kind}"
-        return any(re.fullmatch(part, term) for term in split_terms(self.text))
+        return not {kind, f"type={kind}"}.isdisjoint(split_terms(self.text))
 
 
 def split_terms(text: str) -> list[str]:
