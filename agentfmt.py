@@ -23,6 +23,7 @@ import errno
 import functools
 import io
 import itertools
+import operator
 import os
 import re
 import select
@@ -101,6 +102,7 @@ SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is
 WIDTH = 200  # columns of an action line where no terminal says how many it has
 LEAST = 12  # columns of a target, and of a reason, that are worth showing
 TARGET = 2000  # characters of a target that are kept: more than any terminal is wide
+FATES = 1000  # kinds of events of which it is remembered whether they are printed
 NAMES = 20  # of tools and of unknown types that a summary tells apart
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
@@ -519,6 +521,7 @@ def cut(text: str, limit: int) -> str:
 
 TOKEN = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
 UNICODE = b"\\u"
+LOOSE = regex(rb"[ \t\r\n]|\\u")  # without it, JSON is compact
 
 
 def members(text: bytes) -> dict[str, bytes]:
@@ -552,7 +555,7 @@ def members_slowly(text: bytes) -> dict[str, bytes]:
 
 def compact(text: bytes) -> bytes:
     """A JSON value without blanks between tokens, in UTF-8; numbers keep their spelling."""
-    if text[:1] not in b"{[" and UNICODE not in text:
+    if not LOOSE.search(text) or (text[:1] not in b"{[" and UNICODE not in text):
         return text
     done, position = bytearray(), 0  # no list of pieces: of a long array that would be huge
     for match in TOKEN.finditer(text):
@@ -747,14 +750,16 @@ class Source:
     """One FILE: what of it outlives a block."""
 
     __slots__ = (
-        "anonymous", "dialect", "documents", "last", "name", "number", "prefixed", "raw",
-        "refused",
+        "anonymous", "before", "dialect", "documents", "last", "left", "name", "prefixed", "raw",
+        "refused", "size",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
-        self.number = 0  # of the line, or object, that is being read,
-        self.raw = b""  # and itself, without the prefix of a log collector
+        self.before = 0  # lines, or objects, before those of this block,
+        self.size = 0  # of it, in lines,
+        self.left = iter(list[bytes]())  # of which these are still to be looked at
+        self.raw = b""  # the line that is, without the prefix of a log collector
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event stood behind a prefix
         self.refused = 0  # lines since the last end of a run
@@ -762,8 +767,19 @@ class Source:
         self.anonymous: Run | None = None  # the open run without a session
         self.dialect: Dialect | None = None  # of the last event that has one
 
+    def begin(self, block: bytes) -> Iterator[bytes]:
+        """The lines of the next block."""
+        lines = io.BytesIO(block).readlines()
+        self.before, self.size = self.before + self.size, len(lines)
+        self.left = iter(lines)
+        return self.left
+
+    def number(self) -> int:
+        """Of the line, or object, that is being looked at."""
+        return self.before + self.size - operator.length_hint(self.left)
+
     def where(self) -> str:
-        return f"{self.name}:{'#' if self.documents else ''}{self.number}"
+        return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
 def frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterator[Frame]:
@@ -933,8 +949,8 @@ class Reader:
             self.report.piece(source, frame)
             return
         decode, is_ascii = self.decode, frame.isascii()
-        for number, line in enumerate(io.BytesIO(frame), source.number + 1):
-            source.number, source.raw = number, line
+        for line in source.begin(frame):
+            source.raw = line
             try:
                 if not is_ascii and not line.isascii():
                     line.decode()  # msgspec does not look into the strings that it skips
@@ -1037,7 +1053,8 @@ class Report:
     def piece(self, source: Source, piece: Piece) -> None:
         """Take part of a frame that is refused unread."""
         if piece.first:
-            source.number += 1
+            source.begin(b"\n")
+            next(source.left)
             object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
             self.note(source, piece.reason if object_ else None, piece.data)
         self.keep(piece.data)
@@ -2181,7 +2198,7 @@ class Runs:
     def lapse(self, run: Run, why: str) -> None:
         """A run failed that no event ends."""
         self.fail(run, why)
-        self.lapsed.append(Event(run=run))
+        self.lapsed.append(Event(run=run, fate=DROPPED))
 
     def abandon(self, run: Run) -> None:
         """The input ended before the run did."""
@@ -2272,8 +2289,9 @@ def tool_of(event: Event, kind: type[Tool] = Tool) -> tuple[str, Any]:
 
     Of a tool that no type names ``kind`` is kept.
     """
+    call = event.tool_call
     for key, tool in KEYS.items():
-        body = getattr(event.tool_call, key, None)
+        body = getattr(call, key, None)
         if body is not None:
             named = tool == "function" and isinstance(body.name, str)
             return body.name if named else tool, body
@@ -2292,8 +2310,11 @@ def unknown_tools(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def outcome(event: Event, tool: str, body: Tool | None) -> tuple[str, int]:
     """How a finished call ended: ok, nonzero or a key of REASONS; and its exit code."""
-    function = event.tool_call is not None and event.tool_call.function is not None
     result = body.result if isinstance(body, Tool) else None
+    success = result.success if result else None
+    if success and not success.exitCode and not success.isError:
+        return "ok", 0  # nearly always
+    function = event.tool_call is not None and event.tool_call.function is not None
     variant, found = variant_of(result)
     if not variant:
         odd, _ = odd_variant(event) if result else ("", None)
@@ -2336,7 +2357,10 @@ def exit_code(value: Any) -> int:
 def created(tool: str, body: Tool | None) -> bool:
     """An edit may create its file: then there was nothing before."""
     success = body.result.success if tool == "edit" and body and body.result else None
-    if success is None or bytes(success.beforeFullFileContent) not in (b"", b"null"):
+    if success is None or bytes(memoryview(success.beforeFullFileContent)[:5]) not in (
+        b"",
+        b"null",
+    ):
         return False
     diff = bytes(success.diffString)
     return diff != b"" and str(value_of(diff)).startswith(CREATED)
@@ -2750,17 +2774,19 @@ class Segments:
         """Take an assistant event; what of it had not been said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
             return ""
-        content = event.message.content if event.message is not None else None
+        message = event.message
+        content = message.content if message else None
         if type(content) is list and len(content) == 1:
             text = content[0].text or ""  # nearly always: it saves a call
         else:
             text = words(content)
         if event.timestamp_ms is None or event.model_call_id is not None:
             return self.cut(text)
-        if len(text) == self.length or self.held or not text.isascii():
+        size = len(text)
+        if size == self.length or self.held or not text.isascii():
             return self.repeat(text)
         self.segment.append(text)
-        self.length += len(text)
+        self.length += size
         return text
 
     def repeat(self, text: str) -> str:
@@ -2954,16 +2980,19 @@ class Selection:
         self.drop = drop
         self.choices = [*only, *drop]
         keys = {key for choice in self.choices for key, _ in choice.terms}
-        self.plain = "session" not in keys  # but for calls, type and subtype decide
-        self.known: dict[tuple[str | None, str | None], bool] = {}
+        self.plain = "session" not in keys  # but for calls, type and subtype decide,
+        self.named = keys.isdisjoint(("status", "path"))  # and for calls, the tool too
+        self.known: dict[tuple[str | None, ...], bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
-        known, plain = self.known, self.plain
+        plain, named, known = self.plain, self.named, self.known
         for event in events:
-            if plain and event.type != "tool_call" and event.foreign is None and event.raw:
-                kept = known.get((event.type, event.subtype))
+            simple = plain and (named or event.type != "tool_call")
+            if simple and event.foreign is None and event.raw:
+                kind = (event.type, event.subtype, *tools(event))
+                kept = known.get(kind)
                 if kept is None:
-                    kept = self.learn(event)
+                    kept = self.learn(kind, event)
             else:
                 remember_paths(self.choices, event)
                 kept = not event.raw or self.keeps(event)
@@ -2971,10 +3000,10 @@ class Selection:
                 event.fate = DROPPED
             yield event
 
-    def learn(self, event: Event) -> bool:
-        if len(self.known) > NAMES:  # an input may invent types for ever
+    def learn(self, kind: tuple[str | None, ...], event: Event) -> bool:
+        if len(self.known) > FATES:  # an input may invent types for ever
             self.known.clear()
-        kept = self.known[event.type, event.subtype] = self.keeps(event)
+        kept = self.known[kind] = self.keeps(event)
         return kept
 
     def keeps(self, event: Event) -> bool:
@@ -4891,14 +4920,18 @@ class Json:
     )  # fmt: skip
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        speaker, say = None, Segments().say
         for event in events:
-            run = event.run
-            if event.type == "assistant":
-                (run.segments or segments_of(run)).say(event)  # type: ignore[arg-type]
-            elif run and run.segments and event.type in CUTTING:
-                run.segments.cut()
-            if event.type == "result" and run.succeeded and event.fate is not DROPPED:
-                yield self.result(event, run)
+            kind, run = event.type, event.run
+            if kind == "assistant":
+                if run is not speaker:
+                    speaker, say = run, segments_of(run).say
+                say(event)  # type: ignore[arg-type]
+            elif kind in CUTTING and run:
+                if run.segments:
+                    run.segments.cut()
+                if kind == "result" and run.succeeded and event.fate is not DROPPED:
+                    yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
         own = {key: compact(value) for key, value in members(event.raw).items()}
@@ -4913,7 +4946,7 @@ class Json:
             own.pop("request_id", None)
         keys = [key for key in self.ORDER if key in own]
         keys += [key for key in own if key not in self.ORDER]
-        return b"{" + b",".join(literal(key) + b":" + own[key] for key in keys) + b"}"
+        return joined({key: own[key] for key in keys})
 
 
 class StreamJson:
@@ -4923,7 +4956,7 @@ class StreamJson:
     thinking = words = True
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return (event.raw.strip() for event in events if event.raw and event.fate is not DROPPED)
+        return (event.raw.strip() for event in events if event.fate is not DROPPED)
 
 
 class Together:
