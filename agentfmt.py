@@ -30,7 +30,7 @@ import select
 import signal
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from types import UnionType
 from typing import (
     Any,
@@ -3929,19 +3929,17 @@ LONG = 64 * 1024  # characters of a line of words that may wait to be decided
 
 
 class Channel:
-    """The words of one kind in a run, decided line by line whatever the events they came in.
-
-    ``edits`` takes what changes in an event: id of the event -> from, to, what takes the place.
-    """
+    """The words of one kind in a run, decided line by line whatever the events they came in."""
 
     __slots__ = (
-        "doubtful", "edits", "events", "key", "offset", "redactor", "segment", "size", "state",
+        "doubtful", "events", "idle", "key", "offset", "redactor", "segment", "size", "state",
         "texts", "waiting", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: Waiting) -> None:
         self.redactor = redactor
         self.state = state
+        self.idle = True  # nothing was said since the last call
         self.events: list[Event] = []  # that are not decided to their ends
         self.texts: list[str] = []  # of them
         self.offset = 0  # how much of the first text is decided, in characters
@@ -3952,12 +3950,24 @@ class Channel:
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
-    def delta(self, event: Event, text: str) -> bool:
+    def deltas(self, events: list[Event], texts: list[str]) -> bool:
         """Is anything decided?"""
-        if self.doubtful:  # two in a row: the first was a delta
-            first, self.doubtful = self.doubtful, None
-            self.join(*first)
-        if len(text) == self.size > 0 and "".join(self.segment) == text:
+        sizes = [len(text) for text in texts]
+        sums = list(itertools.accumulate(sizes, initial=self.size))
+        if self.doubtful or any(map(operator.eq, sums, sizes)):
+            decided = [self.repeat(*each) for each in zip(events, texts, strict=True)]
+            return any(decided)
+        self.segment += texts
+        self.size = sums[-1]
+        return self.add(events, texts)
+
+    def repeat(self, event: Any, text: str) -> bool:
+        """A delta that may be a replay, or the one after it."""
+        doubtful, self.doubtful = self.doubtful, None
+        if doubtful:  # two in a row: the first was a delta
+            self.join(*doubtful)
+        replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN
+        if replay and "".join(self.segment) == text:
             self.doubtful = event, text
             return False
         return self.join(event, text)
@@ -3965,13 +3975,15 @@ class Channel:
     def join(self, event: Event, text: str) -> bool:
         self.segment.append(text)
         self.size += len(text)
-        return self.add(event, text)
+        return self.add([event], [text])
 
-    def add(self, event: Event, text: str) -> bool:
+    def add(self, events: list[Event], texts: list[str]) -> bool:
+        text = "".join(texts)
         if not text and not self.events:
             return True
-        self.events.append(event)
-        self.texts.append(text)
+        self.idle = False
+        self.events += events
+        self.texts += texts
         self.waiting += len(text)
         if "\n" not in text and self.waiting <= LONG:
             return False
@@ -3981,23 +3993,25 @@ class Channel:
     def whole(self, event: Event, text: str) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
         if not self.segment:
-            return self.add(event, text)
+            return self.add([event], [text])
         self.end()
         self.alone(event, text)
         return True
 
     def alone(self, event: Event, text: str) -> None:
-        self.add(event, text)
+        self.add([event], [text])
         self.end()
 
     def end(self, *, cut_off: bool = False) -> None:
         """The segment ends; where the input was cut off, so may a secret have been."""
+        if self.idle:
+            return
         doubtful, self.doubtful = self.doubtful, None
         if doubtful and cut_off:
             self.join(*doubtful)
         self.decide(whole=True, cut_off=cut_off)
         self.segment.clear()
-        self.size, self.key, self.word = 0, False, False
+        self.size, self.key, self.word, self.idle = 0, False, False, True
         if doubtful and not cut_off:
             self.alone(*doubtful)
 
@@ -4097,21 +4111,22 @@ class Redactor:
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, ready = list(events), list[Event]()
         suspects = range(len(batch)) if self.every else self.suspects(batch)
-        for number, event in enumerate(batch):
-            run = event.run
+        for suspect, stretch in stretches(batch, suspects):
+            event = stretch[0]
+            run, worded = event.run, self.splits and event.type in WORDED
             if run is None:
-                ready.append(self.operate(event, None) if number in suspects else event)
+                ready.append(self.operate(event, None) if suspect else event)
                 continue
-            state = run.waiting
-            if state is None:
-                state = run.waiting = Waiting()
-            if event.type in WORDED and self.splits:
-                decided = self.hear(state, event, suspect=number in suspects)
-            else:
+            state = run.waiting or self.attend(run)
+            if not worded:
                 ends_segment(state, event)
-                decided = True
-                state.pending.append(self.operate(event, state) if number in suspects else event)
-            if decided:
+            if suspect:
+                stretch = [self.operate(event, state, skip=worded and is_told_apart(event))]
+            if not worded and not state.pending:
+                ready += stretch
+                continue
+            state.pending += stretch
+            if not worded or self.hear(state, stretch):
                 self.release(run, state, ready)
             else:
                 self.waiting[run] = state
@@ -4119,56 +4134,52 @@ class Redactor:
             self.give_up(next(iter(self.waiting)), ready)
         return ready
 
+    def attend(self, run: Run) -> Waiting:
+        run.waiting = state = Waiting()
+        return state
+
     def suspects(self, batch: list[Event]) -> set[int]:
         """The events whose lines may hold a secret, or escapes that hide one."""
-        ends = list(itertools.accumulate(len(event.raw) for event in batch))
-        block = b"".join(event.raw for event in batch)
         found: set[int] = set()
+        lines = [event.raw for event in batch]
+        block, ends = b"".join(lines), list[int]()
         for hint in self.scanner.hints if self.scanner else ():
             match = hint.search(block)
             while match:
+                ends = ends or list(itertools.accumulate(map(len, lines)))
                 number = bisect.bisect_right(ends, match.start())
                 found.add(number)
                 match = hint.search(block, ends[number])
         return found
 
-    def hear(self, state: Waiting, event: Any, *, suspect: bool) -> bool:
-        """Take an event with words. Is anything decided?"""
-        text = spoken(event)
-        if suspect:
-            skip = text != "" and text == "".join(said for _, said in word_leaves(event))
-            event = self.operate(event, state, skip=skip)
-            text = text if skip else spoken(event)
-        state.pending.append(event)
+    def hear(self, state: Waiting, stretch: list[Event]) -> bool:
+        """Take events with words of one kind. Is anything decided?"""
+        event: Any = stretch[0]
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         channel = state.channels.get(key)
         if channel is None:
             channel = state.channels[key] = Channel(self, state)
+        texts = [spoken(event) for event in stretch]
         if kind == "thinking":
             if event.subtype == "completed":
                 channel.end()
-            return channel.add(event, text)
-        if event.timestamp_ms is CERTAIN:
-            return channel.join(event, text)
+            return channel.add(stretch, texts)
         if event.timestamp_ms is not None and event.model_call_id is None:
-            return channel.delta(event, text)
-        return channel.whole(event, text)
+            return channel.deltas(stretch, texts)
+        return channel.whole(event, texts[0])
 
     def release(self, run: Run, state: Waiting, ready: list[Event]) -> None:
         """The events that nothing holds any longer leave in their order."""
         held = {id(event) for channel in state.channels.values() if (event := channel.first())}
-        pending = state.pending
-        waits = (number for number, event in enumerate(pending) if id(event) in held)
-        count = next(waits, len(pending)) if held else len(pending)
-        if not count and pending:
-            self.waiting[run] = state
-            return
-        leaving = pending[:count]
+        leaving, state.pending = state.pending, []
+        if held:
+            waits = (number for number, event in enumerate(leaving) if id(event) in held)
+            count = next(waits, len(leaving))
+            leaving, state.pending = leaving[:count], leaving[count:]
         if state.edits:
             leaving = [self.settled(event, state.edits.pop(id(event), [])) for event in leaving]
         ready += leaving
-        state.pending = pending[count:]
         if state.pending:
             self.waiting[run] = state
         else:
@@ -4340,6 +4351,43 @@ def spliced_words(text: str, edits: list[Replacement], position: int) -> str:
             pieces += [text[done:start], new if first >= position else ""]
             done = end
     return "".join((*pieces, text[done:]))
+
+
+def stretches(batch: list[Any], suspects: Container[int]) -> Iterator[tuple[bool, list[Event]]]:
+    """The events in their order: deltas of one kind and run together, suspects alone."""
+    stretch: list[Event] = []
+    kind = run = None
+    for number, event in enumerate(batch):
+        suspect = number in suspects
+        if event.type == kind and event.run is run and not suspect and is_delta(event):
+            stretch.append(event)
+            continue
+        if stretch:
+            yield False, stretch
+        stretch, kind, run = [event], None, event.run
+        if suspect:
+            yield True, stretch
+            stretch = []
+        elif event.type in WORDED and is_delta(event):
+            kind = event.type
+    if stretch:
+        yield False, stretch
+
+
+def is_delta(event: Any) -> bool:
+    """Does it say more words of the agent itself, and no more?"""
+    return (
+        event.timestamp_ms is not None
+        and event.model_call_id is None
+        and event.parent_tool_use_id is None
+        and event.subtype != "completed"
+    )
+
+
+def is_told_apart(event: Event) -> bool:
+    """Do the words stand where they are looked for, and nowhere else?"""
+    text = spoken(event)
+    return text != "" and text == "".join(said for _, said in word_leaves(event))
 
 
 WORDED = frozenset(("assistant", "thinking"))
