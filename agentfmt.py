@@ -101,6 +101,7 @@ OPEN_PATHS = 10_000  # calls of a run whose paths are remembered, for selectors
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 WIDTH = 200  # columns of an action line where no terminal says how many it has
 LEAST = 12  # columns of a target, and of a reason, that are worth showing
+TELLING = 8  # of a target, for which the size of what came out gives way
 TARGET = 2000  # characters of a target that are kept: more than any terminal is wide
 FATES = 1000  # kinds of events of which it is remembered whether they are printed
 NAMES = 20  # of tools and of unknown types that a summary tells apart
@@ -342,6 +343,20 @@ class SpokenToolEvent(SpokenEvent, gc=False):
 
 class SpokenDetailEvent(SpokenEvent, gc=False):
     tool_call: DetailCall | None = None  # type: ignore[valid-type]
+
+
+class AskedArgs(Args, gc=False):
+    toolCallId: Any = None
+
+
+class AskedTool(DetailTool, gc=False):
+    args: AskedArgs | None = None
+
+
+class Question(Struct, gc=False):
+    """What an interaction_query asks."""
+
+    query: Any = None
 
 
 class UnknownCall(Struct, gc=False):
@@ -1883,9 +1898,10 @@ class Dialects:
     event decides, a session is taken for what its FILE is, and a FILE for Cursor's.
     """
 
-    def __init__(self, given: str, maker: Maker, *, strict: bool) -> None:
+    def __init__(self, given: str, maker: Maker, report: Report, *, strict: bool) -> None:
         """``given`` overrides; ``strict``: the input's own lines leave, and must be Cursor's."""
         self.maker = maker
+        self.report = report
         self.strict = strict
         self.dialects: dict[str, Dialect] = {}
         self.given = None if given == "auto" else self.named(given)
@@ -1921,6 +1937,9 @@ class Dialects:
             if name is None:
                 known = source.dialect
                 return None if isinstance(known, Cursor) else known
+            if name not in DIALECTS and name not in self.dialects:
+                what = f"this is the stream of {name}, which cannot be translated yet"
+                self.report.say(f"{source.where()}: {what}")
             known = self.named(name)
             if session:
                 self.sessions[session] = known
@@ -1953,6 +1972,7 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", "assistant", "thinking", "tool_call"), ACT) | {"result": END}
 NOBODY = object()  # the session of no event
+EXPECTED = "is this the output of --output-format stream-json?"
 
 
 class Runs:
@@ -2230,10 +2250,9 @@ class Runs:
             return
         if self.strays and not self.opened:
             events = plural(self.strays, "event")
-            why = self.error or "name the agent with --from"
-            self.report.fail(f"no run in {events} of unknown type: {why}")
+            self.report.fail(f"no run in {events} of unknown type: {self.error or EXPECTED}")
         elif not self.opened:
-            self.report.fail("no events: is this the output of --output-format stream-json?")
+            self.report.fail(f"no events: {EXPECTED}")
 
 
 def kind_of(event: Event) -> str:
@@ -4630,7 +4649,8 @@ class Screen:
     def show(self) -> None:
         """The last call that was started and still runs, after all else is written."""
         running = next(reversed(self.running.values()), "")
-        line = cut(running, self.width() - 1) if running else ""
+        # One column less than there are, or it would wrap; and two for what ^C echoes.
+        line = cut(running, self.width() - 3) if running else ""
         if line != self.visible:
             self.erase()
             self.visible = line
@@ -4655,28 +4675,62 @@ RED, DIM, RESET = "\x1b[31m", "\x1b[2m", "\x1b[0m"
 @functools.lru_cache(256)
 def drawn(act: Act, prefix: str, room: int, color: bool) -> bytes:
     """An action's line, at most ``room`` columns wide."""
-    label, target, outcome = fitted(prefix + act.label, shown(act.target), shown(act.outcome), room)
+    whole = Act(prefix + act.label, shown(act.target), shown(act.outcome), act.failed)
+    label, target, outcome, failed = fitted(whole, room)
     outcome = f"({outcome})" if outcome else ""
     line = cut(" ".join(filter(None, (label, target, outcome))), room)
-    if color and act.failed:
+    if color and failed:
         line = f"{RED}{line}{RESET}"
     elif color and outcome and line.endswith(outcome):
         line = f"{line.removesuffix(outcome)}{DIM}{outcome}{RESET}"
     return line.encode("utf-8", "backslashreplace")
 
 
-def fitted(label: str, target: str, outcome: str, room: int) -> tuple[str, str, str]:
-    """What there is room for: at least the beginning of the target, and the outcome in a word."""
-    free = room - width(label) - len(" ") - len(" ()")
-    if width(target) + width(outcome) > free:
-        space = free - min(width(target), max(LEAST, free // 2))
-        word = re.split("[:,]", outcome, maxsplit=1)[0]
-        if width(outcome) > space:
-            reason = ":" in outcome and space > width(word) + LEAST
-            outcome = cut(outcome, space) if reason else word
-        left = free - width(outcome)
-        target = cut(target, left) if left > len("...") else ""
-    return label, target, outcome
+def fitted(act: Act, room: int) -> Act:
+    """What there is room for: the outcome in a word, the target, then the rest of the outcome."""
+    label, target, outcome, failed = act
+    brackets = len(" ()") if outcome else 0
+    free = room - width(label) - (len(" ") if target else 0) - brackets
+    if width(target) + width(outcome) <= free:
+        return act
+    spare = free - width(target)
+    if width(in_room(outcome, 0)) > spare:
+        spare = free - max(LEAST, free // 2)
+    outcome = in_room(outcome, spare)
+    left = free - width(outcome)
+    if left < min(width(target), TELLING) and not failed:
+        outcome, left = "", free + brackets
+    elif left < 0 and room - width(outcome) - brackets >= LEAST:
+        label = cut(label, room - width(outcome) - brackets)
+    return Act(label, cut_target(target, left), outcome, failed)
+
+
+def in_room(outcome: str, room: int) -> str:
+    """As much as there is room for: a reason ends with dots, of facts the first ones stay."""
+    word, reason, _ = outcome.partition(":")
+    if reason:
+        return cut(outcome, room) if room > width(word) + LEAST else word
+    ends = [len(outcome), *(end.start() for end in FACT_END.finditer(outcome))]
+    starts = [outcome[:end] for end in sorted(ends, reverse=True)]
+    return next((start for start in starts if width(start) <= room), starts[-1])
+
+
+FACT_END = regex(r",| in | of (?=[0-9]+\Z)")
+
+
+def cut_target(target: str, limit: int) -> str:
+    """A path keeps its end, any other target its beginning."""
+    if width(target) > limit <= len("..."):
+        return ""
+    if width(target) <= limit or not PATH.fullmatch(target):
+        return cut(target, limit)
+    *_, name = re.split(r"[/\\]", target)
+    ends = (target[at.start() :] for at in re.finditer(r"[/\\]", target))
+    end = next((end for end in ends if width(end) + len("...") <= limit), "")
+    return f"...{end}" if name and end else cut(name or target, limit)
+
+
+PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 
 
 def ends_run(event: Event) -> bool:
@@ -4765,8 +4819,23 @@ class LiveText(Text):
         if event.fate is not DROPPED:
             self.screen.start(event.run, event.call_id, line.rstrip())
 
+    def asked(self, event: Event) -> None:
+        """A call that nobody allows is never started: what it is about stands in the question."""
+        notes = notes_of(event.run)
+        query = look(event, Question).query
+        for name, body in query.items() if isinstance(query, dict) else ():
+            called = coerce(body, AskedTool)
+            if not isinstance(called, AskedTool) or not called.args:
+                continue
+            call_id = first(called.args.toolCallId, query.get("toolCallId"))
+            tool = re.sub("(Request|Interaction)Query$", "", name)
+            if call_id and call_id not in notes.targets:
+                notes.targets[call_id] = target_of(tool, called, notes.cwd)
+
     def other(self, event: Event) -> None:
-        if event.type == "system" and event.subtype == "init":
+        if event.type == "interaction_query":
+            self.asked(event)
+        elif event.type == "system" and event.subtype == "init":
             notes_of(event.run).cwd = first(look(event, Init).cwd)
         elif ends_run(event):
             self.screen.leave(event.run)
@@ -4859,10 +4928,7 @@ class Summary:
     kind: type[Event] = ToolEvent
     thinking = words = False
 
-    KNOWN = frozenset((
-        "system", "user", "assistant", "thinking", "tool_call", "interaction_query", "connection",
-        "retry", "result", "turn_ended", "error",
-    ))  # fmt: skip
+    KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -5199,7 +5265,7 @@ def convert(
         thinking=thinking and writer.thinking and not (lines and dropped("thinking", drop)),
         words=writer.words and not (lines and dropped("assistant", drop)),
         fail_on=fail_on,
-        translate=Dialects(dialect, maker, strict=strict).translate,
+        translate=Dialects(dialect, maker, report, strict=strict).translate,
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread) if surgeon else None
@@ -5527,22 +5593,30 @@ def command(
 class Progress:
     """A bar over the input: how much is read, where nothing else would show it."""
 
-    def __init__(self, length: int | None) -> None:
+    BESIDE: ClassVar[int] = len("Reading  []  100%  00:00:00 ")
+
+    def __init__(self, length: int | None = None, columns: int = WIDTH) -> None:
         self.bar: Any = None
         self.erased = False
         if length is not None:
             steps = max(1, length // 200)
+            width = min(36, columns - self.BESIDE)
             self.bar = click.progressbar(
-                length=length, label="Reading", file=sys.stderr, update_min_steps=steps
+                length=length, label="Reading", file=sys.stderr, update_min_steps=steps, width=width
             )
 
     @classmethod
     def over(cls, files: Iterable[str], screen: Screen) -> Progress:
+        """None where it would stand between the lines of the output: a pipe may lead there too."""
         dumb = os.environ.get("TERM", "dumb") in ("", "dumb")
-        shown = dumb or os.isatty(1) or not os.isatty(2) or screen.fd == 2
-        sizes = [] if shown else [*map(bytes_left, files)]
+        if dumb or screen.fd == 2 or not os.isatty(2) or os.isatty(1) or is_pipe(1):
+            return cls()
+        columns = os.get_terminal_size(2).columns or WIDTH
+        sizes = [*map(bytes_left, files)]
         known = [size for size in sizes if size is not None]
-        return cls(sum(known) if known and len(known) == len(sizes) else None)
+        if not known or len(known) < len(sizes) or columns <= cls.BESIDE:
+            return cls()
+        return cls(sum(known), columns)
 
     def watch(self, streams: Streams) -> Streams:
         return ((name, self.counted(arriving)) for name, arriving in streams)
@@ -5574,6 +5648,13 @@ class Progress:
         if self.bar:
             self.draw()
             self.bar.__exit__(*error)
+
+
+def is_pipe(fd: int) -> bool:
+    with contextlib.suppress(OSError):
+        mode = os.fstat(fd).st_mode
+        return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    return False
 
 
 def bytes_left(file: str) -> int | None:

@@ -222,6 +222,29 @@ def test_a_completion_without_a_start_names_what_its_result_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tool", "query", "target"),
+    [
+        ("webSearch", {"webSearchRequestQuery": {"args": {"searchTerm": "x y", "toolCallId": "c"}}}, "x y"),
+        ("webFetch", {"webFetchRequestQuery": {"args": {"url": "https://a"}}, "toolCallId": "c"}, "https://a"),
+        ("webSearch", {"webSearchRequestQuery": {"args": {"searchTerm": "x", "toolCallId": "b"}}}, ""),
+        ("webSearch", {"webSearchRequestQuery": {"args": {"searchTerm": "x"}}}, ""),
+        ("webSearch", {"webSearchRequestQuery": 7}, ""),
+        ("webSearch", 7, ""),
+    ],
+    ids=["args", "query", "another-call", "no-call", "no-object", "no-query"],
+)  # fmt: skip
+def test_a_call_that_never_started_is_about_what_was_asked(
+    tool: str, query: Any, target: str
+) -> None:
+    asked = {
+        "type": "interaction_query", "subtype": "request", "session_id": "2f4c27dc-1", "query": query,
+    }  # fmt: skip
+    rejected = done(f"{tool}ToolCall", None, {"rejected": {"reason": ""}}, call_id="c")
+    label = {"webSearch": "search web", "webFetch": "fetch web page"}[tool]
+    assert line_of(asked, rejected) == " ".join(f"Failed to {label} {target} (rejected)".split())
+
+
+@pytest.mark.parametrize(
     ("body", "line"),
     [
         ({"name": "look_up", "arguments": '{"query": "x y"}'}, "Used tool look_up x y"),
@@ -313,7 +336,7 @@ def test_a_line_is_cut_at_the_width(columns: int, target: str) -> None:
         ),
         (80, "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not you...)"),
         (60, "Failed to edit file src/deep/in/the/tree/a.py (rejected)"),
-        (40, "Failed to edit file src/de... (rejected)"),
+        (40, "Failed to edit file .../a.py (rejected)"),
         (30, "Failed to edit file (rejected)"),
         (20, "Failed to edit fi..."),
     ],
@@ -324,6 +347,37 @@ def test_a_long_reason_gives_way(columns: int, line: str) -> None:
     screen = agentfmt.Screen()
     with mock.patch.object(screen, "width", return_value=columns):
         assert render(spelled(init(), event), View(detail=True, screen=screen)).out == [line]
+
+
+@pytest.mark.parametrize(
+    ("act", "columns", "line"),
+    [
+        (("Asked", "which of the files", "skipped: none of them"), 47,
+         "Asked which of the files (skipped: none of...)"),
+        (("Asked", "which of the files", "skipped: none of them"), 40,
+         "Asked which of the files (skipped)"),
+        (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 40, "Ran grep -r pattern src (exit 0, 1.9 s)"),
+        (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 38, "Ran grep -r pattern src (exit 0)"),
+        (("Ran", "a", "1 x in 2 y, 9 z"), 19, "Ran a (1 x in 2 y)"),
+        (("Searched", "TODO", "14 matches in 3 files"), 30, "Searched TODO (14 matches)"),
+        (("Read", "a.py", "lines 100-149 of 2500"), 30, "Read a.py (lines 100-149)"),
+        (("Updated", "", "1 of 3 done"), 21, "Updated (1 of 3 done)"),
+        (("Fetched", "https://example.com/a", "135 characters"), 32, "Fetched https://example.com/a"),
+        (("Fetched", "https://example.com/a", "135 characters"), 25, "Fetched https://exampl..."),
+        (("Failed to run a command", "", "rejected"), 32, "Failed to run a co... (rejected)"),
+        (("Failed to run a command", "", "rejected"), 20, "Failed to run a c..."),
+        (("Failed to run a command", "ls", "rejected"), 37, "Failed to run a command ls (rejected)"),
+        (("Read", "src/very/deep/in/the/tree/a.py", ""), 25, "Read .../in/the/tree/a.py"),
+        (("Read", "src/very/deep/in/the/tree/a.py", ""), 24, "Read .../the/tree/a.py"),
+        (("Read", "src/a-name-that-is-too-long.py", ""), 20, "Read a-name-that-..."),
+        (("Read", r"C:\one\two\three\four.py", ""), 23, r"Read ...\three\four.py"),
+        (("Listed", "src/very/deep/", ""), 17, "Listed src/ver..."),
+        (("Found", "a/b c/d", ""), 12, "Found a/b..."),
+    ],
+)  # fmt: skip
+def test_what_there_is_room_for(act: tuple[str, str, str], columns: int, line: str) -> None:
+    whole = agentfmt.Act(*act, failed=act[0].startswith("Failed"))
+    assert agentfmt.drawn(whole, "", columns, False).decode() == line
 
 
 @pytest.mark.parametrize(
@@ -493,6 +547,7 @@ def test_summary() -> None:
     data = b"warning: x\n{bad\n" + spelled(
         init(),
         {"type": "surprise", "session_id": "2f4c27dc-1"},
+        {"type": "stream_event", "session_id": "2f4c27dc-1"},  # of Claude, and known
         {"session_id": "2f4c27dc-1"},
         done("readToolCall", {"path": "a"}, ok()),
         done("readToolCall", {"path": "a"}, {"fileNotFound": {}}),
@@ -509,7 +564,7 @@ def test_summary() -> None:
         "unknown type (surprise 1, without a type 1), 9.7 s, 8830 tokens in, 185 out, 1 damaged line, "
         "1 prose line"
     )
-    assert second == "agentfmt: run bbbbbbbb (stdin:10): failed, 0 actions"
+    assert second == "agentfmt: run bbbbbbbb (stdin:11): failed, 0 actions"
 
 
 def test_summary_counts_many_names_together() -> None:
@@ -623,6 +678,7 @@ def on_terminal(
     ends: tuple[str, ...] = ("stdout", "stderr"),
     until: bytes = b"",
     env: dict[str, str] | None = None,
+    pipe: bool = False,
 ) -> tuple[bytes, int]:
     """What a terminal gets of a process with these ``ends`` on it, and the process's status.
 
@@ -634,7 +690,8 @@ def on_terminal(
     attributes = termios.tcgetattr(theirs)
     attributes[1] &= ~termios.OPOST
     termios.tcsetattr(theirs, termios.TCSANOW, attributes)
-    stdout, stderr = (theirs if end in ends else subprocess.DEVNULL for end in ("stdout", "stderr"))
+    other = subprocess.PIPE if pipe else subprocess.DEVNULL
+    stdout, stderr = (theirs if end in ends else other for end in ("stdout", "stderr"))
     plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     process = subprocess.Popen(
         [sys.executable, "-m", "agentfmt", *options],
@@ -651,7 +708,8 @@ def on_terminal(
         process.stdin.close()
     seen += read(ours)
     os.close(ours)
-    return seen, process.wait()
+    process.communicate()
+    return seen, process.returncode
 
 
 def read(terminal: int, until: bytes = b"nothing that is ever written") -> bytes:
@@ -701,7 +759,7 @@ def test_the_call_that_runs_fits_the_terminal() -> None:
     seen, _ = on_terminal(spelled(init(), begun), columns=40, until=b"...")
     line = seen.split(b"\r")[0].decode()
     assert line.endswith("...")
-    assert agentfmt.width(line) < 40
+    assert agentfmt.width(line) <= 40 - 1 - len("^C")  # which the terminal may echo behind it
 
 
 def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
@@ -743,6 +801,24 @@ def test_a_regular_file_has_a_progress_bar(tmp_path: Path) -> None:
         assert b"100%" in seen
         assert seen.endswith(b"\x1b[?25h\n")
         assert re.search(rb"\x1b\[Kagentfmt: [^ ]*:1: a warning\n", seen)
+
+
+@pytest.mark.parametrize("columns", [30, 40, 80])
+def test_the_progress_bar_fits_the_terminal(columns: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.ndjson"
+    path.write_bytes(spelled(*SHELL) * 20)
+    source = subprocess.DEVNULL
+    seen, _ = on_terminal(b"", str(path), stdin=source, ends=("stderr",), columns=columns)
+    bars = re.findall(rb"Reading  \[[#-]+\][^\r\n\x1b]*", seen)
+    assert bars
+    assert all(len(bar) < columns for bar in bars)
+
+
+def test_no_progress_bar_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "run.ndjson"
+    path.write_bytes(spelled(*SHELL))
+    seen, _ = on_terminal(b"", str(path), stdin=subprocess.DEVNULL, ends=("stderr",), pipe=True)
+    assert b"Reading" not in seen
 
 
 @pytest.mark.parametrize(
