@@ -291,6 +291,30 @@ def test_set_up_prints_the_progress_that_readme_shows() -> None:
     assert (done.stdout.decode(), done.stderr) == (shown, b"")
 
 
+REAL = ROOT.parent / "shared" / "captures" / "cursor"
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="no captures beside the checkout")
+@pytest.mark.parametrize(
+    ("capture", "options", "columns"),
+    [
+        ("2026.07.20-read-shell-edit", (), 200),
+        ("2026.07.20-read-shell-edit", ("-d", "-m", "all", "-s"), 200),
+        ("2026.09.10-probe-15-webfetch-shell-websearch-rejected", ("-d",), 80),
+    ],
+    ids=["plain", "detailed", "rejected"],
+)
+def test_readme_shows_real_runs(
+    capture: str, options: tuple[str, ...], columns: int, tmp_path: Path
+) -> None:
+    (tmp_path / "run.ndjson").write_bytes((REAL / f"{capture}.ndjson").read_bytes())
+    script = f"import agentfmt; agentfmt.WIDTH = {columns}; agentfmt.main()"
+    command = [sys.executable, "-c", script, *options, "run.ndjson"]
+    path = {**os.environ, "PYTHONPATH": os.path.dirname(agentfmt.__file__)}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, env=path)
+    assert (done.stdout + done.stderr).decode() in [block.text for block in fences()]
+
+
 def test_manual_is_clean() -> None:
     mandoc = shutil.which("mandoc") or pytest.skip("mandoc is not installed")
     command: list[str | Path] = [mandoc, "-T", "lint", "-W", "warning", ROOT / "man" / "agentfmt.1"]
