@@ -3437,6 +3437,21 @@ def surrogates(char: str) -> str:
 URLSAFE = bytes.maketrans(b"+/", b"-_")
 
 
+def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
+    """In which of some texts something is found by RE2, with expressions that know no beginning
+    and no end: one search over all of them. A few may be named for what follows them."""
+    found: set[int] = set()
+    block, ends = b"".join(texts), list[int]()
+    for pattern in expressions:
+        match = pattern.search(block)
+        while match:
+            ends = ends or list(itertools.accumulate(map(len, texts)))
+            number = bisect.bisect_right(ends, match.start())
+            found.add(number)
+            match = pattern.search(block, ends[number])
+    return found
+
+
 def private_keys(text: bytes) -> Iterator[Span]:
     position = 0
     while begin := PEM_BEGIN.search(text, position):
@@ -3713,30 +3728,29 @@ class Leaf(NamedTuple):
     in_array: bool
 
 
+# A string and, after a name, its colon; or a bracket.
+LITERAL = regex(rb'("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?|[{}\[\]]', re.DOTALL)
+
+
 def leaves(raw: bytes) -> Iterator[Leaf]:
     """All string literals of a valid JSON object, names of members too."""
     stack: list[tuple[tuple[str, ...], bool, int]] = []
     path: tuple[str, ...] = ()  # of the value that comes
-    base, array, holder, count, naming = path, False, 0, 0, False
-    for match in TOKEN.finditer(raw):
-        token = match[0]
-        if token[:1] == b'"':
-            if naming:
-                path = (*base, text_of(token).decode("utf-8", "replace"))
-            yield Leaf(*match.span(), path, naming, holder, array)
-        elif token == b",":
-            naming = not array
-        elif token == b":":
-            naming = False
-        elif token in (b"{", b"["):
+    base, array, holder, count = path, False, 0, 0
+    for match in LITERAL.finditer(raw):
+        kind = match.lastindex
+        if kind:
+            start, end = match.span(1)
+            if kind == 2:
+                path = (*base, text_of(match[1]).decode("utf-8", "replace"))
+            yield Leaf(start, end, path, kind == 2, holder, array)
+        elif match[0] in b"{[":
             stack.append((base, array, holder))
             count += 1
-            base, array, holder = path, token == b"[", count
-            naming = not array
-        elif token in (b"}", b"]"):
+            base, array, holder = path, match[0] == b"[", count
+        else:
             path = base
             base, array, holder = stack.pop()
-            naming = False
 
 
 def text_of(token: bytes) -> bytes:
@@ -3784,25 +3798,27 @@ class Surgeon:
         kind: str | None,
         cwd: str | None,
         *,
-        skip: bool,
+        said: str,
         words: bytes | None,
         places: Sequence[tuple[str, ...]],
     ) -> bytes:
-        """An event's line, redacted; with ``skip`` but for the words, which a channel decides.
+        """An event's line, redacted.
 
-        ``words`` stand in the place of the assistant's, which are at ``places``.
+        But for the words that were ``said``, which a channel decides, if that is what stands at
+        ``places`` and they do not stand elsewhere. ``words`` stand in the place of all words there.
         """
-        found = [
-            (leaf, text_of(raw[leaf.start : leaf.end]))
-            for leaf in leaves(raw)
-            if not (skip and leaf.path in places and not leaf.is_key)
-        ]
+        found = [(leaf, text_of(raw[leaf.start : leaf.end])) for leaf in leaves(raw)]
+        spoken = [text for leaf, text in found if leaf.path in places and not leaf.is_key]
+        if said and b"".join(spoken) == said.encode("utf-8", "surrogatepass"):
+            found = [pair for pair in found if pair[0].is_key or pair[0].path not in places]
         assigned = secret_members(found) if self.scanner else set()
+        suspects = self.suspects([text for _, text in found])
         names: dict[tuple[int, bytes], int] = {}
         edits = []
-        for leaf, text in found:
-            whole = leaf.start in assigned
-            new = self.redacted(leaf, text, kind, cwd, whole=whole)
+        for number, (leaf, text) in enumerate(found):
+            new, whole = text, leaf.start in assigned
+            if whole or number in suspects:
+                new = self.redacted(leaf, text, kind, cwd, whole=whole)
             if words is not None and text and leaf.path in places and not leaf.is_key:
                 new = words
             if leaf.is_key:
@@ -3811,6 +3827,12 @@ class Surgeon:
                 self.count(new, text)
                 edits.append((leaf.start, leaf.end, token_of(new)))
         return spliced(raw, edits) if edits else raw
+
+    def suspects(self, texts: list[bytes]) -> Container[int]:
+        """Which of an event's texts may have to change."""
+        if self.classes or not self.scanner or self.scanner.patterns:
+            return range(len(texts))
+        return hits((self.scanner.hint,), texts)
 
     def count(self, new: bytes, old: bytes = b"") -> None:
         """What a change hid, for the summary."""
@@ -4140,7 +4162,7 @@ class Redactor:
             if not worded:
                 ends_segment(state, event)
             if suspect:
-                stretch = [self.operate(event, state, skip=worded and is_told_apart(event))]
+                stretch = [self.operate(event, state, said=spoken(event) if worded else "")]
             if not worded and not state.pending:
                 ready += stretch
                 continue
@@ -4159,17 +4181,7 @@ class Redactor:
 
     def suspects(self, batch: list[Event]) -> set[int]:
         """The events whose lines may hold a secret, or escapes that hide one."""
-        found: set[int] = set()
-        lines = [event.raw for event in batch]
-        block, ends = b"".join(lines), list[int]()
-        for hint in self.scanner.hints if self.scanner else ():
-            match = hint.search(block)
-            while match:
-                ends = ends or list(itertools.accumulate(map(len, lines)))
-                number = bisect.bisect_right(ends, match.start())
-                found.add(number)
-                match = hint.search(block, ends[number])
-        return found
+        return hits(self.scanner.hints if self.scanner else (), [event.raw for event in batch])
 
     def hear(self, state: Waiting, stretch: list[Event]) -> bool:
         """Take events with words of one kind. Is anything decided?"""
@@ -4217,7 +4229,7 @@ class Redactor:
             channel.end(cut_off=True)
         self.release(run, state, ready)
 
-    def operate(self, event: Any, state: Waiting | None, *, skip: bool = False) -> Event:
+    def operate(self, event: Any, state: Waiting | None, *, said: str = "") -> Event:
         if state and event.type == "system" and "paths" in self.surgeon.classes:
             cwd = look(event, Init).cwd
             if self.scanner and isinstance(cwd, str):
@@ -4235,7 +4247,7 @@ class Redactor:
             event.raw.strip(),
             event.type,
             state.cwd if state else None,
-            skip=skip,
+            said=said,
             words=words,
             places=places_of(event),
         )
@@ -4401,12 +4413,6 @@ def is_delta(event: Any) -> bool:
         and event.parent_tool_use_id is None
         and event.subtype != "completed"
     )
-
-
-def is_told_apart(event: Event) -> bool:
-    """Do the words stand where they are looked for, and nowhere else?"""
-    text = spoken(event)
-    return text != "" and text == "".join(said for _, said in word_leaves(event))
 
 
 WORDED = frozenset(("assistant", "thinking"))
