@@ -4183,19 +4183,19 @@ class Redactor:
         """The events whose lines may hold a secret, or escapes that hide one."""
         return hits(self.scanner.hints if self.scanner else (), [event.raw for event in batch])
 
-    def hear(self, state: Waiting, stretch: list[Event]) -> bool:
+    def hear(self, state: Waiting, stretch: list[Any]) -> bool:
         """Take events with words of one kind. Is anything decided?"""
-        event: Any = stretch[0]
+        event = stretch[0]
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         channel = state.channels.get(key)
         if channel is None:
             channel = state.channels[key] = Channel(self, state)
-        texts = [spoken(event) for event in stretch]
         if kind == "thinking":
             if event.subtype == "completed":
                 channel.end()
-            return channel.add(stretch, texts)
+            return channel.add(stretch, [event.text or "" for event in stretch])
+        texts = [spoken(event) for event in stretch]
         if event.timestamp_ms is not None and event.model_call_id is None:
             return channel.deltas(stretch, texts)
         return channel.whole(event, texts[0])
@@ -4302,6 +4302,8 @@ class Redactor:
         """What changes in words whose lines are complete; ``inside`` a private key at first."""
         data = text.encode("utf-8", "surrogatepass")
         spans = self.found(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
+        if not spans and not self.surgeon.classes:
+            return []
         changes = [
             (max(first, 0), last, marker(name) if name else b"") for first, last, name in spans
         ]

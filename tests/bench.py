@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -71,6 +71,10 @@ ROWS = (
     Row("drop", ("-t", "stream-json", "--drop", "assistant"), ('select(.type!="assistant")', 6, 8)),
     Row("secrets", SECRETS, (".", 3.3, 5), None, (STREAM, 3)),
     Row("secrets 100 known", (*SECRETS, *KNOWN), (".", 3.3, 5), None, (STREAM, 3)),
+    Row("secrets deltas", SECRETS, None, None, (STREAM, 3), "deltas"),
+    Row("deltas 100 known", (*SECRETS, *KNOWN), None, None, (STREAM, 3), "deltas"),
+    Row("secrets results", SECRETS, None, None, (STREAM, 3), "results"),
+    Row("results 100 known", (*SECRETS, *KNOWN), None, None, (STREAM, 3), "results"),
     Row("secrets in each line", SECRETS, (".", 0, 0), None, (STREAM, 0), "worst"),
     # Nothing is promised for what is translated.
     Row("claude text", ("-t", "text"), (CLAUDE_PROJECTION, 0, 0), None, None, "claude"),
@@ -90,10 +94,30 @@ def worst(size: int) -> Iterator[bytes]:
             yield line.replace(b'"session_id"', f'"note":"{token}","session_id"'.encode(), 1)
 
 
+def calls(size: int, *, these: bool) -> Iterator[bytes]:
+    """Of a stream the calls, with what files and commands hold; or all but these."""
+    for line in stream(sys.maxsize):
+        frame = line.startswith((b'{"type":"system"', b'{"type":"result"'))
+        if frame or line.startswith(b'{"type":"tool_call"') is these:
+            size -= len(line)
+            yield line
+        if size < 0 and line.startswith(b'{"type":"result"'):
+            return
+
+
 def known_values() -> str:
     return "".join(
         f"KNOWN_{number}=value-{number * 7919:08d}-of-a-secret\n" for number in range(100)
     )
+
+
+STREAMS: dict[str, Callable[[int], Iterator[bytes]]] = {
+    "cursor": stream,
+    "claude": partial(stream, agent="claude"),
+    "deltas": partial(calls, these=False),
+    "results": partial(calls, these=True),
+    "worst": worst,
+}
 
 
 def seconds(command: list[str], stdin: Path | None) -> float:
@@ -172,9 +196,8 @@ def main() -> None:
             if row.name not in chosen:
                 continue
             if not path.exists():
-                made = worst if row.stream == "worst" else partial(stream, agent=row.stream)
                 with path.open("wb") as file:
-                    file.writelines(made(options.size))
+                    file.writelines(STREAMS[row.stream](options.size))
             measure(row, path, options.rounds)
     start_up(options.rounds)
 
