@@ -824,8 +824,8 @@ def lines(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
         end = chunk.rfind(b"\n") + 1
         if end:
             block = b"".join((*tail, memoryview(chunk)[:end]))
-            yield from (block,) if len(block) <= limit else sized(block, limit, reason)
             tail, size = [], 0
+            yield from (block,) if len(block) <= limit else sized(block, limit, reason)
         if end < len(chunk):
             tail.append(chunk[end:])
             size += len(tail[-1])
