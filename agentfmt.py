@@ -1972,6 +1972,7 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", "assistant", "thinking", "tool_call"), ACT) | {"result": END}
 NOBODY = object()  # the session of no event
+SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
 EXPECTED = "is this the output of --output-format stream-json?"
 
 
@@ -1996,6 +1997,7 @@ class Runs:
         self.translate = translate
         self.thinking = thinking
         self.words = words
+        self.saying = frozenset[str | None]() if thinking or words else SAYING
         self.fail_on = fail_on
         self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
         self.named: dict[int, None] = {}  # the hashes of the last MAX_RUNS sessions
@@ -2003,7 +2005,8 @@ class Runs:
         self.error = ""  # what the last of these said, if it was an error
         self.source = Source("")
         self.run: Run | None = None  # of the event before
-        self.session: object = NOBODY  # of the event before, while its run is open
+        self.session: object = NOBODY  # of the event before, while its run is open,
+        self.foreign: object = NOBODY  # and where it was foreign
         self.recent: object = NOBODY  # the session that spoke last
         self.lapsed: list[Event] = []  # made up: the ends that no event carries
         self.whys: list[str] = []  # runs failed, said when their last line is written
@@ -2011,11 +2014,11 @@ class Runs:
     def follow(self, source: Source, events: Iterator[Event]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the run of the event before: only counted."""
         if source is not self.source:
-            self.source, self.session = source, NOBODY
+            self.source, self.session, self.foreign = source, NOBODY, NOBODY
             if not self.runs:
                 self.report.prose = None
-        thinking, words = self.thinking, self.words
-        session, run, acts = self.session, self.run, 0
+        thinking, words, saying = self.thinking, self.words, self.saying
+        session, foreign, run, acts = self.session, self.foreign, self.run, 0
         for event in events:
             kind = event.type if event.session_id == session else None
             if kind == "thinking":
@@ -2030,13 +2033,16 @@ class Runs:
                 acts += 1
                 event.raw = source.raw
                 track(run, event)  # type: ignore[arg-type]
+            elif event.type in saying and event.session_id == foreign:
+                acts += 1
+                continue
             else:
                 if acts:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
                 event.raw = source.raw
                 yield from self.look_into(event)
-                session, run = self.session, self.run
+                session, foreign, run = self.session, self.foreign, self.run
                 continue
             event.raw, event.run = source.raw, run
             yield event
@@ -2044,14 +2050,15 @@ class Runs:
             run.events += acts  # type: ignore[union-attr]
 
     def look_into(self, event: Event) -> Iterator[Event]:
-        """An event that may be foreign: then so may be the next, and there is no shortcut."""
+        """An event that may be foreign: then so may be the next, and few are passed over."""
         found = self.translate(self.source, event)
         for whole in (event,) if found is None else found:
             for part in parts_of(whole):
                 if part is not whole or not self.unread(part):
                     yield from self.step(part, whole)
+        self.foreign = NOBODY
         if found is not None:
-            self.session = NOBODY
+            self.foreign, self.session = self.session, NOBODY
 
     def unread(self, event: Event) -> bool:
         """Is it one more act of the run of the event before, and of no use to the writer?"""
