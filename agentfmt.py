@@ -3783,9 +3783,12 @@ def spliced(text: bytes, edits: Iterable[tuple[int, int, bytes]]) -> bytes:
 # ---------------------------------------------------------------- redacting: one event
 
 CREATED = "--- /dev/null"
-STAND_IN = regex(
-    rf"(?:{CREATED})?\[(?:content|commands|prompts|messages|paths)(?:: [0-9]+ chars)?\](?: [0-9]+)?"
-)
+# What stands where something was: for a class, and for anything.
+_CLASS = rf"\[({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?\]"
+_ANY = rf"\[REDACTED:([\w.:-]+)\]|{_CLASS}"
+STAND_IN = regex(rf"(?:{CREATED})?{_CLASS}(?: [0-9]+)?")
+ANY_MARKER = regex(_ANY)
+HIDDEN = regex(_ANY.encode())
 FLAG = regex(rb"--?[A-Za-z][\w-]*")
 
 
@@ -3897,9 +3900,6 @@ class Surgeon:
         return self.scanner.marker.sub(b"x", text.encode("utf-8", "replace")).decode()
 
 
-HIDDEN = regex(
-    rb"\[REDACTED:([\w.:-]+)\]|\[(content|commands|prompts|paths|messages)(?:: \d+ chars)?\]"
-)
 CHANNEL_PATHS = (("message", "content", "text"), ("message", "content"), ("text",))
 
 
@@ -4571,11 +4571,6 @@ def cut_text(text: str, length: int) -> str:
     if "\ud800" <= text[length - 1 : length] <= "\udbff" and length:
         length -= 1
     return f"{text[:length]}[cut: {plural(len(text) - length, 'char')}]"
-
-
-ANY_MARKER = regex(
-    r"\[(?:REDACTED:[\w.:-]+|(?:content|commands|prompts|paths)(?:: \d+ chars)?|messages)\]"
-)
 
 
 # ---------------------------------------------------------------- writing
