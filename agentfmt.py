@@ -98,6 +98,7 @@ MESSAGES = 10  # refused lines that are shown, then counted, until a run of thei
 SHORT = 8  # characters of a session that messages show
 OPEN_CALLS = 5  # that are named when a run ends without them
 OPEN_PATHS = 10_000  # calls of a run whose paths are remembered, for selectors
+TELLTALE = 12  # bytes of a known value that are enough to look closer
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 WIDTH = 200  # columns of an action line where no terminal says how many it has
 LEAST = 12  # columns of a target, and of a reason, that are worth showing
@@ -3210,11 +3211,10 @@ class Scanner:
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
         self.rules = [
-            (rule.name, [anchor.encode() for anchor in rule.anchors], expression(rule.expression))
+            (rule.name, [anchor.encode() for anchor in rule.anchors], rule.expression)
             for rule in RULES
         ]
         self.anchors = [(a, n) for n, (_, anchors, _) in enumerate(self.rules) for a in anchors]
-        self.assignment = expression(ASSIGNED)
         self.forms = {
             form: name
             for name, values in known.items()
@@ -3224,20 +3224,15 @@ class Scanner:
         self.blocks = [
             form.decode("utf-8", "surrogatepass") for form in self.forms if b"\n" in form
         ]
-        ordered = sorted(self.forms, key=len, reverse=True)  # the longest where several begin
-        literals = "|".join(quoted(form) for form in ordered)
-        self.known = expression(literals) if ordered else None
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
         hints = [rule.expression.replace(EDGE, "") for rule in RULES]
-        hints += [ASSIGNED_RAW, r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", *filter(None, [literals])]
-        self.hint = expression("|".join(f"(?:{hint})" for hint in hints), capture=False)
+        hints += [ASSIGNED_RAW, r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"]
+        hints += sorted({quoted(form[:TELLTALE]) for form in self.forms})
         # In a raw line escapes other than \n \t \r \" \\ may hide anything, and a user's pattern
         # may mean what any escape stands for.
-        hidden = r"\\[/bfu]" if not patterns else r"\\"
-        self.hints = [
-            expression("|".join([*(f"(?:{hint})" for hint in hints), hidden]), capture=False),
-            *self.patterns.values(),
-        ]
+        hints.append(r"\\[/bfu]" if not patterns else r"\\")
+        self.hint = expression("|".join(f"(?:{hint})" for hint in hints), capture=False)
+        self.hints = [self.hint, *self.patterns.values()]
         # Where a text begins and ends no raw line tells.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
         names = {rule.name for rule in RULES} | {"private-key", "assignment", "overlong"}
@@ -3245,6 +3240,12 @@ class Scanner:
         self.marker = re.compile(
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
+
+    @functools.cached_property
+    def known(self) -> Any:
+        """An expression for all forms of the known values, the longest where several begin."""
+        ordered = sorted(self.forms, key=len, reverse=True)
+        return expression("|".join(map(quoted, ordered))) if ordered else None
 
     def spans(self, text: bytes) -> list[Span]:
         """Where secrets stand, in order and apart; of those that overlap one is made.
@@ -3281,8 +3282,9 @@ class Scanner:
 
     def tokens(self, text: bytes) -> Iterator[Span]:
         numbers = {number for anchor, number in self.anchors if anchor in text}
-        for number, (name, anchors, pattern) in enumerate(self.rules):
+        for number, (name, anchors, source) in enumerate(self.rules):
             if number in numbers or not anchors:
+                pattern = expression(source)
                 for match in pattern.finditer(text):
                     if not is_plain(match.group(pattern.groups)):
                         yield *match.span(pattern.groups), name
@@ -3307,7 +3309,8 @@ class Scanner:
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The values that are assigned to secret names. A rejected one consumes nothing."""
         position, markers = 0, [match.span() for match in self.marker.finditer(text)]
-        while match := self.assignment.search(text, position):
+        assignment = expression(ASSIGNED)
+        while match := assignment.search(text, position):
             operator = 3 if match.group(3) else 4
             position = match.end(operator)
             if markers and inside(match.start(2), markers):  # the name of a rule
@@ -3356,6 +3359,7 @@ ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
 BEARER = regex(rb"(?i)bearer[ \t]+[A-Za-z0-9._~+/=-]*\Z")
 
 
+@functools.cache
 def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
     import re2
 
@@ -3974,6 +3978,7 @@ def directories(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
 # ---------------------------------------------------------------- redacting: words over events
 
 LONG = 64 * 1024  # characters of a line of words that may wait to be decided
+HELD = 100_000  # events of a run that may wait behind it
 
 
 class Channel:
@@ -4178,6 +4183,8 @@ class Redactor:
                 self.release(run, state, ready)
             else:
                 self.waiting[run] = state
+            if len(state.pending) > HELD:
+                self.give_up(run, ready)
         while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
             self.give_up(next(iter(self.waiting)), ready)
         return ready
@@ -4210,15 +4217,15 @@ class Redactor:
     def release(self, run: Run, state: Waiting, ready: list[Event]) -> None:
         """The events that nothing holds any longer leave in their order."""
         held = {id(event) for channel in state.channels.values() if (event := channel.first())}
-        leaving, state.pending = state.pending, []
-        if held:
-            waits = (number for number, event in enumerate(leaving) if id(event) in held)
-            count = next(waits, len(leaving))
-            leaving, state.pending = leaving[:count], leaving[count:]
+        pending = state.pending
+        waits = (number for number, event in enumerate(pending) if id(event) in held)
+        count = next(waits, len(pending)) if held else len(pending)
+        leaving = pending[:count]
+        del pending[:count]
         if state.edits:
             leaving = [self.settled(event, state.edits.pop(id(event), [])) for event in leaving]
         ready += leaving
-        if state.pending:
+        if pending:
             self.waiting[run] = state
         else:
             self.waiting.pop(run, None)

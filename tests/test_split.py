@@ -440,6 +440,30 @@ print(peak, file=sys.stderr)
 """
 
 
+def test_events_do_not_wait_for_ever() -> None:
+    """Behind words whose line is never completed; the beginning of a secret in them is hidden."""
+    other = event("connection", subtype="reconnecting", attempt=1)
+    held = other * agentfmt.HELD
+    data = init() + b"".join(partial([f"a {TOKEN[:12]}"])) + held
+    out = bytearray()
+    output = agentfmt.Output(out.extend)
+    report = agentfmt.Report(output)
+    surgeon = agentfmt.Surgeon(agentfmt.Scanner({}, {}), frozenset(["secrets"]), [])
+    seen = []
+
+    def arriving() -> Iterator[bytes]:
+        for at in range(0, len(data), agentfmt.BLOCK):
+            yield data[at : at + agentfmt.BLOCK]
+            seen.append(len(out))
+
+    agentfmt.convert(
+        [("-", arriving())], to="stream-json", surgeon=surgeon, report=report, out=output
+    )
+    assert seen[-2] < 1000 < seen[-1]
+    assert b"[REDACTED:github-token]" in out
+    assert out.count(b"\n") == data.count(b"\n")
+
+
 def test_ten_thousand_sessions_with_held_text() -> None:
     command = [sys.executable, "-c", RSS]
     pipe = subprocess.PIPE
