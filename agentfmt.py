@@ -4168,7 +4168,7 @@ class Redactor:
             event = stretch[0]
             run, worded = event.run, self.splits and event.type in WORDED
             if run is None:
-                ready.append(self.operate(event, None) if suspect else event)
+                ready += [self.operate(event, None)] if suspect else stretch
                 continue
             state = run.waiting or self.attend(run)
             if not worded:
