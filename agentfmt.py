@@ -1031,6 +1031,7 @@ class Report:
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, since the last summary
+        self.strange = ""  # why what was read cannot be understood
         self.unused = 0  # values of variables and files that are not looked for
         self.damaged = self.failed = self.error = False
 
@@ -1939,8 +1940,8 @@ class Dialects:
                 known = source.dialect
                 return None if isinstance(known, Cursor) else known
             if name not in DIALECTS and name not in self.dialects:
-                what = f"this is the stream of {name}, which cannot be translated yet"
-                self.report.say(f"{source.where()}: {what}")
+                self.report.strange = f"the stream of {name} cannot be translated yet"
+                self.report.say(f"{source.where()}: {self.report.strange}")
             known = self.named(name)
             if session:
                 self.sessions[session] = known
@@ -2189,7 +2190,8 @@ class Runs:
             self.end(run)
         else:
             why = self.report.excerpt(why or "") or run.condemned or run.error
-            self.fail(run, why or "its last event does not say that it succeeded")
+            unsaid = self.report.strange or "its last event does not say that it succeeded"
+            self.fail(run, why or unsaid)
         self.report.prose = None
         return run
 
@@ -2258,7 +2260,8 @@ class Runs:
             return
         if self.strays and not self.opened:
             events = plural(self.strays, "event")
-            self.report.fail(f"no run in {events} of unknown type: {self.error or EXPECTED}")
+            why = self.error or self.report.strange or EXPECTED
+            self.report.fail(f"no run in {events} of unknown type: {why}")
         elif not self.opened:
             self.report.fail(f"no events: {EXPECTED}")
 
@@ -3452,14 +3455,14 @@ def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
     """In which of some texts something is found by RE2, with expressions that know no beginning
     and no end: one search over all of them. A few may be named for what follows them."""
     found: set[int] = set()
-    block, ends = b"".join(texts), list[int]()
+    block, ends = b"\n".join(texts), list[int]()  # where a token ends, however long
     for pattern in expressions:
         match = pattern.search(block)
         while match:
-            ends = ends or list(itertools.accumulate(map(len, texts)))
+            ends = ends or list(itertools.accumulate(len(text) + 1 for text in texts))
             number = bisect.bisect_right(ends, match.start())
             found.add(number)
-            match = pattern.search(block, ends[number])
+            match = pattern.search(block, ends[number]) if ends[number] < len(block) else None
     return found
 
 
@@ -3604,7 +3607,7 @@ WORDS = frozenset(
 STRUCTURE: dict[str, Callable[[str], object]] = {
     WORD_KIND: WORDS.__contains__,
     ID_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:\n-]{0,199}").fullmatch,
-    MODEL_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/:-]{0,63}").fullmatch,
+    MODEL_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/:\[\]-]{0,63}").fullmatch,
     DIGITS_KIND: re.compile(r"[0-9]{1,20}").fullmatch,
 }
 CLASSES = ("secrets", "paths", "content", "commands", "prompts", "messages")
@@ -4057,7 +4060,7 @@ class Channel:
 
     def end(self, *, cut_off: bool = False) -> None:
         """The segment ends; where the input was cut off, so may a secret have been."""
-        if self.idle:
+        if self.idle and not self.segment:
             return
         doubtful, self.doubtful = self.doubtful, None
         if doubtful and cut_off:
@@ -4403,10 +4406,11 @@ def spliced_words(text: str, edits: list[Replacement], position: int) -> str:
 def stretches(batch: list[Any], suspects: Container[int]) -> Iterator[tuple[bool, list[Event]]]:
     """The events in their order: deltas of one kind and run together, suspects alone."""
     stretch: list[Event] = []
-    kind = run = None
+    kind = run = None  # what goes on, if anything does
     for number, event in enumerate(batch):
         suspect = number in suspects
-        if event.type == kind and event.run is run and not suspect and is_delta(event):
+        more = kind is not None and event.type == kind and event.run is run and not suspect
+        if more and is_delta(event):
             stretch.append(event)
             continue
         if stretch:
@@ -4476,6 +4480,9 @@ def cuts(line: str, start: int, inside: bool) -> Iterator[Part]:
         else:
             end = max(places(line.rfind, position, last)) + 1 or last
             inside = hidden = line[end - 1] not in BLANK_MARKS
+            begun = line.rfind("-----BEGIN ", position, end)
+            if begun > position and KEY_BEGUN.fullmatch(line, begun, end):
+                end = begun  # the first line of a private key stays whole
         if position < end:
             yield start + position, start + end, hidden
         position = end
@@ -4484,6 +4491,7 @@ def cuts(line: str, start: int, inside: bool) -> Iterator[Part]:
 
 
 BLANK_MARKS = " \t\r"
+KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
 
 
 def places(find: Callable[[str, int, int], int], first: int, last: int) -> list[int]:
@@ -5324,7 +5332,8 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             return value
         match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", value, re.IGNORECASE)
         size = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
-        return size or self.fail(f"{value!r} is no size: try 64M", param, ctx)
+        what = "a number of bytes, with a suffix K, M or G or without"
+        return size or self.fail(f"{value!r} is no size: it is {what}", param, ctx)
 
 
 def selectors(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Selector]:
@@ -5499,7 +5508,7 @@ def homes() -> list[str]:
 @click.option(
     "--ci-safe", is_flag=True, help="Spell JSON so that no CI runner obeys what stands in it."
 )
-@click.option("--thinking", is_flag=True, help="Keep thinking events in stream-json.")
+@click.option("--thinking", is_flag=True, help="Keep thinking events in stream-json and cursor.")
 @click.option(
     "-r", "--redact", "classes", metavar="CLASS,...", multiple=True, callback=redactions,
     help=f"Hide what belongs to a class: {', '.join(CLASSES)}, all; repeatable.",
@@ -5715,6 +5724,8 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         if is_read(fd, read):
             raise ValueError("is read too")
+        if is_overwritten(fd, 1):
+            raise ValueError("is the standard output too")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {shown(file)}: {reason_of(error)}") from None
     return fd
@@ -5726,6 +5737,17 @@ def is_read(fd: int, names: Sequence[str]) -> bool:
         written = os.fstat(fd)
         read = [os.fstat(0) if name == "-" else os.stat(name) for name in names]
         return any(stat.S_ISREG(one.st_mode) and os.path.samestat(one, written) for one in read)
+    return False
+
+
+def is_overwritten(fd: int, other: int) -> bool:
+    """Would two descriptors write over each other? Not if both append."""
+    import fcntl
+
+    with contextlib.suppress(OSError):
+        one, two = os.fstat(fd), os.fstat(other)
+        appends = fcntl.fcntl(other, fcntl.F_GETFL) & os.O_APPEND
+        return stat.S_ISREG(one.st_mode) and os.path.samestat(one, two) and not appends
     return False
 
 

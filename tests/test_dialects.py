@@ -257,6 +257,16 @@ def test_what_came_before_the_verdict_is_not_lost() -> None:
     assert kinds(made(data))[0] == "user"
 
 
+def test_an_agent_known_by_sight_is_named() -> None:
+    data = b'{"type":"init","session_id":"s"}\n{"type":"result","status":"success","stats":{}}\n'
+    ended = convert(data)
+    assert ended.status == 1
+    assert ended.stderr.splitlines() == [
+        "agentfmt: stdin:1: the stream of gemini cannot be translated yet",
+        "agentfmt: run (stdin:2) failed: the stream of gemini cannot be translated yet",
+    ]
+
+
 def test_from_overrides() -> None:
     data = one_call("Bash", {"command": "ls"}, returned())
     assert progress(data, "--from", "claude") == ["Ran terminal command"]

@@ -595,6 +595,22 @@ def test_rejects_that_are_read(file: File) -> None:
     assert ended.status == USAGE
 
 
+@pytest.mark.parametrize(("mode", "status"), [("wb", USAGE), ("ab", 0)])
+def test_rejects_where_the_output_goes(mode: str, status: int, tmp_path: Any) -> None:
+    """Two that write over each other lose lines; two that append do not."""
+    both = os.path.join(tmp_path, "both")
+    with open(both, mode) as file:
+        command = [sys.executable, "-m", "agentfmt", "--rejects", both]
+        data = b"prose\n" + whole_run()
+        done = subprocess.run(command, input=data, stdout=file, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == status
+    if status:
+        assert done.stderr.endswith(b"both: is the standard output too\n")
+    else:
+        with open(both, "rb") as kept:
+            assert b"prose\n" in kept.read()
+
+
 # ---------------------------------------------------------------- exit status
 
 

@@ -275,7 +275,13 @@ CALL = {
 }
 EVENTS = b"".join(
     (
-        event("system", subtype="init", model="Auto", cwd="/home/ann/p", permissionMode="default"),
+        event(
+            "system",
+            subtype="init",
+            model="claude-5[1m]",
+            cwd="/home/ann/p",
+            permissionMode="default",
+        ),
         event("user", message=message("please", "user")),
         event("tool_call", subtype="completed", call_id="c", tool_call=CALL),
         assistant("Said"),
@@ -299,7 +305,7 @@ def test_classes_hide_their_own_and_no_other(classes: str) -> None:
         for text in texts:
             hidden = name in named or (name == "content" and named & {"content"})
             assert (f'"{text}' not in left) == bool(hidden), (name, text)
-    for kept in ("tool_call", "completed", "shellToolCall", "exitCode", "Auto", SESSION):
+    for kept in ("tool_call", "completed", "shellToolCall", "exitCode", "claude-5[1m]", SESSION):
         assert kept in left
 
 

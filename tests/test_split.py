@@ -427,6 +427,65 @@ def test_signal_in_the_middle_of_a_secret(code: int) -> None:
     assert said(rest, "assistant") == [MARKER]
 
 
+# ---------------------------------------------------------------- stretches of deltas
+
+
+def test_a_run_that_another_init_ends() -> None:
+    """Its end is an event without a type, and nobody's delta."""
+    asked = event("user", message={"role": "user", "content": [{"type": "text", "text": "do"}]})
+    data = init() + asked + init() + result()
+    ended = redact(data, "-t", "stream-json", "-r", "secrets")
+    assert ended.stdout == data
+    assert "superseded by another init" in ended.stderr
+
+
+def test_events_without_a_type_are_no_deltas() -> None:
+    outside = event("connection", session=None, timestamp_ms=1)
+    outside += b'{"a":2,"timestamp_ms":2}\n{"a":3,"timestamp_ms":3}\n'
+    assert redact(outside, "-t", "stream-json", "-r", "secrets").stdout == outside
+    thought = event("thinking", subtype="delta", text=TOKEN[:12], timestamp_ms=1)
+    data = init() + thought + event(text=TOKEN[12:], timestamp_ms=1) + result()
+    assert redact(data, "-t", "stream-json", "--thinking", "-r", "secrets").stdout == data
+
+
+def test_an_empty_delta_is_no_segment() -> None:
+    lines = [
+        init(),
+        *partial([""]),
+        started(),
+        *STYLES["plain"]([TOKEN[:20], TOKEN[20:]]),
+        result(),
+    ]
+    ended = redact(b"".join(lines), "-t", "stream-json", "-r", "secrets")
+    assert said(ended.stdout, "assistant") == ["", MARKER, ""]
+
+
+@pytest.mark.parametrize("size", [5, 11, 500])
+@pytest.mark.parametrize("long", [LONG - 18, LONG - 16, LONG - 12, LONG - 1, LONG])
+def test_a_private_key_begins_where_a_line_is_too_long(long: int, size: int) -> None:
+    line = ("xxxxxxxxx " * LONG)[: long - 1] + " "
+    text = line + pem() + "\nafter"
+    texts = [text[at : at + size] for at in range(0, len(text), size)]
+    events = [init(), *partial(texts), result()]
+    ended = redact(b"".join(events), "-t", "stream-json", "-r", "secrets")
+    whole = "".join(said(ended.stdout, "assistant"))
+    assert whole == line + "[REDACTED:private-key]\nafter"
+    out = bytearray()
+    output = agentfmt.Output(out.extend)
+    surgeon = agentfmt.Surgeon(Scanner({}, {}), frozenset(["secrets"]), [])
+    agentfmt.convert(
+        [("-", iter(events))], to="stream-json", surgeon=surgeon,
+        report=agentfmt.Report(output), out=output,
+    )  # fmt: skip
+    assert bytes(out) == ended.stdout
+
+
+def test_many_secrets_in_one_event() -> None:
+    tokens = [f"ghp_{number:036d}" for number in range(4000)]
+    left = redact(event("x", a=tokens), "-t", "stream-json", "-r", "secrets").stdout
+    assert left.count(MARKER.encode()) == len(tokens)
+
+
 # ---------------------------------------------------------------- memory
 
 RSS = """
