@@ -1982,7 +1982,8 @@ class Runs:
     """The state machine: which run an event belongs to, when runs open and end, and how.
 
     Without ``thinking``, and without ``words``, the thinking and the assistant events, which are
-    most of a stream, are followed here and go no further: the writer does not read them.
+    most of a stream, are followed here and go no further: the writer does not read them. A
+    ``silent`` writer reads nothing that was said, in whatever line it stands.
     """
 
     def __init__(
@@ -1991,6 +1992,7 @@ class Runs:
         *,
         thinking: bool,
         words: bool,
+        silent: bool = False,
         fail_on: Sequence[Selector] = (),
         translate: Callable[[Source, Event], Sequence[Event] | None] = lambda *_: None,
     ) -> None:
@@ -1999,7 +2001,7 @@ class Runs:
         self.translate = translate
         self.thinking = thinking
         self.words = words
-        self.saying = frozenset[str | None]() if thinking or words else SAYING
+        self.saying = SAYING if silent else frozenset[str | None]()
         self.fail_on = fail_on
         self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
         self.named: dict[int, None] = {}  # the hashes of the last MAX_RUNS sessions
@@ -4020,26 +4022,38 @@ class Channel:
     def repeat(self, event: Any, text: str) -> bool:
         """A delta that may be a replay, or the one after it."""
         doubtful, self.doubtful = self.doubtful, None
-        if doubtful:  # two in a row: the first was a delta
-            self.join(*doubtful)
+        # Two in a row: the first was a delta.
+        decided = self.join(*doubtful) if doubtful else False
         replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN
         if replay and "".join(self.segment) == text:
             self.doubtful = event, text
-            return False
-        return self.join(event, text)
+            return decided
+        return self.join(event, text) or decided
 
     def join(self, event: Event, text: str) -> bool:
         self.segment.append(text)
         self.size += len(text)
-        return self.add([event], [text])
+        return self.add_one(event, text)
 
     def add(self, events: list[Event], texts: list[str]) -> bool:
+        """Together only what decides nothing: what one read delivers must not matter."""
         text = "".join(texts)
-        if not text and not self.events:
-            return True
+        goes_on = "\n" not in text and self.waiting + len(text) <= LONG
+        if not goes_on or not (texts[0] or self.events):
+            decided = [self.add_one(*each) for each in zip(events, texts, strict=True)]
+            return any(decided)
         self.idle = False
         self.events += events
         self.texts += texts
+        self.waiting += len(text)
+        return False
+
+    def add_one(self, event: Event, text: str) -> bool:
+        if not text and not self.events:
+            return True
+        self.idle = False
+        self.events.append(event)
+        self.texts.append(text)
         self.waiting += len(text)
         if "\n" not in text and self.waiting <= LONG:
             return False
@@ -4049,13 +4063,13 @@ class Channel:
     def whole(self, event: Event, text: str) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
         if not self.segment:
-            return self.add([event], [text])
+            return self.add_one(event, text)
         self.end()
         self.alone(event, text)
         return True
 
     def alone(self, event: Event, text: str) -> None:
-        self.add([event], [text])
+        self.add_one(event, text)
         self.end()
 
     def end(self, *, cut_off: bool = False) -> None:
@@ -4168,29 +4182,40 @@ class Redactor:
         batch, ready = list(events), list[Event]()
         suspects = range(len(batch)) if self.every else self.suspects(batch)
         for suspect, stretch in stretches(batch, suspects):
-            event = stretch[0]
-            run, worded = event.run, self.splits and event.type in WORDED
+            run = stretch[0].run
             if run is None:
-                ready += [self.operate(event, None)] if suspect else stretch
+                ready += [self.operate(stretch[0], None)] if suspect else stretch
                 continue
             state = run.waiting or self.attend(run)
-            if not worded:
-                ends_segment(state, event)
-            if suspect:
-                stretch = [self.operate(event, state, said=spoken(event) if worded else "")]
-            if not worded and not state.pending:
-                ready += stretch
+            if len(state.pending) + len(stretch) <= HELD:
+                self.take(run, state, stretch, suspect, ready)
                 continue
-            state.pending += stretch
-            if not worded or self.hear(state, stretch):
-                self.release(run, state, ready)
-            else:
-                self.waiting[run] = state
-            if len(state.pending) > HELD:
-                self.give_up(run, ready)
+            for event in stretch:
+                self.take(run, state, [event], suspect, ready)
+                if len(state.pending) > HELD:
+                    self.give_up(run, ready)
         while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
             self.give_up(next(iter(self.waiting)), ready)
         return ready
+
+    def take(
+        self, run: Run, state: Waiting, stretch: list[Event], suspect: bool, ready: list[Event]
+    ) -> None:
+        """Take events that go together; what is decided by them leaves."""
+        event = stretch[0]
+        worded = self.splits and event.type in WORDED
+        if not worded:
+            ends_segment(state, event)
+        if suspect:
+            stretch = [self.operate(event, state, said=spoken(event) if worded else "")]
+        if not worded and not state.pending:
+            ready += stretch
+            return
+        state.pending += stretch
+        if not worded or self.hear(state, stretch):
+            self.release(run, state, ready)
+        else:
+            self.waiting[run] = state
 
     def attend(self, run: Run) -> Waiting:
         run.waiting = state = Waiting()
@@ -5289,6 +5314,7 @@ def convert(
         report,
         thinking=thinking and writer.thinking and not (lines and dropped("thinking", drop)),
         words=writer.words and not (lines and dropped("assistant", drop)),
+        silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
         translate=Dialects(dialect, maker, report, strict=strict).translate,
     )
@@ -5380,10 +5406,12 @@ def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Na
 
 
 def file_values(path: str) -> Iterator[NamedValue]:
-    """Lines of VALUE or NAME=VALUE: of the second the value alone, and the line."""
+    """Lines of VALUE or NAME=VALUE: of the second the value alone, and the line; or a comment."""
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
         for line in file.read().split("\n"):
             text = line.strip(" \t\r")
+            if text.startswith("# "):
+                continue
             named = re.fullmatch(r"(?:export[ \t]+)?([A-Za-z_]\w{0,63})=(.*)", text)
             value = named[2].strip("\"'") if named else ""
             if named and is_usable(value):

@@ -257,6 +257,17 @@ def test_what_came_before_the_verdict_is_not_lost() -> None:
     assert kinds(made(data))[0] == "user"
 
 
+@pytest.mark.parametrize("dropped", ["assistant", "thinking"])
+def test_what_is_dropped_takes_nothing_else_along(dropped: str) -> None:
+    start = claude("stream_event", event={"type": "message_start"})
+    kept = [init(), start, result()]
+    data = b"".join([*kept[:2], *deltas("al", "pha"), *kept[2:]])
+    left = convert(data, "-t", "stream-json", "--drop", dropped).stdout
+    assert b"".join(kept) == b"".join(
+        line for line in left.splitlines(True) if b"delta" not in line
+    )
+
+
 def test_an_agent_known_by_sight_is_named() -> None:
     data = b'{"type":"init","session_id":"s"}\n{"type":"result","status":"success","stats":{}}\n'
     ended = convert(data)
