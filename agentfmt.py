@@ -1070,8 +1070,7 @@ class Report:
     def piece(self, source: Source, piece: Piece) -> None:
         """Take part of a frame that is refused unread."""
         if piece.first:
-            source.begin(b"\n")
-            next(source.left)
+            next(source.begin(b"\n"))  # one more line
             object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
             self.note(source, piece.reason if object_ else None, piece.data)
         self.keep(piece.data)
@@ -2389,10 +2388,10 @@ def exit_code(value: Any) -> int:
 def created(tool: str, body: Tool | None) -> bool:
     """An edit may create its file: then there was nothing before."""
     success = body.result.success if tool == "edit" and body and body.result else None
-    if success is None or bytes(memoryview(success.beforeFullFileContent)[:5]) not in (
-        b"",
-        b"null",
-    ):
+    if success is None:
+        return False
+    before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
+    if before not in (b"", b"null"):
         return False
     diff = bytes(success.diffString)
     return diff != b"" and str(value_of(diff)).startswith(CREATED)
@@ -3827,9 +3826,11 @@ class Surgeon:
         ``places`` and they do not stand elsewhere. ``words`` stand in the place of all words there.
         """
         found = [(leaf, text_of(raw[leaf.start : leaf.end])) for leaf in leaves(raw)]
-        spoken = [text for leaf, text in found if leaf.path in places and not leaf.is_key]
-        if said and b"".join(spoken) == said.encode("utf-8", "surrogatepass"):
-            found = [pair for pair in found if pair[0].is_key or pair[0].path not in places]
+        there = {
+            leaf.start: text for leaf, text in found if leaf.path in places and not leaf.is_key
+        }
+        if said and b"".join(there.values()) == said.encode("utf-8", "surrogatepass"):
+            found = [(leaf, text) for leaf, text in found if leaf.start not in there]
         assigned = secret_members(found) if self.scanner else set()
         suspects = self.suspects([text for _, text in found])
         names: dict[tuple[int, bytes], int] = {}
@@ -3838,7 +3839,7 @@ class Surgeon:
             new, whole = text, leaf.start in assigned
             if whole or number in suspects:
                 new = self.redacted(leaf, text, kind, cwd, whole=whole)
-            if words is not None and text and leaf.path in places and not leaf.is_key:
+            if words is not None and text and leaf.start in there:
                 new = words
             if leaf.is_key:
                 new = numbered(names, leaf.holder, text, new)
@@ -3990,14 +3991,13 @@ class Channel:
     """The words of one kind in a run, decided line by line whatever the events they came in."""
 
     __slots__ = (
-        "doubtful", "events", "idle", "key", "offset", "redactor", "segment", "size", "state",
-        "texts", "waiting", "word",
+        "doubtful", "events", "key", "offset", "redactor", "segment", "size", "state", "texts",
+        "waiting", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: Waiting) -> None:
         self.redactor = redactor
         self.state = state
-        self.idle = True  # nothing was said since the last call
         self.events: list[Event] = []  # that are not decided to their ends
         self.texts: list[str] = []  # of them
         self.offset = 0  # how much of the first text is decided, in characters
@@ -4042,7 +4042,6 @@ class Channel:
         if not goes_on or not (texts[0] or self.events):
             decided = [self.add_one(*each) for each in zip(events, texts, strict=True)]
             return any(decided)
-        self.idle = False
         self.events += events
         self.texts += texts
         self.waiting += len(text)
@@ -4051,7 +4050,6 @@ class Channel:
     def add_one(self, event: Event, text: str) -> bool:
         if not text and not self.events:
             return True
-        self.idle = False
         self.events.append(event)
         self.texts.append(text)
         self.waiting += len(text)
@@ -4074,14 +4072,14 @@ class Channel:
 
     def end(self, *, cut_off: bool = False) -> None:
         """The segment ends; where the input was cut off, so may a secret have been."""
-        if self.idle and not self.segment:
-            return
+        if not (self.events or self.segment or self.key or self.word):
+            return  # nothing was said since the last end
         doubtful, self.doubtful = self.doubtful, None
         if doubtful and cut_off:
             self.join(*doubtful)
         self.decide(whole=True, cut_off=cut_off)
         self.segment.clear()
-        self.size, self.key, self.word, self.idle = 0, False, False, True
+        self.size, self.key, self.word = 0, False, False
         if doubtful and not cut_off:
             self.alone(*doubtful)
 
@@ -4186,12 +4184,12 @@ class Redactor:
             if run is None:
                 ready += [self.operate(stretch[0], None)] if suspect else stretch
                 continue
-            state = run.waiting or self.attend(run)
-            if len(state.pending) + len(stretch) <= HELD:
-                self.take(run, state, stretch, suspect, ready)
-                continue
-            for event in stretch:
-                self.take(run, state, [event], suspect, ready)
+            state = run.waiting
+            if state is None:
+                state = run.waiting = Waiting()
+            fits = len(state.pending) + len(stretch) <= HELD
+            for part in (stretch,) if fits else ([event] for event in stretch):
+                self.take(run, state, part, suspect, ready)
                 if len(state.pending) > HELD:
                     self.give_up(run, ready)
         while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
@@ -4216,10 +4214,6 @@ class Redactor:
             self.release(run, state, ready)
         else:
             self.waiting[run] = state
-
-    def attend(self, run: Run) -> Waiting:
-        run.waiting = state = Waiting()
-        return state
 
     def suspects(self, batch: list[Event]) -> set[int]:
         """The events whose lines may hold a secret, or escapes that hide one."""
@@ -5662,10 +5656,10 @@ class Progress:
     @classmethod
     def over(cls, files: Iterable[str], screen: Screen) -> Progress:
         """None where it would stand between the lines of the output: a pipe may lead there too."""
-        dumb = os.environ.get("TERM", "dumb") in ("", "dumb")
-        if dumb or screen.fd == 2 or not os.isatty(2) or os.isatty(1) or is_pipe(1):
+        terminal = Screen(2)
+        if not terminal.live or screen.fd == 2 or os.isatty(1) or is_pipe(1):
             return cls()
-        columns = os.get_terminal_size(2).columns or WIDTH
+        columns = terminal.width()
         sizes = [*map(bytes_left, files)]
         known = [size for size in sizes if size is not None]
         if not known or len(known) < len(sizes) or columns <= cls.BESIDE:
@@ -5752,7 +5746,7 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         if is_read(fd, read):
             raise ValueError("is read too")
-        if is_overwritten(fd, 1):
+        if is_overwritten(fd):
             raise ValueError("is the standard output too")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {shown(file)}: {reason_of(error)}") from None
@@ -5764,19 +5758,22 @@ def is_read(fd: int, names: Sequence[str]) -> bool:
     with contextlib.suppress(OSError):
         written = os.fstat(fd)
         read = [os.fstat(0) if name == "-" else os.stat(name) for name in names]
-        return any(stat.S_ISREG(one.st_mode) and os.path.samestat(one, written) for one in read)
+        return any(is_one_file(written, one) for one in read)
     return False
 
 
-def is_overwritten(fd: int, other: int) -> bool:
-    """Would two descriptors write over each other? Not if both append."""
+def is_overwritten(fd: int) -> bool:
+    """Would the standard output write over a file that is appended to? Not if it appends too."""
     import fcntl
 
     with contextlib.suppress(OSError):
-        one, two = os.fstat(fd), os.fstat(other)
-        appends = fcntl.fcntl(other, fcntl.F_GETFL) & os.O_APPEND
-        return stat.S_ISREG(one.st_mode) and os.path.samestat(one, two) and not appends
+        appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
+        return is_one_file(os.fstat(fd), os.fstat(1)) and not appends
     return False
+
+
+def is_one_file(one: os.stat_result, other: os.stat_result) -> bool:
+    return stat.S_ISREG(one.st_mode) and os.path.samestat(one, other)
 
 
 def reserve_standard_descriptors() -> None:

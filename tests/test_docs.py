@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import click
 import pytest
+from support import SHARED
 
 import agentfmt
 
@@ -291,7 +292,7 @@ def test_set_up_prints_the_progress_that_readme_shows() -> None:
     assert (done.stdout.decode(), done.stderr) == (shown, b"")
 
 
-REAL = ROOT.parent / "shared" / "captures" / "cursor"
+REAL = Path(SHARED, "captures", "cursor")
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="no captures beside the checkout")
