@@ -876,7 +876,17 @@ class Documents:
         from ijson.backends.python import Lexer
         from ijson.common import IncompleteJSONError
 
-        lexer, read, size, reason = Lexer(self), 0, 0, ""
+        lexer = Lexer(self)
+        try:
+            yield from self.lexed(lexer, arriving)
+        finally:  # left within a string it complains, even to the interpreter that collects it
+            with contextlib.suppress(IncompleteJSONError):
+                lexer.close()
+
+    def lexed(self, lexer: Any, arriving: Iterable[bytes]) -> Iterator[Frame]:
+        from ijson.common import IncompleteJSONError
+
+        read, size, reason = 0, 0, ""
         for chunk in arriving:
             if reason:  # there is no way back into step
                 yield Piece(chunk, reason)

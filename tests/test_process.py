@@ -339,6 +339,23 @@ def test_a_signal_ends_it_without_a_verdict(begin: Begin, code: int, status: int
 
 
 @pytest.mark.parametrize(("code", "status"), SIGNALS.items())
+def test_a_signal_within_a_string_of_a_document(begin: Begin, code: int, status: int) -> None:
+    process = begin(*SAME)
+    write(process, b"{\n" + init()[1:] + b'{\n"type": "unfinis')
+    assert read(process, len(init())) == init()
+    process.send_signal(code)
+    assert process.wait(TIMEOUT) == status
+    assert finish(process) == Ended(b"", "", status)
+
+
+def test_a_full_disk_within_a_string_of_a_document() -> None:
+    with open("/dev/full", "wb") as full:
+        data = b"{\n" + init()[1:] + b'{\n"type": "unfinis'
+        ended = run(*SAME, data=data, stdout=full)
+    assert (ended.stderr, ended.status) == ("agentfmt: stdout: No space left on device\n", USAGE)
+
+
+@pytest.mark.parametrize(("code", "status"), SIGNALS.items())
 def test_what_the_pipe_holds_at_a_signal_is_written(begin: Begin, code: int, status: int) -> None:
     process = begin(*SAME)
     reads(process)
