@@ -540,25 +540,27 @@ UNICODE = b"\\u"
 LOOSE = regex(rb"[ \t\r\n]|\\u")  # without it, JSON is compact
 
 
-def members(text: bytes) -> dict[str, bytes]:
+def members(text: bytes) -> dict[str, Raw]:
     """The members of a JSON object (RFC 8259), their values as they are spelled; the last wins."""
+    if text.lstrip(BLANKS)[:1] != b"{":
+        return {}
     try:
         values = msgspec.json.decode(text, type=dict[str, Raw])
     except (msgspec.DecodeError, RecursionError):
         return members_slowly(text)
-    return {key: bytes(value) for key, value in values.items()}
+    return {key: Raw(bytes(value)) for key, value in values.items()}
 
 
-def members_slowly(text: bytes) -> dict[str, bytes]:
+def members_slowly(text: bytes) -> dict[str, Raw]:
     """The same by counting brackets: lone surrogates and any depth are no matter."""
-    found: dict[str, bytes] = {}
+    found: dict[str, Raw] = {}
     depth, key, start = 0, b"", 0
     for match in TOKEN.finditer(text):
         token = match[0]
         if token in b"}]":
             depth -= 1
         if key and (depth == 0 or (depth == 1 and token == b",")):
-            found[value_of(key)] = text[start : match.start()].strip()
+            found[value_of(key)] = Raw(text[start : match.start()].strip())
             key = b""
         elif token in b"{[":
             depth += 1
@@ -578,16 +580,25 @@ def compact(text: bytes) -> bytes:
         token = match[0]
         if token[:1] in b" \t\r\n" or (token[:1] == b'"' and UNICODE in token):
             done += text[position : match.start()]
-            done += literal(value_of(token)) if token[:1] == b'"' else b""
+            done += spelled(value_of(token)) if token[:1] == b'"' else b""
             position = match.end()
     return bytes(done + text[position:])
 
 
-def literal(text: str) -> bytes:
-    """A string as a JSON literal in UTF-8; a lone surrogate stays an escape."""
+def spelled(value: Any) -> bytes:
+    """A value as compact JSON in UTF-8: what is Raw as it is spelled, a lone surrogate escaped."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        pass
+    if isinstance(value, dict):
+        pairs = (spelled(key) + b":" + spelled(item) for key, item in value.items())
+        return b"{" + b",".join(pairs) + b"}"
+    if isinstance(value, list):
+        return b"[" + b",".join(map(spelled, value)) + b"]"
     import json
 
-    return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 def value_of(text: bytes) -> Any:
@@ -628,6 +639,20 @@ T = TypeVar("T", bound=Struct)
 UNFIT = object()
 
 
+@functools.cache
+def shape(texts: str = "", raws: str = "", **others: Any) -> Any:
+    """A type for some members of an object: texts, values as they are spelled, and others."""
+    fields: list[Any] = [(name, str | None, None) for name in texts.split()]
+    fields += [(name, Raw, Raw()) for name in raws.split()]
+    fields += [(name, kind | None, None) for name, kind in others.items()]
+    return msgspec.defstruct("Shape", fields, gc=False)
+
+
+def once(make: Callable[[], Any]) -> Any:
+    """A type that is made when it is first used."""
+    return staticmethod(functools.cache(make))
+
+
 def coerce(value: Any, kind: Any) -> Any:
     """What of a parsed value fits a type; a member of another shape counts as unknown."""
     origin = get_origin(kind)
@@ -645,7 +670,7 @@ def coerce(value: Any, kind: Any) -> Any:
         return undecoded(value)
     if issubclass(kind, Struct):
         return coerce_struct(value, kind) if isinstance(value, dict) else UNFIT
-    return value if isinstance(value, kind) else UNFIT
+    return value if type(value) is kind else UNFIT
 
 
 def undecoded(value: Any) -> Raw:
@@ -672,14 +697,19 @@ def fields(kind: type[Struct]) -> list[tuple[str, str, Any]]:
 
 def look(event: Event, kind: type[T]) -> T:
     """An event's line once more, for members that its own type leaves out."""
-    try:
-        return msgspec.json.decode(event.raw, type=kind)
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    try:
-        return coerce_struct(parse(event.raw), kind)
-    except RecursionError:
+    return fit(event.raw, kind)
+
+
+def fit(raw: Any, kind: type[T]) -> T:
+    """What of an undecoded value fits a type, whatever the value is."""
+    if not bytes(raw):
         return kind()
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        return msgspec.json.decode(raw, type=kind)
+    with contextlib.suppress(ValueError, RecursionError):
+        value = parse(bytes(raw))
+        return coerce_struct(value, kind) if isinstance(value, dict) else kind()
+    return kind()
 
 
 # ---------------------------------------------------------------- reading: chunks
@@ -1041,7 +1071,6 @@ class Report:
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, since the last summary
-        self.strange = ""  # why what was read cannot be understood
         self.unused = 0  # values of variables and files that are not looked for
         self.damaged = self.failed = self.error = False
 
@@ -1112,149 +1141,184 @@ class Report:
         source.refused = 0
 
 
-# ---------------------------------------------------------------- dialects
+# ---------------------------------------------------------------- dialects: who wrote a line
 
 OWN_KEYS = ("env", "flag", "login")  # what Cursor's init names as the source of its key
+PI_TYPES = ("session", "agent_start", "turn_start", "message_update")
 
 
-def starts(value: Any, beginning: str) -> bool:
-    return isinstance(value, str) and value.startswith(beginning)
+def recognise(line: bytes) -> str | None:
+    """The dialect that an object decides for; None if it does not tell. The first sign counts:
+    what agentfmt converted itself, others, Claude and its relatives, Cursor."""
+    try:
+        e = value_of(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(e, dict) or not isinstance(e.get("type"), str):
+        return None
+    kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
+    init, own_key = name == "system/init", e.get("apiKeySource") in OWN_KEYS
+    shared = kind in ("assistant", "user", "system", "result")
+    signs = (
+        ("cursor", "converted_from" in has),
+        ("codex", kind.startswith(("thread.", "turn.", "item."))),
+        ("copilot", "." in kind and isinstance(e.get("data"), dict)),
+        ("opencode", "sessionID" in has),
+        ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
+        ("gemini", kind == "init"),
+        ("gemini", kind == "message" and has >= {"role", "content"}),
+        ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
+        ("gemini", kind == "result" and has >= {"status", "stats"}),
+        ("droid", kind == "message" and has >= {"role", "text"}),
+        ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
+        ("droid", kind == "completion"),
+        ("droid", init and "reasoning_effort" in has),
+        ("claude", init and "qwen_code_version" in has),
+        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
+        ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
+        ("claude", init and "mcp_servers" in has and not own_key),  # Cursor may list them too
+        ("claude", kind in ("stream_event", "rate_limit_event") or "system/hook_" in name),
+        ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
+        ("claude", block_types(e) & {"tool_use", "tool_result"}),
+        ("claude", kind == "result" and "total_cost_usd" in has),
+        ("cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"),
+        ("cursor", name in ("thinking/delta", "thinking/completed")),
+        ("cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}),
+        ("cursor", kind == "result" and "request_id" in has),
+        ("cursor", init and own_key and "tools" not in has),
+    )
+    return next((dialect for dialect, holds in signs if holds), None)
 
 
-def blocks_of(event: dict[str, Any]) -> set[str]:
-    """The types of the blocks in an event's message."""
+def block_types(event: dict[str, Any]) -> set[str]:
     message = event.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = content if isinstance(content, list) else ()
     return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
-class Sign(NamedTuple):
-    """What tells a dialect: of a type (or type/subtype), some members, all of others, and more."""
+# ---------------------------------------------------------------- dialects: one vocabulary
 
-    dialect: str
-    types: frozenset[str]
-    prefixes: tuple[str, ...]  # of types, written with an asterisk
-    some: tuple[str, ...]
-    every: tuple[str, ...]
-    also: Callable[[dict[str, Any]], bool] | None
+# Cursor's tool -> what others call it: Claude Code, Amp, Gemini and Qwen, OpenCode, Droid, Copilot,
+# Pi. Case and underscores do not count.
+TOOL_NAMES = {
+    name: tool
+    for tool, names in {
+        "read": "read notebookread readfile readmanyfiles view",
+        "write": "write createfile writefile create",
+        "edit": "edit multiedit notebookedit editfile replace patch applypatch",
+        "shell": "bash bashoutput killshell runshellcommand execute powershell",
+        "grep": "grep searchfilecontent grepsearch rg",
+        "semSearch": "finder",
+        "glob": "glob find",
+        "ls": "ls list listdirectory",
+        "webFetch": "webfetch readwebpage fetchurl",
+        "webSearch": "websearch googlewebsearch",
+        "updateTodos": "todowrite taskcreate taskupdate writetodos",
+        "task": "task agent oracle",
+    }.items()
+    for name in names.split()
+}
+MCP_TOOL = r"(?s)(?:mcp__)?(.+?)__(.+)|mcp_([^_]+)_(.+)"
 
-    def holds(self, event: dict[str, Any], name: str) -> bool:
-        """``name`` is the type/subtype of the event."""
-        if self.types or self.prefixes:
-            typed = event["type"] in self.types or name in self.types
-            if not typed and not name.startswith(self.prefixes):
-                return False
-        return (
-            (not self.some or not event.keys().isdisjoint(self.some))
-            and all(member in event for member in self.every)
-            and (self.also is None or self.also(event))
-        )
+# Cursor's tool -> the arguments that others call otherwise.
+FILE_PATH = dict.fromkeys(("file_path", "filePath", "absolute_path", "notebook_path"), "path")
+ARGUMENT_NAMES: dict[str, dict[str, str]] = {
+    "read": FILE_PATH,
+    "write": FILE_PATH | {"content": "fileText"},
+    "edit": FILE_PATH,
+    "shell": {"cmd": "command", "directory": "workingDirectory", "workdir": "workingDirectory"},
+    "ls": {"dir_path": "path"},
+    "grep": {"output_mode": "outputMode", "include": "glob", "-i": "caseInsensitive"},
+    "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
+    "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
+    "task": {"subagent_type": "subagentType", "task": "description"},
+}
 
-
-def sign(
-    dialect: str,
-    types: str = "",
-    *,
-    some: str = "",
-    every: str = "",
-    also: Callable[[dict[str, Any]], bool] | None = None,
-) -> Sign:
-    whole = {name for name in types.split() if name[-1] != "*"}
-    prefixes = tuple(name[:-1] for name in types.split() if name[-1] == "*")
-    members = tuple(some.split()), tuple(every.split())
-    return Sign(dialect, frozenset(whole), prefixes, *members, also)
-
-
-# Tried in order, the first that holds decides: what agentfmt converted itself, then others, then
-# the relatives of Claude, then Claude, and Cursor.
-SIGNS = (
-    sign("cursor", some="converted_from"),
-    sign("codex", "thread.* turn.* item.*"),
-    sign("copilot", also=lambda e: "." in e["type"] and isinstance(e.get("data"), dict)),
-    sign("opencode", some="sessionID"),
-    sign("pi", "session agent_start turn_start message_update tool_execution_*"),
-    sign("gemini", "init"),
-    sign("gemini", "message", every="role content"),
-    sign("gemini", "tool_use tool_result", some="tool_id"),
-    sign("gemini", "result", every="status stats"),
-    sign("droid", "message", every="role text"),
-    sign("droid", "tool_call tool_result", some="toolName toolId"),
-    sign("droid", "completion"),
-    sign("droid", "system/init", some="reasoning_effort"),
-    sign("claude", "system/init", some="qwen_code_version"),
-    sign("claude", also=lambda e: starts(e.get("session_id"), "T-")),  # Amp
-    sign("claude", "system/init", some="claude_code_version uuid slash_commands"),
-    sign(  # which Cursor may list too
-        "claude", "system/init", some="mcp_servers",
-        also=lambda e: e.get("apiKeySource") not in OWN_KEYS,
+# What the result of a call that failed begins with -> the variant that it is.
+FAILURES = (
+    (
+        r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
+        r"|(?:The )?User (?:rejected|cancelled|did not allow)|.{0,80}was rejected by the user",
+        "rejected",
     ),
-    sign("claude", "system/hook_* stream_event rate_limit_event"),
-    sign("claude", "assistant user system result", some="uuid parent_tool_use_id"),
-    sign("claude", also=lambda e: not blocks_of(e).isdisjoint(("tool_use", "tool_result"))),
-    sign("claude", "result", some="total_cost_usd"),
-    sign("cursor", also=lambda e: isinstance(e.get("tool_call"), dict)),
-    sign("cursor", "thinking/delta thinking/completed turn_ended"),
-    sign("cursor", "assistant", some="timestamp_ms model_call_id"),
-    sign("cursor", "result", some="request_id"),
-    sign(
-        "cursor", "system/init",
-        also=lambda e: e.get("apiKeySource") in OWN_KEYS and "tools" not in e,
+    (
+        r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
+        r"|Permission (?:to use|for|denied)|This command requires approval"
+        r"|.{0,200}denied by (?:your permission settings|policy)"
+        r"|The user has specified a rule which prevents",
+        "permissionDenied",
     ),
-)  # fmt: skip
+    (r"Command timed out", "timeout"),
+    (r"File (?:does not exist|not found)|.{0,200}ENOENT", "fileNotFound"),
+)
+ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
+WORDED_AS = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
-def recognise(line: bytes) -> str | None:
-    """The name of the dialect that an object decides for; None if it does not tell."""
-    try:
-        event = value_of(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(event, dict) or not isinstance(event.get("type"), str):
-        return None
-    name = f"{event['type']}/{event.get('subtype')}"
-    return next((sign.dialect for sign in SIGNS if sign.holds(event, name)), None)
+class Called(NamedTuple):
+    """A call of a foreign tool; its arguments have Cursor's names."""
+
+    id: str
+    tool: str = ""
+    name: str = ""  # what the agent calls it
+    args: dict[str, Any] = {}  # noqa: RUF012
 
 
-# What dialects make events with.
+def called_by(identity: str, name: str, given: Any) -> Called:
+    """A call in Cursor's vocabulary, from the agent's name for the tool and its arguments."""
+    args = given if isinstance(given, dict) else members(bytes(given or b""))
+    if mcp := re.fullmatch(MCP_TOOL, name):
+        server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
+        named = {"providerIdentifier": server, "toolName": its_name}
+        return Called(identity, "mcp", name, {"name": name, "args": args, **named})
+    tool = TOOL_NAMES.get(name.replace("_", "").lower(), name)
+    names = ARGUMENT_NAMES.get(tool, {})
+    args = {names.get(key, key): value for key, value in args.items()}
+    if tool == "updateTodos" and isinstance(args.get("todos"), Raw):
+        args |= {"todos": todos(args["todos"]) or args["todos"]}
+    return Called(identity, tool, name, args)
 
 
-def spelled(text: str) -> bytes:
-    """A string as a JSON literal."""
-    try:
-        return msgspec.json.encode(text)
-    except UnicodeEncodeError:
-        return literal(text)
+def todos(given: Raw) -> Any:
+    """A to-do list with Cursor's names for what became of an item."""
+    todo: Any = shape("content text description status", id=Any, completed=bool)
+    found = fit(Raw(b'{"todos":' + bytes(given) + b"}"), shape(todos=list[todo])).todos
+    return found and [
+        {
+            "id": str(number if one.id is None else one.id),
+            "content": one.content or one.text or one.description or "",
+            "status": f"TODO_STATUS_{(one.status or TODO_STATES[one.completed]).upper()}",
+        }
+        for number, one in enumerate(found, 1)
+    ]
 
 
-def joined(members: dict[str, bytes]) -> bytes:
-    """A JSON object, of its members' values as they are spelled."""
-    return b"{" + b",".join(spelled(key) + b":" + value for key, value in members.items()) + b"}"
+TODO_STATES = {None: "pending", False: "pending", True: "completed"}
 
 
-def array(values: Iterable[bytes]) -> bytes:
-    return b"[" + b",".join(values) + b"]"
+def success_of(called: Called, content: Any) -> dict[str, Any]:
+    """Where Cursor's result of a call has what came back from it: a text, or something else."""
+    args, text = called.args, content if isinstance(content, str) else ""
+    if called.tool == "shell":
+        streams = {"stdout": text, "stderr": "", "interleavedOutput": content}
+        return {"command": args.get("command", ""), **streams}
+    if called.tool == "write":
+        written = args.get("fileText", "")
+        written = unpacked(written) if isinstance(written, Raw) else written
+        lines = len(written.splitlines()) if isinstance(written, str) and written else None
+        return {"message": content, "linesCreated": lines}
+    if called.tool == "webFetch":
+        return {"url": args.get("url", ""), "markdown": content}
+    if called.tool == "mcp":
+        return {"content": [{"text": {"text": text}}], "isError": False}
+    return {"message" if called.tool == "edit" else "content": content}
 
 
-def numbers(**counts: Any) -> dict[str, bytes]:
-    """The members whose numbers are stated."""
-    stated = {key: value for key, value in counts.items() if type(value) is int}
-    return {key: str(value).encode() for key, value in stated.items()}
+# ---------------------------------------------------------------- dialects: moves
 
-
-def fit(raw: Raw, kind: type[T]) -> T:
-    """What of an undecoded value fits a type, whatever the value is."""
-    if not bytes(raw):
-        return kind()
-    with contextlib.suppress(msgspec.DecodeError, RecursionError):
-        return msgspec.json.decode(raw, type=kind)
-    with contextlib.suppress(ValueError, RecursionError):
-        value = parse(bytes(raw))
-        return coerce_struct(value, kind) if isinstance(value, dict) else kind()
-    return kind()
-
-
-Places: TypeAlias = "tuple[tuple[str, ...], ...]"  # names of members, from the outermost in
+Place: TypeAlias = "tuple[str, ...]"  # the names of members, from the outermost in
+Places: TypeAlias = "tuple[Place, ...]"
 
 
 class Foreign(Struct, gc=False):
@@ -1270,11 +1334,11 @@ CERTAIN = object()  # as ``timestamp_ms``: a delta, whatever its text equals
 
 
 class Maker:
-    """Makes events in Cursor's vocabulary, of the type that the reader decodes into.
+    """Makes events in Cursor's vocabulary: the line that one would be, and what the reader makes
+    of that.
 
-    ``native``: the input's own lines leave. ``raws``: the lines of events are read by somebody, so
-    they are made, and the event is what the reader makes of its line. ``converts``: the lines are
-    what leaves. ``redacts``: fragments that nobody can redact must not leave.
+    ``native``: the input's own lines leave. ``converts``: the lines that are made leave.
+    ``redacts``: fragments that nobody can redact must not leave.
     """
 
     def __init__(
@@ -1282,600 +1346,353 @@ class Maker:
         reader: Reader,
         *,
         native: bool = False,
-        raws: bool = False,
         converts: bool = False,
         redacts: bool = False,
     ) -> None:
         self.reread = reader.reread
-        self.kind = kind = reader.kind
+        self.kind = reader.kind
         self.native = native
-        self.raws = raws and not native
         self.converts = converts
-        self.redacts = redacts
-        self.spoken = issubclass(kind, SpokenEvent)
-        self.thinks = "text" in kind.__struct_fields__
+        self.redacts = native and redacts
 
-    def made(self, event: Event, members: dict[str, bytes]) -> Event:
-        """The event that a line of ours would be."""
-        raw = joined(members)
+    def event(self, **members: Any) -> Event:
+        """The event that a line with these members would be, but for those that are None."""
+        raw = spelled({key: value for key, value in members.items() if value is not None})
         try:
             new = self.reread(raw)
         except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
-            new = self.kind(type=value_of(members["type"]), session_id=event.session_id)
+            new = self.kind(members["type"], session_id=members["session_id"])
         new.raw = raw
         return new
 
-    def message(self, event: Event, role: str, text: str, parent: str | None) -> Event:
-        """A text of the user or the assistant, whole or a delta."""
-        if self.raws:
-            block = joined({"type": b'"text"', "text": spelled(text)})
-            message = joined({"role": spelled(role), "content": array([block])})
-            members = {"type": spelled(role), "message": message}
-            return self.made(event, members | self.ids(event, parent))
-        new = self.kind(type=role, session_id=event.session_id, raw=event.raw)
-        if self.spoken:
-            new.message = Message(content=[Block(text=text)])  # type: ignore[attr-defined]
-            new.parent_tool_use_id = parent  # type: ignore[attr-defined]
-        return new
-
-    def thinking(self, event: Event, text: str | None, parent: str | None) -> Event:
-        """A delta of what the assistant thinks; without a text, the end of it."""
-        subtype = "completed" if text is None else "delta"
-        if self.raws:
-            members = {"type": b'"thinking"', "subtype": spelled(subtype)}
-            members |= {} if text is None else {"text": spelled(text)}
-            return self.made(event, members | self.ids(event, parent))
-        new = self.kind("thinking", subtype, event.session_id, raw=event.raw)
-        if self.thinks:
-            new.text = text  # type: ignore[attr-defined]
-            new.parent_tool_use_id = parent  # type: ignore[attr-defined]
-        return new
-
-    def call(self, event: Event, called: Called, result: bytes | None, parent: str | None) -> Event:
-        """A call that starts, or that completes with a result. The agent's names for it stay."""
-        body = {"args": called.args} | ({} if result is None else {"result": result})
-        members = {
-            "type": b'"tool_call"',
-            "subtype": b'"started"' if result is None else b'"completed"',
-            "call_id": spelled(called.id),
-            "tool_call": joined(
-                {
-                    f"{called.tool}ToolCall": joined(body),
-                    "toolCallId": spelled(called.id),
-                    "name": spelled(called.name),
-                }
-            ),
-        }
-        return self.made(event, members | self.ids(event, parent))
-
-    def ids(self, event: Event, parent: str | None) -> dict[str, bytes]:
-        """What says whose event it is."""
-        found = {"parent_tool_use_id": parent, "session_id": event.session_id}
-        return {name: spelled(value) for name, value in found.items() if value is not None}
-
-
-class Called(NamedTuple):
-    """A call of a foreign tool: ``args`` is JSON, its members named as Cursor names them."""
-
-    id: str
-    tool: str
-    name: str  # what the agent calls it
-    args: bytes
-
-
-# Dialects: each turns an event into as many of ours as it holds.
-
 
 class Dialect:
-    """The events of an agent that is known by sight only: they go on as they are."""
+    """A conversation with an agent. Its lines become events of ours, by a few moves.
 
-    places: ClassVar[dict[str, Places]] = {}  # of words in a line, by type
+    What is particular to a dialect is ``read``: which moves a line makes. ``line`` is the type of
+    what it looks at; ``places`` are where words stand in a line, by its type.
+    """
 
-    def __init__(self, maker: Maker) -> None:
+    name: ClassVar[str]
+    places: ClassVar[dict[str, Places]] = {}
+
+    def __init__(self, maker: Maker, session: str | None = None) -> None:
         self.maker = maker
+        self.session = session
+        self.guessed = False  # nothing in the stream says that it is this dialect
+        self.event = Event()  # what is read
+        self.parts: list[Event] = []  # of it
+        self.calls: dict[str, Called] = {}  # that are open
+        self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
 
-    def translate(self, source: Source, event: Event) -> Sequence[Event] | None:  # noqa: ARG002
-        """The events of ours that an event is; None where it is one of ours."""
+    @staticmethod
+    def line() -> Any:
+        return shape()
+
+    def read(self, line: Any) -> None:
+        """Make the moves of a line."""
+
+    def finish(self) -> None:
+        """Make those that are due when the input has ended."""
+
+    def session_in(self, _event: Event) -> str | None:
+        """The session that a line names otherwise than by session_id."""
+        return None
+
+    def translate(self, event: Event) -> Sequence[Event]:
+        """The events of ours that an event is; itself, if it has no counterpart."""
+        self.event, self.parts = event, []
+        self.read(look(event, self.line()))
+        if self.parts or (event.type in SHARED_TYPES and not self.maker.native):
+            return self.parts  # if there are none, it says nothing new
+        if self.maker.converts and event.type not in CURSOR_TYPES:
+            event.fate = DROPPED
         return (event,)
+
+    def make(self, kind: str, subtype: str | None = None, **members: Any) -> Event:
+        new = self.maker.event(type=kind, subtype=subtype, **members, session_id=self.session)
+        self.parts.append(new)
+        return new
+
+    # The moves. ``parent`` is the call whose sub-agent acts.
+
+    def begin(self, **members: Any) -> None:
+        self.make("system", "init", converted_from=self.name, **members)
+
+    def ask(self, text: str, parent: str | None = None) -> None:
+        self.words("user", text, parent)
+
+    def say(self, text: str | None, parent: str | None = None, *, delta: bool = False) -> None:
+        rest = self.rest("assistant", text or "", parent, delta=delta)
+        if text and (rest or self.maker.native):
+            part: Any = self.words("assistant", text if self.maker.native else rest, parent)
+            if delta and self.maker.redacts:
+                part.timestamp_ms = CERTAIN
+
+    def think(self, text: str | None, parent: str | None = None, *, delta: bool = False) -> None:
+        rest = self.rest("thinking", text or "", parent, delta=delta)
+        if rest or delta:
+            self.make("thinking", "delta", text=rest, parent_tool_use_id=parent)
+        if not delta:
+            self.make("thinking", "completed", parent_tool_use_id=parent)
+
+    def call(self, identity: str, name: str, given: Any, parent: str | None = None) -> None:
+        """``given``: the arguments, by name or as they are spelled."""
+        if identity not in self.calls:
+            called = self.calls[identity] = called_by(identity, name, given)
+            self.make_call("started", called, None, parent)
+
+    def answer(
+        self,
+        identity: str,
+        content: Any,
+        parent: str | None = None,
+        *,
+        failed: bool = False,
+        variant: str = "",
+        code: int | None = None,
+        **facts: Any,
+    ) -> None:
+        """What came back from a call: a text, or something as it is spelled.
+
+        ``failed``: the text says why; ``variant`` is what is known of that; ``code`` an exit
+        status; ``facts`` have the names that they have in Cursor's result.
+        """
+        called = self.calls.pop(identity, None) or Called(identity)
+        text = content if isinstance(content, str) else ""
+        if code is not None and called.tool == "shell" and not variant:
+            variant, failed = "failure" if code else "success", False
+            facts["exitCode"] = code
+        if variant not in ("", "success", "failure") or failed:
+            tagged = re.match(ERROR_TAG, text)
+            text = tagged[1] if tagged else text
+            rules = (name for rule, name in FAILURES if re.match(rule, text))
+            variant = variant or next(rules, "error")
+            found = {WORDED_AS.get(variant, "errorMessage"): text}
+        else:
+            found = success_of(called, content) | facts
+            found = {key: value for key, value in found.items() if value is not None}
+        self.make_call("completed", called, {variant or "success": found}, parent)
+
+    def end(self, subtype: str = "success", **members: Any) -> None:
+        self.make("result", subtype, is_error=subtype != "success", **members)
+        self.calls.clear()
+        self.said.clear()
+
+    def complain(self, message: str) -> None:
+        self.make("error", message=message)
+
+    def empty(self, *places: Place) -> None:
+        """Fragments of what comes whole cannot be redacted: they must not leave."""
+        if self.maker.redacts:
+            self.event.raw = emptied(self.event.raw, places)
+
+    # What they have in common.
+
+    def words(self, role: str, text: str, parent: str | None) -> Event:
+        message = {"role": role, "content": [{"type": "text", "text": text}]}
+        return self.make(role, message=message, parent_tool_use_id=parent)
+
+    def rest(self, kind: str, text: str, parent: str | None, *, delta: bool) -> str:
+        """What of a text was not said yet: it may come in deltas, and then once more whole."""
+        deltas = self.said.setdefault((kind, parent), [])
+        if delta:
+            deltas.append(text)
+            return text
+        said = "".join(deltas)
+        deltas.clear()
+        if said.startswith(text):
+            deltas.append(said[len(text) :])
+            return ""
+        return text.removeprefix(said)
+
+    def make_call(
+        self, subtype: str, called: Called, result: Any = None, parent: str | None = None
+    ) -> None:
+        body = {"args": called.args} | ({"result": result} if result else {})
+        call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
+        ids = {"call_id": called.id, "parent_tool_use_id": parent}
+        self.make("tool_call", subtype, tool_call=call, **ids)
 
 
 class Cursor(Dialect):
     """agentfmt's own vocabulary."""
 
-    def translate(self, source: Source, event: Event) -> None:  # noqa: ARG002
-        return None
+    name = "cursor"
 
 
+SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # which mean something else
 CURSOR_TYPES = frozenset(
     "user assistant thinking tool_call interaction_query connection retry result turn_ended "
     "error".split()
 )
 
-# Cursor's tool -> the tools that do the same: of Claude Code, Amp and Qwen (which has Gemini's).
-CLAUDE_TOOLS = {
-    name: tool
-    for tool, names in {
-        "read": "Read NotebookRead read_file read_many_files",
-        "write": "Write create_file write_file",
-        "edit": "Edit MultiEdit NotebookEdit edit_file replace edit",
-        "shell": "Bash BashOutput KillShell run_shell_command",
-        "grep": "Grep search_file_content grep_search",
-        "semSearch": "finder",
-        "glob": "Glob glob",
-        "ls": "LS list_directory",
-        "webFetch": "WebFetch read_web_page web_fetch",
-        "webSearch": "WebSearch web_search google_web_search",
-        "updateTodos": "TodoWrite TaskCreate TaskUpdate write_todos todo_write",
-        "task": "Task Agent oracle task",
-    }.items()
-    for name in names.split()
-}
-MCP_TOOL = r"(?s)(?:mcp__)?(.+?)__(.+)|mcp_([^_]+)_(.+)"
 
-# Cursor's tool -> the arguments that have another name there.
-CLAUDE_ARGS: dict[str, dict[str, str]] = {
-    "read": {"file_path": "path", "absolute_path": "path", "notebook_path": "path"},
-    "write": {"file_path": "path", "content": "fileText"},
-    "edit": {"file_path": "path", "notebook_path": "path"},
-    "shell": {"cmd": "command", "directory": "workingDirectory"},
-    "grep": {"output_mode": "outputMode", "include": "glob", "-i": "caseInsensitive"},
-    "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
-    "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
-    "task": {"subagent_type": "subagentType", "task": "description"},
-}
+def emptied(raw: bytes, places: Places) -> bytes:
+    """A line whose strings at some places, and in what stands there, are empty."""
+    found = [leaf for leaf in leaves(raw) if not leaf.is_key]
+    return spliced(
+        raw,
+        [(leaf.start, leaf.end, b'""') for leaf in found if any(map(leaf.within, places))],
+    )
 
-# What the result of a call that failed begins with -> the variant that it is. Expressions are
-# compiled when they are needed: a start costs each of them otherwise.
-CLAUDE_FAILURES = (
-    (
-        r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
-        r"|User (?:rejected|cancelled|did not allow)|.{0,80}was rejected by the user",
-        "rejected",
-    ),
-    (
-        r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
-        r"|Permission (?:to use|for|denied)|This command requires approval"
-        r"|.{0,200}denied by your permission settings",
-        "permissionDenied",
-    ),
-    (r"Command timed out", "timeout"),
-    (r"File (?:does not exist|not found)|.{0,200}ENOENT", "fileNotFound"),
-)
-ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
+
+# ---------------------------------------------------------------- dialects: Claude Code
+
 EXIT_CODE = r"(?:Error: )?Exit code:? (-?[0-9]{1,9})\b"  # Claude Code
 EXIT_CODE_LINE = r"(?m)^Exit Code: (-?[0-9]{1,9})$"  # Qwen
-
-
-class ClaudeBlock(Struct, gc=False):
-    type: str | None = None
-    text: str | None = None
-    thinking: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: Raw = Raw()
-    tool_use_id: str | None = None
-    content: Raw = Raw()
-    is_error: Any = None
-
-
-class ClaudeMessage(Struct, gc=False):
-    content: list[ClaudeBlock] | str | None = None
-
-
-class ClaudeDelta(Struct, gc=False):
-    type: str | None = None
-    text: str | None = None
-    thinking: str | None = None
-
-
-class ClaudeStream(Struct, gc=False):
-    type: str | None = None
-    delta: ClaudeDelta | None = None
-
-
-class ClaudeLine(Struct, gc=False):
-    message: ClaudeMessage | None = None
-    event: ClaudeStream | None = None
-    parent_tool_use_id: str | None = None
-    tool_use_id: str | None = None
-    tool_use_result: Raw = Raw()
-
-
-class ReadFile(Struct, gc=False):
-    numLines: Any = None
-    startLine: Any = None
-    totalLines: Any = None
-
-
-class Hunk(Struct, gc=False):
-    lines: list[str] | None = None
-
-
-class ToolUseResult(Struct, gc=False):
-    """What Claude Code tells of a result beside what it tells the model."""
-
-    exit_code: Any = None
-    exitCode: Any = None
-    stdout: str | None = None
-    stderr: str | None = None
-    file: ReadFile | None = None
-    structuredPatch: list[Hunk] | None = None
-    mode: str | None = None
-    filenames: list[str] | None = None
-    numFiles: Any = None
-    numLines: Any = None
-    numMatches: Any = None
-    durationMs: Any = None
-    totalDurationMs: Any = None
-
-
-class Returned(NamedTuple):
-    """What came back from a call: as a text, as it is spelled, and what is told beside."""
-
-    text: str
-    content: bytes
-    beside: ToolUseResult
-    args: dict[str, bytes]
-
-
-def read_result(answer: Returned) -> dict[str, bytes]:
-    file = answer.beside.file or ReadFile()
-    found = {"content": answer.content} | numbers(totalLines=file.totalLines)
-    start, count = file.startLine, file.numLines
-    if type(start) is int and type(count) is int and count > 0:
-        found["readRange"] = joined(numbers(startLine=start, endLine=start + count - 1))
-    return found
-
-
-def shell_result(answer: Returned) -> dict[str, bytes]:
-    beside = answer.beside
-    return {
-        "command": answer.args.get("command", b'""'),
-        "stdout": spelled(answer.text if beside.stdout is None else beside.stdout),
-        "stderr": spelled(beside.stderr or ""),
-        "interleavedOutput": answer.content,
-    } | numbers(executionTime=beside.durationMs)
-
-
-def write_result(answer: Returned) -> dict[str, bytes]:
-    text = value_of(answer.args.get("fileText", b"null"))
-    lines = len(text.splitlines()) if isinstance(text, str) else None
-    return {"message": answer.content} | numbers(linesCreated=lines)
-
-
-def edit_result(answer: Returned) -> dict[str, bytes]:
-    found = {"message": answer.content}
-    if answer.beside.structuredPatch is None:
-        return found
-    lines = [line for hunk in answer.beside.structuredPatch for line in hunk.lines or ()]
-    return found | numbers(
-        linesAdded=sum(line.startswith("+") for line in lines),
-        linesRemoved=sum(line.startswith("-") for line in lines),
-    )
-
-
-def grep_result(answer: Returned) -> dict[str, bytes]:
-    beside = answer.beside
-    files = [] if beside.filenames is None else [("files", array(map(spelled, beside.filenames)))]
-    mode = {
-        "files_with_matches": ("files", dict(files) | numbers(totalFiles=beside.numFiles)),
-        "content": ("content", numbers(totalMatchedLines=beside.numLines)),
-        "count": ("count", numbers(totalFiles=beside.numFiles, totalMatches=beside.numMatches)),
-    }.get(beside.mode or "")
-    found = {"content": answer.content}
-    if mode:
-        found["workspaceResults"] = joined({"": joined({mode[0]: joined(mode[1])})})
-    return found
-
-
-def glob_result(answer: Returned) -> dict[str, bytes]:
-    beside = answer.beside
-    files = {} if beside.filenames is None else {"files": array(map(spelled, beside.filenames))}
-    return {"content": answer.content} | files | numbers(totalFiles=beside.numFiles)
-
-
-def page_result(answer: Returned) -> dict[str, bytes]:
-    return {"url": answer.args.get("url", b'""'), "markdown": answer.content}
-
-
-def mcp_result(answer: Returned) -> dict[str, bytes]:
-    text = joined({"text": joined({"text": spelled(answer.text)})})
-    return {"content": array([text]), "isError": b"false"}
-
-
-def any_result(answer: Returned) -> dict[str, bytes]:
-    return {"content": answer.content} | numbers(
-        durationMs=answer.beside.totalDurationMs or answer.beside.durationMs
-    )
-
-
-# Cursor's tool -> the members of its success.
-CLAUDE_RESULTS: dict[str, Callable[[Returned], dict[str, bytes]]] = {
-    "read": read_result,
-    "shell": shell_result,
-    "write": write_result,
-    "edit": edit_result,
-    "grep": grep_result,
-    "glob": glob_result,
-    "webFetch": page_result,
-    "mcp": mcp_result,
+CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
+    name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
-
-
-class Said:
-    """What deltas said of a message, so that its text is not said again when it comes whole."""
-
-    __slots__ = ("text", "thinking")
-
-    def __init__(self) -> None:
-        self.text: list[str] = []  # deltas
-        self.thinking: list[str] = []
-
-    def rest(self, kind: str, whole: str) -> str:
-        """What of a text that comes whole was not said yet."""
-        deltas: list[str] = getattr(self, kind)
-        said = "".join(deltas)
-        deltas.clear()
-        if said.startswith(whole):
-            deltas.append(said[len(whole) :])
-            return ""
-        return whole.removeprefix(said)
-
-
-class Conversation:
-    """What is remembered of a session until its result."""
-
-    __slots__ = ("calls", "denied", "said")
-
-    def __init__(self) -> None:
-        self.calls: dict[str, Called] = {}  # that are open
-        self.denied: dict[str, None] = {}  # the calls that permission was denied for
-        self.said: dict[str | None, Said] = {}  # by the agent itself, and by its sub-agents
-
-    def said_by(self, parent: str | None) -> Said:
-        found = self.said.get(parent)
-        if found is None:
-            found = self.said[parent] = Said()
-        return found
 
 
 class Claude(Dialect):
-    """Claude Code, `claude -p --output-format stream-json --verbose`, and its relatives.
+    """`claude -p --output-format stream-json --verbose`, and its relatives Amp and Qwen Code.
 
-    Amp and Qwen Code write the same events with tools of other names. An assistant event holds
-    blocks of text, of thinking, and calls; a user event holds their results, or a prompt. With
-    --include-partial-messages deltas come before, in stream events.
+    An assistant event holds blocks of text, of thinking, and calls; a user event holds their
+    results, or a prompt. With --include-partial-messages deltas come before, in stream events.
     https://code.claude.com/docs/en/headless
     """
 
+    name = "claude"
     places: ClassVar[dict[str, Places]] = {
         "stream_event": (("event", "delta", "text"), ("event", "delta", "thinking"))
     }
 
-    def __init__(self, maker: Maker) -> None:
-        super().__init__(maker)
-        self.conversations: dict[str, Conversation] = {}
+    @once
+    def line() -> Any:
+        ids = "type text thinking id name tool_use_id"
+        block: Any = shape(ids, "input content", is_error=Any)
+        delta = shape("type text thinking")
+        return shape(
+            "parent_tool_use_id tool_use_id",
+            "tool_use_result",
+            message=shape(content=list[block] | str),
+            event=shape("type", delta=delta),
+        )
 
-    def translate(self, source: Source, event: Event) -> Sequence[Event]:
-        turn = self.TURNS.get(event.type or "")
-        if turn is None:
-            return self.passed(event)
-        session = event.session_id or source.name
-        conversation = self.conversations.get(session)
-        if conversation is None:
-            conversation = self.conversations[session] = Conversation()
-            if len(self.conversations) > MAX_RUNS:
-                del self.conversations[next(iter(self.conversations))]
-        parts = turn(self, event, look(event, ClaudeLine), conversation)
-        if event.type == "result":
-            self.conversations.pop(session, None)
-            self.conversations.pop(source.name, None)
-        return parts
+    def __init__(self, maker: Maker, session: str | None = None) -> None:
+        super().__init__(maker, session)
+        self.denied: set[str] = set()  # the calls that permission was denied for
 
-    def passed(self, event: Event) -> Sequence[Event]:
-        """An event that has no counterpart: everybody may see it, but no conversion holds it."""
-        if self.maker.converts and event.type not in CURSOR_TYPES:
-            event.fate = DROPPED
-        return (event,)
+    def read(self, line: Any) -> None:
+        kind, subtype = self.event.type, self.event.subtype
+        if kind == "stream_event" and line.event:
+            self.stream(line.event, line.event.delta or shape("type text thinking")(), line)
+        elif kind in ("assistant", "user"):
+            content = line.message.content if line.message else None
+            if isinstance(content, str):
+                (self.ask if kind == "user" else self.say)(content, line.parent_tool_use_id)
+            for block in content if isinstance(content, list) else ():
+                self.block(kind, block, line)
+        elif kind == "result":
+            self.result()
+        elif kind == "system" and subtype == "init":
+            own = members(self.event.raw)
+            self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
+        elif kind == "system" and subtype == "permission_denied" and line.tool_use_id:
+            self.denied.add(line.tool_use_id)
 
-    # What the types of events hold.
-
-    def system(self, event: Event, line: ClaudeLine, conversation: Conversation) -> Sequence[Event]:
-        if event.subtype == "permission_denied" and line.tool_use_id:
-            conversation.denied[line.tool_use_id] = None
-        if event.subtype != "init" or not self.maker.raws:
-            return self.passed(event)
-        own = members(event.raw)
-        own = {CLAUDE_INIT[key]: value for key, value in own.items() if key in CLAUDE_INIT}
-        init = {"type": b'"system"', "subtype": b'"init"', "converted_from": b'"claude"'}
-        return (self.maker.made(event, init | own),)
-
-    def assistant(
-        self, event: Event, line: ClaudeLine, conversation: Conversation
-    ) -> Sequence[Event]:
+    def block(self, role: str, block: Any, line: Any) -> None:
         parent = line.parent_tool_use_id
-        said = conversation.said_by(parent)
-        parts: list[Event] = []
-        for block in blocks_in(line):
-            if block.text is not None:
-                rest = said.rest("text", block.text)
-                if rest or self.maker.native:
-                    text = block.text if self.maker.native else rest
-                    parts.append(self.maker.message(event, "assistant", text, parent))
-            elif block.thinking is not None:
-                if rest := said.rest("thinking", block.thinking):
-                    parts.append(self.maker.thinking(event, rest, parent))
-                parts.append(self.maker.thinking(event, None, parent))
-            elif block.name is not None and block.id is not None:
-                called = called_by(block.id, block.name, block.input)
-                conversation.calls[called.id] = called
-                parts.append(self.maker.call(event, called, None, parent))
-            elif block.tool_use_id is not None:  # what the model's own servers did
-                parts.append(self.completed(event, line, block, conversation))
-        return parts or ((event,) if self.maker.native else ())
+        if block.tool_use_id is not None:  # the agent's own, where its model's servers did it
+            self.returned(block, line)
+        elif block.text is not None:
+            (self.ask if role == "user" else self.say)(block.text, parent)
+        elif block.thinking is not None:
+            self.think(block.thinking, parent)
+        elif block.name is not None and block.id is not None:
+            self.call(block.id, block.name, block.input, parent)
 
-    def user(self, event: Event, line: ClaudeLine, conversation: Conversation) -> Sequence[Event]:
-        parts = []
-        for block in blocks_in(line):
-            if block.tool_use_id is not None:
-                parts.append(self.completed(event, line, block, conversation))
-            elif block.text is not None:
-                parent = line.parent_tool_use_id
-                parts.append(self.maker.message(event, "user", block.text, parent))
-        return parts or ((event,) if self.maker.native else ())
-
-    def stream(self, event: Event, line: ClaudeLine, conversation: Conversation) -> Sequence[Event]:
-        inner, parent = line.event or ClaudeStream(), line.parent_tool_use_id
-        delta = inner.delta or ClaudeDelta()
+    def stream(self, inner: Any, delta: Any, line: Any) -> None:
+        parent = line.parent_tool_use_id
         if inner.type == "message_start":
-            conversation.said[parent] = Said()
+            self.said = {key: said for key, said in self.said.items() if key[1] != parent}
         if delta.text is not None:
-            conversation.said_by(parent).text.append(delta.text)
-            part = self.maker.message(event, "assistant", delta.text, parent)
-            if self.maker.native and self.maker.redacts:
-                part.timestamp_ms = CERTAIN  # type: ignore[attr-defined]
-            return (part,)
-        if delta.thinking is not None or delta.type == "signature_delta":
-            text = delta.thinking or ""
-            conversation.said_by(parent).thinking.append(text)
-            return (self.maker.thinking(event, text, parent),)
-        if delta.type == "input_json_delta" and self.maker.native and self.maker.redacts:
-            event.raw = emptied(event.raw, ("event", "delta", "partial_json"))
-        return self.passed(event)
+            self.say(delta.text, parent, delta=True)
+        elif delta.thinking is not None or delta.type == "signature_delta":
+            self.think(delta.thinking, parent, delta=True)
+        elif delta.type == "input_json_delta":
+            self.empty(("event", "delta", "partial_json"))
 
-    def result(
-        self, event: Event, _line: ClaudeLine, _conversation: Conversation
-    ) -> Sequence[Event]:
+    def result(self) -> None:
         """Success is a subtype without an error; the words of an error stay where they are."""
-        own = members(event.raw)
-        succeeded = event.subtype == "success" and own.get("is_error") in (None, b"false", b"null")
-        subtype = event.subtype if starts(event.subtype, "error") else "error"
-        said = {"type": b'"result"', "subtype": spelled("success" if succeeded else subtype or "")}
-        said["is_error"] = b"false" if succeeded else b"true"
-        return (self.maker.made(event, said | {k: v for k, v in own.items() if k not in said}),)
+        own, subtype = members(self.event.raw), self.event.subtype
+        denied = own.pop("is_error", Raw(b"false"))
+        succeeded = subtype == "success" and bytes(denied) in (b"false", b"null")
+        named = subtype if isinstance(subtype, str) and subtype.startswith("error") else "error"
+        for key in ("type", "subtype", "session_id"):
+            own.pop(key, None)
+        self.end("success" if succeeded else named, **own)
 
-    TURNS: ClassVar[dict[str, Callable[..., Sequence[Event]]]] = {
-        "system": system,
-        "assistant": assistant,
-        "user": user,
-        "stream_event": stream,
-        "result": result,
-    }
+    def returned(self, block: Any, line: Any) -> None:
+        identity, content = block.tool_use_id, bytes(block.content) or b'""'
+        text, told = text_in(content), fit(line.tool_use_result, told_by_claude())
+        tool = self.calls[identity].tool if identity in self.calls else ""
+        failed, denied = block.is_error is True, identity in self.denied
+        self.denied.discard(identity)
+        self.answer(
+            identity,
+            text if text or content[:1] == b'"' else Raw(content),
+            line.parent_tool_use_id,
+            failed=failed,
+            variant="permissionDenied" if denied and failed else "",
+            code=claude_code(text, told, failed=failed) if not denied else None,
+            **claude_facts(tool, told),
+        )
 
-    def completed(
-        self, event: Event, line: ClaudeLine, block: ClaudeBlock, conversation: Conversation
-    ) -> Event:
-        identity = block.tool_use_id or ""
-        called = conversation.calls.pop(identity, None) or Called(identity, "", "", b"{}")
-        result = joined(outcome_of(called, block, line, denied=identity in conversation.denied))
-        conversation.denied.pop(identity, None)
-        return self.maker.call(event, called, result, line.parent_tool_use_id)
+
+@functools.cache
+def told_by_claude() -> Any:
+    """What Claude Code tells of a result beside what it tells the model."""
+    counts = "exit_code exitCode numFiles numLines numMatches durationMs totalDurationMs"
+    file = shape(**dict.fromkeys(("numLines", "startLine", "totalLines"), int))
+    hunk: Any = shape(lines=list[str])
+    lists: dict[str, Any] = {"structuredPatch": list[hunk], "filenames": list[str]}
+    return shape("stdout stderr mode", file=file, **lists, **dict.fromkeys(counts.split(), int))
 
 
-CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
-    name: name
-    for name in "apiKeySource cwd session_id model permissionMode tools mcp_servers".split()
+def claude_facts(tool: str, told: Any) -> dict[str, Any]:
+    """The same, as Cursor's result of a tool has it."""
+    if tool == "read" and told.file:
+        start, count = told.file.startLine, told.file.numLines
+        read = {"startLine": start, "endLine": start + count - 1} if start and count else None
+        return {"totalLines": told.file.totalLines, "readRange": read}
+    if tool == "shell":
+        streams = {name: text for name in ("stdout", "stderr") if (text := getattr(told, name))}
+        return streams | {"executionTime": told.durationMs}
+    if tool == "edit" and told.structuredPatch is not None:
+        marks = [line[:1] for hunk in told.structuredPatch for line in hunk.lines or ()]
+        return {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+    if tool == "glob":
+        return {"files": told.filenames, "totalFiles": told.numFiles}
+    if tool == "grep" and told.mode in GREP_MODES:
+        names, mode = GREP_MODES[told.mode]
+        found = {name: getattr(told, own) for name, own in names.items()}
+        found = {name: value for name, value in found.items() if value is not None}
+        return {"workspaceResults": {"": {mode: found}}}
+    if tool not in ("read", "write", "edit", "grep", "webFetch", "mcp"):
+        return {"durationMs": told.totalDurationMs or told.durationMs}
+    return {}
+
+
+GREP_MODES = {
+    "files_with_matches": ({"files": "filenames", "totalFiles": "numFiles"}, "files"),
+    "content": ({"totalMatchedLines": "numLines"}, "content"),
+    "count": ({"totalFiles": "numFiles", "totalMatches": "numMatches"}, "count"),
 }
 
 
-def blocks_in(line: ClaudeLine) -> list[ClaudeBlock]:
-    content = line.message.content if line.message else None
-    if isinstance(content, str):
-        return [ClaudeBlock(type="text", text=content)]
-    return content or []
-
-
-def called_by(identity: str, name: str, given: Raw) -> Called:
-    """A call in Cursor's vocabulary, from the agent's name for the tool and its input."""
-    args = members(bytes(given)) if bytes(given)[:1] == b"{" else {}
-    tool = CLAUDE_TOOLS.get(name)
-    if tool is None and (mcp := re.fullmatch(MCP_TOOL, name)):
-        server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
-        args = {"name": spelled(name), "args": joined(args)} | {
-            "providerIdentifier": spelled(server),
-            "toolName": spelled(its_name),
-        }
-        return Called(identity, "mcp", name, joined(args))
-    tool = tool or name
-    names = CLAUDE_ARGS.get(tool, {})
-    args = {names.get(key, key): value for key, value in args.items()}
-    if tool == "updateTodos" and args.get("todos", b"")[:1] == b"[":
-        args["todos"] = todos(args["todos"])
-    return Called(identity, tool, name, joined(args))
-
-
-class Todo(Struct, gc=False):
-    id: Any = None
-    content: str | None = None
-    status: str | None = None
-
-
-def todos(given: bytes) -> bytes:
-    """A to-do list with Cursor's names for what became of an item."""
-    found = fit(Raw(joined({"todos": given})), Todos).todos or ()
-    return array(
-        joined(
-            {
-                "id": spelled(str(number if todo.id is None else todo.id)),
-                "content": spelled(todo.content or ""),
-                "status": spelled(f"TODO_STATUS_{(todo.status or 'pending').upper()}"),
-            }
-        )
-        for number, todo in enumerate(found, 1)
-    )
-
-
-class Todos(Struct, gc=False):
-    todos: list[Todo] | None = None
-
-
-def outcome_of(
-    called: Called, block: ClaudeBlock, line: ClaudeLine, *, denied: bool
-) -> dict[str, bytes]:
-    """The result of a call: the one variant that it is."""
-    content = bytes(block.content) or b'""'
-    text = text_in(content)
-    args = members(called.args)
-    beside = fit(line.tool_use_result, ToolUseResult)
-    answer = Returned(text, spelled(text) if text or content[:1] == b'"' else content, beside, args)
-    failed = block.is_error is True
-    code = exit_status_in(answer, failed=failed) if called.tool == "shell" else None
-    if code is not None and not denied:
-        ended = shell_result(answer) | numbers(exitCode=code)
-        return {"failure" if code else "success": joined(ended)}
-    if failed:
-        return failure_of(text, denied=denied)
-    return {"success": joined(CLAUDE_RESULTS.get(called.tool, any_result)(answer))}
-
-
-def failure_of(text: str, *, denied: bool) -> dict[str, bytes]:
-    if tagged := re.match(ERROR_TAG, text):
-        text = tagged[1]
-    variant = next((name for rule, name in CLAUDE_FAILURES if re.match(rule, text)), "error")
-    variant = "permissionDenied" if denied else variant
-    return {variant: joined({WORDED_AS.get(variant, "errorMessage"): spelled(text)})}
-
-
-WORDED_AS = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
-
-
-def exit_status_in(answer: Returned, *, failed: bool) -> int | None:
+def claude_code(text: str, told: Any, *, failed: bool) -> Any:
     """The exit status of a command where it is told: beside the result, or in its text."""
-    for told in (answer.beside.exit_code, answer.beside.exitCode):
-        if type(told) is int:
-            return told
-    if answer.text.startswith('{"') and '"exitCode"' in answer.text:  # Amp
-        told = fit(Raw(spelled_bytes(answer.text)), ToolUseResult).exitCode
-        return told if type(told) is int else None
-    if failed and (match := re.match(EXIT_CODE, answer.text)):
-        return int(match[1])
-    if answer.text.startswith("Command: ") and (codes := re.findall(EXIT_CODE_LINE, answer.text)):
-        return int(codes[-1])  # what the command printed comes before
-    return None
-
-
-def spelled_bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    stated = told.exitCode if told.exit_code is None else told.exit_code
+    if stated is None and text.startswith('{"') and '"exitCode"' in text:  # Amp
+        stated = fit(Raw(text.encode("utf-8", "surrogatepass")), told_by_claude()).exitCode
+    if stated is None and failed and (match := re.match(EXIT_CODE, text)):
+        stated = int(match[1])
+    if stated is None and text.startswith("Command: "):  # what it printed comes before
+        stated = next(map(int, reversed(re.findall(EXIT_CODE_LINE, text))), None)
+    return stated
 
 
 def text_in(content: bytes) -> str:
@@ -1890,74 +1707,377 @@ def text_in(content: bytes) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def emptied(raw: bytes, path: tuple[str, ...]) -> bytes:
-    """A line whose string at a path is empty."""
-    found = (leaf for leaf in leaves(raw) if leaf.path == path and not leaf.is_key)
-    return spliced(raw, [(leaf.start, leaf.end, b'""') for leaf in found])
+# ---------------------------------------------------------------- dialects: others
 
 
-# The stage.
+class Codex(Dialect):
+    """`codex exec --json`: a thread, its turns, their items."""
 
-DIALECTS: dict[str, type[Dialect]] = {"cursor": Cursor, "claude": Claude}
+    name = "codex"
+    places: ClassVar[dict[str, Places]] = {"item.completed": (("item", "text"),)}
+    last: str | None = None  # what the agent said last: its answer
+
+    @once
+    def line() -> Any:
+        change: Any = shape("path kind")
+        item = shape(
+            "id type text command aggregated_output status server tool query prompt",
+            "arguments result items", exit_code=int, error=Any, changes=list[change],
+        )  # fmt: skip
+        return shape("thread_id", "usage", item=item, error=Any, message=Any)
+
+    def read(self, line: Any) -> None:
+        kind, item = self.event.type or "", line.item
+        if kind == "thread.started":
+            self.session = line.thread_id
+            self.begin()
+        elif kind == "turn.completed":
+            self.end(result=self.last, usage=line.usage)
+            self.last = None
+        elif kind == "turn.failed":
+            self.end("error", error=message_of(line.error))
+        elif kind == "error":
+            self.complain(message_of([line.message, line.error]))
+        elif kind == "item.updated":
+            self.empty(("item",))
+        elif item and item.type == "agent_message" and kind == "item.completed":
+            self.last = item.text
+            self.say(item.text)
+        elif item and item.type == "reasoning" and kind == "item.completed":
+            self.think(item.text)
+        elif item and kind in ("item.started", "item.completed"):
+            for number, (name, given) in enumerate(self.calls_in(item)):
+                self.act(item, f"{item.id}.{number}" if number else item.id or "", name, given)
+
+    def calls_in(self, item: Any) -> list[tuple[str, Any]]:
+        changes = [(CODEX_CHANGES.get(one.kind, "edit"), one.path) for one in item.changes or ()]
+        calls: dict[str | None, list[tuple[str, Any]]] = {
+            "command_execution": [("shell", {"command": item.command})],
+            "file_change": [(tool, {"path": path}) for tool, path in changes],
+            "mcp_tool_call": [(f"mcp__{item.server}__{item.tool}", item.arguments)],
+            "web_search": [("webSearch", {"searchTerm": item.query})],
+            "todo_list": [("updateTodos", {"todos": item.items})],
+            "collab_tool_call": [("task", {"prompt": item.prompt})],
+        }
+        return calls.get(item.type, [])
+
+    def act(self, item: Any, identity: str, name: str, given: Any) -> None:
+        self.call(identity, name, given)
+        if self.event.type == "item.completed":
+            result = text_in(bytes(fit(item.result, shape("", "content")).content))
+            text = message_of(item.error) or item.aggregated_output or result
+            variant = {"declined": "rejected"}.get(item.status, "")
+            failed = item.status in ("failed", "declined")
+            self.answer(identity, text, failed=failed, variant=variant, code=item.exit_code)
+
+
+CODEX_CHANGES = {"add": "write", "delete": "delete"}
+
+
+class Gemini(Dialect):
+    """`gemini --output-format stream-json`."""
+
+    name = "gemini"
+    places: ClassVar[dict[str, Places]] = {"message": (("content",),)}
+
+    @once
+    def line() -> Any:
+        texts = "model role content tool_id tool_name status output severity"
+        return shape(texts, "parameters stats", error=Any, message=Any)
+
+    def read(self, line: Any) -> None:
+        kind = self.event.type
+        if kind == "init":
+            self.begin(model=line.model)
+        elif kind == "message":
+            (self.ask if line.role == "user" else self.say)(line.content)
+        elif kind == "tool_use" and line.tool_id:
+            self.call(line.tool_id, line.tool_name or "?", line.parameters)
+        elif kind == "tool_result" and line.tool_id:
+            failed = line.status == "error"
+            text = message_of(line.error) if failed else ""
+            self.answer(line.tool_id, text or line.output or "", failed=failed)
+        elif kind == "result":
+            why = None if line.status == "success" else message_of(line.error)
+            took = fit(line.stats, shape(duration_ms=int)).duration_ms
+            subtype = "success" if why is None else "error"
+            self.end(subtype, duration_ms=took, error=why, usage=line.stats)
+        elif kind == "error" and line.severity != "warning":
+            self.complain(message_of([line.message, line.error]))
+
+
+class OpenCode(Dialect):
+    """`opencode run --format json`. No line is the last: the run has succeeded if its last step
+    finished for another reason than that it calls tools."""
+
+    name = "opencode"
+    places: ClassVar[dict[str, Places]] = dict.fromkeys(("text", "reasoning"), (("part", "text"),))
+    begun = False
+    reason: str | None = None  # why the last step finished
+
+    @once
+    def line() -> Any:
+        time, told = shape(start=int, end=int), shape(exit=int, exitCode=int)
+        state = shape("status output error", "input", metadata=told, time=time)
+        part = shape("text tool callID reason", "tokens", state=state)
+        return shape("sessionID", part=part, error=Any)
+
+    def session_in(self, event: Event) -> str | None:
+        return first(look(event, self.line()).sessionID) or None
+
+    def read(self, line: Any) -> None:
+        kind, part = self.event.type, line.part
+        if not self.begun:
+            self.begun = True
+            self.begin()
+        if kind == "step_start":
+            self.reason = None
+        elif kind == "text" and part:
+            self.say(part.text)
+        elif kind == "reasoning" and part:
+            self.think(part.text)
+        elif kind == "tool_use" and part and part.state:
+            self.used(part, part.state)
+        elif kind == "step_finish" and part:
+            self.reason = part.reason or "stop"
+        elif kind == "error":
+            self.reason = None
+            self.complain(message_of(line.error))
+        elif kind == "done":
+            self.finish()
+
+    def used(self, part: Any, state: Any) -> None:
+        identity, failed = part.callID or "", state.status == "error"
+        told, time = state.metadata, state.time
+        code = None if told is None else told.exitCode if told.exit is None else told.exit
+        took = time.end - time.start if time and time.start and time.end else None
+        self.call(identity, part.tool or "?", state.input)
+        text = state.error if failed else state.output
+        self.answer(identity, text or "", failed=failed, code=code, executionTime=took)
+
+    def finish(self) -> None:
+        if self.reason not in (None, "tool-calls"):
+            self.end()
+        self.reason = None
+
+
+class Droid(Dialect):
+    """`droid exec -o stream-json`."""
+
+    name = "droid"
+    places: ClassVar[dict[str, Places]] = dict.fromkeys(("message", "reasoning"), (("text",),))
+    thought: str | None = None  # the last id of a thought: it may come twice
+
+    @once
+    def line() -> Any:
+        return shape(
+            "cwd model role id text toolId toolName finalText source", "parameters usage value",
+            isError=Any, message=Any, error=Any, durationMs=int, numTurns=int,
+        )  # fmt: skip
+
+    def read(self, line: Any) -> None:
+        kind, identity = self.event.type, line.id or ""
+        if kind == "system" and self.event.subtype == "init":
+            self.begin(cwd=line.cwd, model=line.model)
+        elif kind == "message":
+            (self.ask if line.role == "user" else self.say)(line.text or "")
+        elif kind == "reasoning" and self.thought != identity:
+            self.thought = identity
+            self.think(line.text)
+        elif kind == "tool_call":
+            self.call(identity, line.toolName or line.toolId or "?", line.parameters)
+        elif kind == "tool_result":
+            failed = line.isError is True
+            text = text_in(bytes(line.value) or b'""') or message_of(line.error)
+            self.answer(identity, text, failed=failed)
+        elif kind == "error":
+            self.complain(message_of([line.message, line.error]))
+        elif kind == "completion":
+            told = {"duration_ms": line.durationMs, "num_turns": line.numTurns}
+            self.end(result=line.finalText, usage=line.usage, **told)
+
+
+class Copilot(Dialect):
+    """GitHub Copilot, `copilot --output-format json`."""
+
+    name = "copilot"
+    places: ClassVar[dict[str, Places]] = dict.fromkeys(
+        ("assistant.message_delta", "assistant.reasoning_delta"), (("data", "deltaContent"),)
+    )
+    begun = False
+
+    @once
+    def line() -> Any:
+        result, names = shape("", "content"), "sessionId model content deltaContent toolCallId"
+        data = shape(f"{names} toolName", "arguments", success=Any, error=Any, result=result)
+        usage = shape(sessionDurationMs=int)
+        return shape("sessionId", data=data, exitCode=int, usage=usage)
+
+    def read(self, line: Any) -> None:
+        kind, data = self.event.type, line.data or shape("sessionId content")()
+        if not self.begun and kind != "result":
+            self.begun, self.session = True, data.sessionId or self.session
+            self.begin(model=data.model)
+        if kind == "user.message":
+            self.ask(data.content or "")
+        elif kind in ("assistant.message_delta", "assistant.message"):
+            whole = kind == "assistant.message"
+            self.say(data.content if whole else data.deltaContent, delta=not whole)
+        elif kind in ("assistant.reasoning_delta", "assistant.reasoning"):
+            whole = kind == "assistant.reasoning"
+            self.think(data.content if whole else data.deltaContent, delta=not whole)
+        elif kind in ("assistant.tool_call_delta", "tool.execution_partial_result"):
+            self.empty(("data", "inputDelta"), ("data", "partialOutput"))
+        elif kind == "tool.execution_start":
+            self.call(data.toolCallId or "", data.toolName or "?", data.arguments)
+        elif kind == "tool.execution_complete":
+            failed = data.success is False
+            text = text_in(bytes(data.result.content)) if data.result else ""
+            text = message_of(data.error) or text
+            self.answer(data.toolCallId or "", text, failed=failed)
+        elif kind == "result":
+            self.session = line.sessionId or self.session
+            took = line.usage.sessionDurationMs if line.usage else None
+            self.end("success" if line.exitCode == 0 else "error", duration_ms=took)
+
+
+class Pi(Dialect):
+    """`pi --mode json`."""
+
+    name = "pi"
+    places: ClassVar[dict[str, Places]] = {"message_update": (("assistantMessageEvent", "delta"),)}
+    last: Any = None  # the agent's last message
+
+    @once
+    def line() -> Any:
+        block: Any = shape("type text thinking")
+        message = shape("role model stopReason errorMessage", "usage", content=list[block] | str)
+        event, result = shape("type delta"), shape("", "content")
+        return shape(
+            "id cwd toolCallId toolName", "args", message=message, assistantMessageEvent=event,
+            result=result, isError=Any,
+        )  # fmt: skip
+
+    def read(self, line: Any) -> None:
+        kind, message, event = self.event.type, line.message, line.assistantMessageEvent
+        if kind == "session":
+            self.session = line.id
+            self.begin(cwd=line.cwd)
+        elif kind == "message_start" and message and message.role == "assistant":
+            self.empty(("message", "content"))
+        elif kind == "message_update" and event:
+            self.update(event)
+        elif kind == "message_end" and message:
+            self.message(message)
+        elif kind == "tool_execution_start":
+            self.call(line.toolCallId or "", line.toolName or "?", line.args)
+        elif kind == "tool_execution_update":
+            self.empty(("partialResult",))
+        elif kind == "tool_execution_end":
+            text = text_in(bytes(line.result.content)) if line.result else ""
+            self.answer(line.toolCallId or "", text, failed=line.isError is True)
+        elif kind == "agent_end":
+            self.over()
+
+    def update(self, event: Any) -> None:
+        if event.type == "text_delta":
+            self.say(event.delta, delta=True)
+        elif event.type == "thinking_delta":
+            self.think(event.delta, delta=True)
+        elif event.type == "toolcall_delta":
+            self.empty(("assistantMessageEvent", "delta"))
+
+    def message(self, message: Any) -> None:
+        blocks = message.content if isinstance(message.content, list) else ()
+        if message.role == "assistant":
+            self.last = message
+        for block in blocks:
+            if message.role == "user" and block.text is not None:
+                self.ask(block.text)
+            elif message.role == "assistant" and block.text is not None:
+                self.say(block.text)
+            elif message.role == "assistant" and block.thinking is not None:
+                self.think(block.thinking)
+
+    def over(self) -> None:
+        last, self.last = self.last, None
+        if last is None or last.stopReason in ("error", "aborted"):
+            self.end("error", error=last and (last.errorMessage or last.stopReason))
+            return
+        blocks = last.content if isinstance(last.content, list) else ()
+        answer = "".join(block.text for block in blocks if block.text is not None)
+        self.end(result=answer, usage=last.usage)
+
+
+# ---------------------------------------------------------------- dialects: the stage
+
+DIALECTS: dict[str, type[Dialect]] = {
+    dialect.name: dialect
+    for dialect in (Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi)
+}
 
 
 class Dialects:
     """Recognises who wrote an event, per session, and has it turned into events of ours.
 
     Most events never come here: those of a session that is known to be Cursor's go the short way
-    (see Runs.follow). An event without a session is of the dialect that its FILE had last. Until an
-    event decides, a session is taken for what its FILE is, and a FILE for Cursor's.
+    (see Runs.follow). An event without a session is of the conversation that its FILE had last.
+    Until an event decides, a session is taken for what its FILE is, and a FILE for Cursor's.
     """
 
-    def __init__(self, given: str, maker: Maker, report: Report, *, strict: bool) -> None:
+    def __init__(self, given: str, maker: Maker, *, strict: bool) -> None:
         """``given`` overrides; ``strict``: the input's own lines leave, and must be Cursor's."""
+        self.given = None if given == "auto" else given
         self.maker = maker
-        self.report = report
         self.strict = strict
-        self.dialects: dict[str, Dialect] = {}
-        self.given = None if given == "auto" else self.named(given)
-        self.sessions: dict[str, Dialect] = {}  # the verdicts
-
-    def named(self, name: str) -> Dialect:
-        if name not in self.dialects:
-            self.dialects[name] = DIALECTS.get(name, Dialect)(self.maker)
-        return self.dialects[name]
+        self.sessions: dict[str, Dialect] = {}
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """The events of ours that an event is; None where it is one, and so is what follows it.
 
         Raises OutputError where its line would have to be Cursor's.
         """
-        dialect = self.given or self.of(source, event)
-        if dialect is None:
+        known = self.of(source, event)
+        if known is None:
             return (event,)
-        if self.strict and type(dialect) not in (Cursor, Dialect):
+        if isinstance(known, Cursor):
+            return None
+        if self.strict:
             what = "--redact CLASS with -t stream-json knows Cursor's events alone"
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
-        parts = dialect.translate(source, event)
-        if parts and self.maker.native and parts[0] is not event:
-            return (as_one(event, parts, dialect.places.get(event.type or "")),)
+        parts = known.translate(event)
+        if self.maker.native and parts[0] is not event:
+            return (as_one(event, parts, known.places.get(event.type or "")),)
         return parts
 
     def of(self, source: Source, event: Event) -> Dialect | None:
-        """The dialect of an event; None as long as it may be anybody's."""
-        session = event.session_id
-        known = self.sessions.get(session) if session else source.dialect
-        if known is None:
-            name = recognise(event.raw)
-            if name is None:
-                known = source.dialect
-                return None if isinstance(known, Cursor) else known
-            if name not in DIALECTS and name not in self.dialects:
-                self.report.strange = f"the stream of {name} cannot be translated yet"
-                self.report.say(f"{source.where()}: {self.report.strange}")
-            known = self.named(name)
+        """The conversation of an event; None as long as it may be anybody's."""
+        last = source.dialect
+        session = event.session_id or (last.session_in(event) if last else None)
+        known = self.sessions.get(session) if session else last
+        if known is None or known.guessed:
+            name = self.given or recognise(event.raw)
+            if name is None and (last is None or isinstance(last, Cursor)):
+                return None
+            if known is None or (name and DIALECTS[name] is not type(known)):
+                known = (DIALECTS[name] if name else type(last))(self.maker, session)  # type: ignore
+            known.guessed = name is None
+            known.session = session = session or known.session_in(event)
             if session:
                 self.sessions[session] = known
                 if len(self.sessions) > MAX_RUNS:
                     del self.sessions[next(iter(self.sessions))]
         source.dialect = known
         return known
+
+    def finish(self) -> Iterator[Event]:
+        """What conversations mean that no line says: the input has ended."""
+        for known in self.sessions.values():
+            known.parts = []
+            known.finish()
+            for part in known.parts:
+                part.fate = DROPPED if self.maker.native else None
+                yield part
 
 
 def parts_of(event: Event) -> Sequence[Event]:
@@ -2003,11 +2123,11 @@ class Runs:
         words: bool,
         silent: bool = False,
         fail_on: Sequence[Selector] = (),
-        translate: Callable[[Source, Event], Sequence[Event] | None] = lambda *_: None,
+        dialects: Dialects | None = None,
     ) -> None:
-        """``translate`` is asked about each event that is not simply one more of its run."""
+        """``dialects`` are asked about each event that is not simply one more of its run."""
         self.report = report
-        self.translate = translate
+        self.dialects = dialects
         self.thinking = thinking
         self.words = words
         self.saying = SAYING if silent else frozenset[str | None]()
@@ -2064,7 +2184,7 @@ class Runs:
 
     def look_into(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and few are passed over."""
-        found = self.translate(self.source, event)
+        found = self.dialects.translate(self.source, event) if self.dialects else None
         for whole in (event,) if found is None else found:
             for part in parts_of(whole):
                 if part is not whole or not self.unread(part):
@@ -2201,8 +2321,7 @@ class Runs:
             self.end(run)
         else:
             why = self.report.excerpt(why or "") or run.condemned or run.error
-            unsaid = self.report.strange or "its last event does not say that it succeeded"
-            self.fail(run, why or unsaid)
+            self.fail(run, why or "its last event does not say that it succeeded")
         self.report.prose = None
         return run
 
@@ -2264,6 +2383,8 @@ class Runs:
         self.report.settle(source)
 
     def end_of_input(self) -> Iterator[Event]:
+        for event in self.dialects.finish() if self.dialects else ():
+            yield from self.step(event, event)
         for run in list(self.runs.values()):
             self.abandon(run)
         yield from self.ends()
@@ -2271,7 +2392,7 @@ class Runs:
             return
         if self.strays and not self.opened:
             events = plural(self.strays, "event")
-            why = self.error or self.report.strange or EXPECTED
+            why = self.error or EXPECTED
             self.report.fail(f"no run in {events} of unknown type: {why}")
         elif not self.opened:
             self.report.fail(f"no events: {EXPECTED}")
@@ -3752,6 +3873,9 @@ class Leaf(NamedTuple):
     holder: int
     in_array: bool
 
+    def within(self, place: Place) -> bool:
+        return self.path[: len(place)] == place
+
 
 # A string and, after a name, its colon; or a bracket.
 LITERAL = regex(rb'("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?|[{}\[\]]', re.DOTALL)
@@ -3787,7 +3911,7 @@ def text_of(token: bytes) -> bytes:
 
 
 def token_of(text: bytes) -> bytes:
-    return literal(text.decode("utf-8", "surrogatepass"))
+    return spelled(text.decode("utf-8", "surrogatepass"))
 
 
 def spliced(text: bytes, edits: Iterable[tuple[int, int, bytes]]) -> bytes:
@@ -4283,7 +4407,7 @@ class Redactor:
             state.cwd = long_enough(cwd) or state.cwd
         if event.foreign:  # its calls are told in lines of their own
             event.foreign.parts = [
-                self.operate(part, state) if part.type == "tool_call" else part
+                part if part.type in WORDED else self.operate(part, state)
                 for part in event.foreign.parts
             ]
         words = None
@@ -4329,7 +4453,7 @@ class Redactor:
         for leaf, text in said:
             new = spliced_words(text, edits, position)
             if new != text:
-                found.append((leaf.start, leaf.end, literal(new)))
+                found.append((leaf.start, leaf.end, spelled(new)))
             position += len(text)
         return self.again(event, spliced(raw, found))
 
@@ -4601,7 +4725,7 @@ def cut_strings(raw: bytes, texts: list[tuple[Leaf, str]], length: int) -> bytes
     for leaf, text in texts:
         least = len(CREATED) if text.startswith(CREATED) else 0  # it says that an edit created
         if len(text) > length and len(new := cut_text(text, max(length, least))) < len(text):
-            edits.append((leaf.start, leaf.end, literal(new)))
+            edits.append((leaf.start, leaf.end, spelled(new)))
     return spliced(raw, edits)
 
 
@@ -5054,10 +5178,10 @@ def listing(counts: dict[str, int]) -> str:
 
 
 TOKENS = (
-    ("in", ("inputTokens", "input_tokens")),
-    ("out", ("outputTokens", "output_tokens")),
-    ("from cache", ("cacheReadTokens", "cache_read_input_tokens")),
-    ("to cache", ("cacheWriteTokens", "cache_creation_input_tokens")),
+    ("in", "inputTokens input_tokens input".split()),
+    ("out", "outputTokens output_tokens output".split()),
+    ("from cache", "cacheReadTokens cache_read_input_tokens cached_input_tokens cached".split()),
+    ("to cache", "cacheWriteTokens cache_creation_input_tokens".split()),
 )
 
 
@@ -5102,19 +5226,19 @@ class Json:
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
-        own = {key: compact(value) for key, value in members(event.raw).items()}
+        own = {key: compact(bytes(value)) for key, value in members(event.raw).items()}
         own |= {"type": b'"result"', "subtype": b'"success"', "is_error": b"false"}
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':
-            own["result"] = literal(run.segments.text() if run.segments else "")
+            own["result"] = spelled(run.segments.text() if run.segments else "")
         if own.get("session_id", b"")[:1] != b'"':
-            own["session_id"] = literal(run.session) if run.session else b"null"
+            own["session_id"] = spelled(run.session) if run.session else b"null"
         if own.get("request_id", b"null") == b"null":
             own.pop("request_id", None)
         keys = [key for key in self.ORDER if key in own]
         keys += [key for key in own if key not in self.ORDER]
-        return joined({key: own[key] for key in keys})
+        return spelled({key: Raw(own[key]) for key in keys})
 
 
 class StreamJson:
@@ -5305,13 +5429,7 @@ def convert(
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reader = Reader(REDACTED[writer.kind] if surgeon else writer.kind, report)
     native, converts = to == "stream-json", to == "cursor"
-    maker = Maker(
-        reader,
-        native=native,
-        raws=converts or surgeon is not None or max_event is not None,
-        converts=converts,
-        redacts=surgeon is not None,
-    )
+    maker = Maker(reader, native=native, converts=converts, redacts=surgeon is not None)
     lines = to in ("stream-json", "cursor")  # what is dropped is of no use to these
     strict = native and surgeon is not None and surgeon.strict
     runs = Runs(
@@ -5320,7 +5438,7 @@ def convert(
         words=writer.words and not (lines and dropped("assistant", drop)),
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
-        translate=Dialects(dialect, maker, report, strict=strict).translate,
+        dialects=Dialects(dialect, maker, strict=strict),
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread) if surgeon else None
