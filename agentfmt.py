@@ -1732,7 +1732,7 @@ class Codex(Dialect):
             self.session = line.thread_id
             self.begin()
         elif kind == "turn.completed":
-            self.end(result=self.last, usage=line.usage)
+            self.end(result=self.last, usage=line.usage or None)
             self.last = None
         elif kind == "turn.failed":
             self.end("error", error=message_of(line.error))
@@ -1801,7 +1801,7 @@ class Gemini(Dialect):
             why = None if line.status == "success" else message_of(line.error)
             took = fit(line.stats, shape(duration_ms=int)).duration_ms
             subtype = "success" if why is None else "error"
-            self.end(subtype, duration_ms=took, error=why, usage=line.stats)
+            self.end(subtype, duration_ms=took, error=why, usage=line.stats or None)
         elif kind == "error" and line.severity != "warning":
             self.complain(message_of([line.message, line.error]))
 
@@ -1894,7 +1894,7 @@ class Droid(Dialect):
             self.complain(message_of([line.message, line.error]))
         elif kind == "completion":
             told = {"duration_ms": line.durationMs, "num_turns": line.numTurns}
-            self.end(result=line.finalText, usage=line.usage, **told)
+            self.end(result=line.finalText, usage=line.usage or None, **told)
 
 
 class Copilot(Dialect):
@@ -2006,7 +2006,7 @@ class Pi(Dialect):
             return
         blocks = last.content if isinstance(last.content, list) else ()
         answer = "".join(block.text for block in blocks if block.text is not None)
-        self.end(result=answer, usage=last.usage)
+        self.end(result=answer, usage=last.usage or None)
 
 
 # ---------------------------------------------------------------- dialects: the stage
@@ -2392,7 +2392,7 @@ class Runs:
             return
         if self.strays and not self.opened:
             events = plural(self.strays, "event")
-            why = self.error or EXPECTED
+            why = self.error or "name the agent with --from"
             self.report.fail(f"no run in {events} of unknown type: {why}")
         elif not self.opened:
             self.report.fail(f"no events: {EXPECTED}")
