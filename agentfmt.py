@@ -1338,7 +1338,7 @@ class Maker:
     of that.
 
     ``native``: the input's own lines leave. ``converts``: the lines that are made leave.
-    ``redacts``: fragments that nobody can redact must not leave.
+    ``redacts``: nothing may leave that nobody can redact. ``lines``: those of words are read.
     """
 
     def __init__(
@@ -1348,12 +1348,14 @@ class Maker:
         native: bool = False,
         converts: bool = False,
         redacts: bool = False,
+        lines: bool = False,
     ) -> None:
         self.reread = reader.reread
         self.kind = reader.kind
         self.native = native
         self.converts = converts
         self.redacts = native and redacts
+        self.lines = lines and not native
 
     def event(self, **members: Any) -> Event:
         """The event that a line with these members would be, but for those that are None."""
@@ -1363,6 +1365,23 @@ class Maker:
         except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
             new = self.kind(members["type"], session_id=members["session_id"])
         new.raw = raw
+        return new
+
+    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Event:
+        """What is asked, said or thought. Where nobody reads the line, it is not spelled out."""
+        ids = {"parent_tool_use_id": parent, "session_id": session}
+        thought = kind == "thinking"
+        if self.lines and thought:
+            return self.event(type=kind, subtype="delta", text=text, **ids)
+        if self.lines:
+            message = {"role": kind, "content": [{"type": "text", "text": text}]}
+            return self.event(type=kind, message=message, **ids)
+        new = self.kind(kind, "delta" if thought else None, session, raw=b"{}")
+        if thought and hasattr(new, "text"):
+            new.text = text
+        elif isinstance(new, SpokenEvent):
+            new.message = Message([Block(text)])
+            new.parent_tool_use_id = parent
         return new
 
 
@@ -1414,6 +1433,10 @@ class Dialect:
         self.parts.append(new)
         return new
 
+    def words(self, kind: str, text: str, parent: str | None) -> Event:
+        self.parts.append(self.maker.words(kind, text, self.session, parent))
+        return self.parts[-1]
+
     # The moves. ``parent`` is the call whose sub-agent acts.
 
     def begin(self, **members: Any) -> None:
@@ -1424,22 +1447,23 @@ class Dialect:
 
     def say(self, text: str | None, parent: str | None = None, *, delta: bool = False) -> None:
         rest = self.rest("assistant", text or "", parent, delta=delta)
-        if text and (rest or self.maker.native):
-            part: Any = self.words("assistant", text if self.maker.native else rest, parent)
+        if rest or delta or self.maker.native:
+            part: Any = self.words("assistant", (self.maker.native and text) or rest, parent)
             if delta and self.maker.redacts:
                 part.timestamp_ms = CERTAIN
 
     def think(self, text: str | None, parent: str | None = None, *, delta: bool = False) -> None:
         rest = self.rest("thinking", text or "", parent, delta=delta)
         if rest or delta:
-            self.make("thinking", "delta", text=rest, parent_tool_use_id=parent)
+            self.words("thinking", rest, parent)
         if not delta:
             self.make("thinking", "completed", parent_tool_use_id=parent)
 
     def call(self, identity: str, name: str, given: Any, parent: str | None = None) -> None:
         """``given``: the arguments, by name or as they are spelled."""
-        if identity not in self.calls:
-            called = self.calls[identity] = called_by(identity, name, given)
+        known = identity in self.calls
+        called = self.calls[identity] = called_by(identity, name, given)
+        if not known:
             self.make_call("started", called, None, parent)
 
     def answer(
@@ -1488,10 +1512,6 @@ class Dialect:
             self.event.raw = emptied(self.event.raw, places)
 
     # What they have in common.
-
-    def words(self, role: str, text: str, parent: str | None) -> Event:
-        message = {"role": role, "content": [{"type": "text", "text": text}]}
-        return self.make(role, message=message, parent_tool_use_id=parent)
 
     def rest(self, kind: str, text: str, parent: str | None, *, delta: bool) -> str:
         """What of a text was not said yet: it may come in deltas, and then once more whole."""
@@ -1739,7 +1759,7 @@ class Codex(Dialect):
         elif kind == "error":
             self.complain(message_of([line.message, line.error]))
         elif kind == "item.updated":
-            self.empty(("item",))
+            self.empty(("item", "text"), ("item", "aggregated_output"))
         elif item and item.type == "agent_message" and kind == "item.completed":
             self.last = item.text
             self.say(item.text)
@@ -1881,7 +1901,7 @@ class Droid(Dialect):
             self.begin(cwd=line.cwd, model=line.model)
         elif kind == "message":
             (self.ask if line.role == "user" else self.say)(line.text or "")
-        elif kind == "reasoning" and self.thought != identity:
+        elif kind == "reasoning" and (self.maker.native or identity != self.thought):
             self.thought = identity
             self.think(line.text)
         elif kind == "tool_call":
@@ -1950,7 +1970,7 @@ class Pi(Dialect):
 
     @once
     def line() -> Any:
-        block: Any = shape("type text thinking")
+        block: Any = shape("type text thinking id name", "arguments")
         message = shape("role model stopReason errorMessage", "usage", content=list[block] | str)
         event, result = shape("type delta"), shape("", "content")
         return shape(
@@ -1998,6 +2018,8 @@ class Pi(Dialect):
                 self.say(block.text)
             elif message.role == "assistant" and block.thinking is not None:
                 self.think(block.thinking)
+            elif block.type == "toolCall" and block.id:
+                self.call(block.id, block.name or "?", block.arguments)
 
     def over(self) -> None:
         last, self.last = self.last, None
@@ -5429,7 +5451,8 @@ def convert(
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reader = Reader(REDACTED[writer.kind] if surgeon else writer.kind, report)
     native, converts = to == "stream-json", to == "cursor"
-    maker = Maker(reader, native=native, converts=converts, redacts=surgeon is not None)
+    redacts, lines_read = surgeon is not None, converts or bool(surgeon or max_event)
+    maker = Maker(reader, native=native, converts=converts, redacts=redacts, lines=lines_read)
     lines = to in ("stream-json", "cursor")  # what is dropped is of no use to these
     strict = native and surgeon is not None and surgeon.strict
     runs = Runs(

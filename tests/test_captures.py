@@ -83,11 +83,15 @@ def test_identity(path: str) -> None:
     assert ended.stdout.split(b"\n") == [*objects(data), b""]
 
 
+THOUGHTS = ("thinking", "reasoning", "assistant.reasoning", "assistant.reasoning_delta")
+
+
 def is_thinking(event: dict[str, Any]) -> bool:
-    """Cursor's, or Claude's, who sends it in messages that hold nothing else."""
-    if event.get("type") != "assistant":
-        return event.get("type") == "thinking"
-    return {block["type"] for block in event["message"]["content"]} == {"thinking"}
+    """Cursor's and others' own events; and messages and items that hold nothing else."""
+    inner = event.get("item") or event.get("assistantMessageEvent") or event
+    if event.get("type") == "assistant":
+        return {block["type"] for block in event["message"]["content"]} == {"thinking"}
+    return inner.get("type") in (*THOUGHTS, "thinking_delta")
 
 
 @pytest.mark.parametrize("path", ALL)

@@ -123,8 +123,7 @@ def test_fixed_point(path: str, to: str) -> None:
     converted = convert(data, "-t", "cursor", "--thinking").stdout
     once, twice = convert(data, "-t", to), convert(converted, "-t", to)
     assert twice.stdout == once.stdout
-    if os.path.basename(os.path.dirname(path)) in ("claude", "cursor"):
-        assert twice.status == once.status
+    assert twice.status == once.status
 
 
 @pytest.mark.parametrize("path", CLAUDE)
@@ -266,16 +265,6 @@ def test_what_is_dropped_takes_nothing_else_along(dropped: str) -> None:
     assert b"".join(kept) == b"".join(
         line for line in left.splitlines(True) if b"delta" not in line
     )
-
-
-def test_an_agent_known_by_sight_is_named() -> None:
-    data = b'{"type":"init","session_id":"s"}\n{"type":"result","status":"success","stats":{}}\n'
-    ended = convert(data)
-    assert ended.status == 1
-    assert ended.stderr.splitlines() == [
-        "agentfmt: stdin:1: the stream of gemini cannot be translated yet",
-        "agentfmt: run (stdin:2) failed: the stream of gemini cannot be translated yet",
-    ]
 
 
 def test_from_overrides() -> None:
@@ -825,16 +814,71 @@ def test_max_event() -> None:
 
 def test_what_is_remembered_is_freed() -> None:
     reader = agentfmt.Reader(agentfmt.Event, agentfmt.Report(agentfmt.Output(len)))
-    dialect = agentfmt.Claude(agentfmt.Maker(reader))
+    dialects = agentfmt.Dialects("auto", agentfmt.Maker(reader), strict=False)
     source = agentfmt.Source("-")
-    for number in range(agentfmt.MAX_RUNS + 5):
-        line = message("assistant", use("Bash"), session=f"s{number}")
+
+    def take(line: bytes) -> None:
         event = reader.reread(line)
         event.raw = line
-        dialect.translate(source, event)
-    assert len(dialect.conversations) == agentfmt.MAX_RUNS
-    line = result(session=f"s{agentfmt.MAX_RUNS}")
-    event = reader.reread(line)
-    event.raw = line
-    dialect.translate(source, event)
-    assert f"s{agentfmt.MAX_RUNS}" not in dialect.conversations
+        dialects.translate(source, event)
+
+    for number in range(agentfmt.MAX_RUNS + 5):
+        take(message("assistant", use("Bash"), session=f"s{number}"))
+    assert len(dialects.sessions) == agentfmt.MAX_RUNS
+    last = dialects.sessions[f"s{agentfmt.MAX_RUNS}"]
+    assert last.calls
+    take(result(session=f"s{agentfmt.MAX_RUNS}"))
+    assert not last.calls
+
+
+# ---------------------------------------------------------------- other agents
+
+# Exit status, runs that succeed, runs that fail, finished calls.
+OTHERS = [
+    ("codex/command", 0, 1, 0, ["Ran terminal command"]),
+    ("codex/file-change", 0, 1, 0, ["Created new file", *["Ran terminal command"] * 2]),
+    (
+        "codex/handmade-all-items", 1, 1, 1,
+        [
+            "Updated to-do list", "Ran terminal command", "Ran terminal command (exit 1)",
+            "Edited file", "Created new file", "Failed to edit file (error)", "Called MCP tool",
+            "Failed to call MCP tool (error)", "Searched web",
+        ],
+    ),
+    ("codex/merged-stderr-first-line", 0, 1, 0, ["Ran terminal command"]),
+    ("codex/windows-crlf-output", 0, 1, 0, ["Ran terminal command"]),
+    (
+        "copilot/long-run", 0, 1, 0,
+        [
+            "Read file", "Ran terminal command", "Used tool read_powershell", "Read file",
+            "Ran terminal command", "Ran terminal command", "Read file",
+        ],
+    ),
+    ("droid/0.232.0-reasoning-twice", 0, 1, 0, ["Ran terminal command"]),
+    ("droid/happy-path", 0, 1, 0, ["Ran terminal command"]),
+    ("gemini/0.53.1-shell", 0, 1, 0, ["Ran terminal command"]),
+    ("gemini/prose-before-init", 0, 1, 0, []),
+    ("opencode/handmade-error", 1, 0, 1, []),
+    ("opencode/handmade-no-reason", 0, 1, 0, []),
+    ("opencode/handmade-run", 1, 0, 1, ["Ran terminal command"]),
+    ("opencode/handmade-success", 0, 1, 0, ["Ran terminal command"]),
+    ("pi/auth-error", 1, 0, 1, []),
+    ("pi/handmade-success", 0, 1, 0, ["Ran terminal command", "Created new file"]),
+    ("pi/tool", 0, 1, 0, ["Ran terminal command"]),
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not os.path.isdir(support.SHARED), reason="no captures beside the checkout")
+@pytest.mark.parametrize(
+    ("name", "status", "succeeded", "failed", "lines"),
+    [pytest.param(*row, id=row[0]) for row in OTHERS],
+)
+def test_other_agents(
+    name: str, status: int, succeeded: int, failed: int, lines: list[str]
+) -> None:
+    data = content(support.SHARED, "captures", f"{name}.ndjson")
+    progressed, results = convert(data), convert(data, "-t", "json")
+    assert progressed.status == results.status == status
+    assert progressed.stdout.decode().splitlines() == lines
+    assert results.stdout.count(b"\n") == succeeded
+    assert progressed.stderr.count(" failed: ") == failed

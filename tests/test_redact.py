@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,9 +125,16 @@ def test_events_without_secrets_leave_byte_for_byte(
     assert redact(f" {line}\r\n".encode(), *SECRETS).stdout == f"{line}\n".encode()
 
 
+# What comes whole later, and so leaves empty where secrets are redacted.
+FRAGMENT = re.compile(
+    rb'"type":"(?:assistant.tool_call_delta|tool.execution_partial_result|tool_execution_update'
+    rb'|message_start|item.updated|toolcall_delta)"'
+)
+
+
 @pytest.mark.parametrize("path", CAPTURES)
 def test_captures_hold_no_secret(path: str) -> None:
-    data = content(path)
+    data = b"".join(line for line in content(path).splitlines(True) if not FRAGMENT.search(line))
     assert redact(data, *SECRETS).stdout == redact(data, *STREAM).stdout
 
 

@@ -184,7 +184,7 @@ def test_prose_before_a_result_is_not_the_reason_of_the_next_run() -> None:
 
 def test_untyped_events_only() -> None:
     assert convert(b'{"a":1}\n{}\n') == Ended(
-        b"", f"agentfmt: no run in 2 events of unknown type: {agentfmt.EXPECTED}\n", FAILED
+        b"", "agentfmt: no run in 2 events of unknown type: name the agent with --from\n", FAILED
     )
 
 
