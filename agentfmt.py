@@ -53,6 +53,7 @@ from msgspec import Raw, Struct
 
 __version__ = "0.1.0"
 
+
 # ---------------------------------------------------------------- expressions
 
 
@@ -110,347 +111,6 @@ DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
 BLANKS = b" \t\r\n"
 BOM = b"\xef\xbb\xbf"
-
-
-class Label(NamedTuple):
-    """What a call is called: when it happened, after "Failed to", and while it runs."""
-
-    done: str
-    do: str
-    doing: str
-
-
-LABELS = {
-    "shell": Label("Ran terminal command", "run terminal command", "Running terminal command"),
-    "read": Label("Read file", "read file", "Reading file"),
-    "edit": Label("Edited file", "edit file", "Editing file"),
-    "write": Label("Created new file", "create new file", "Creating new file"),
-    "delete": Label("Deleted file", "delete file", "Deleting file"),
-    "glob": Label("Found files", "find files", "Finding files"),
-    "grep": Label("Searched files", "search files", "Searching files"),
-    "semSearch": Label("Searched codebase", "search codebase", "Searching codebase"),
-    "ls": Label("Listed directory", "list directory", "Listing directory"),
-    "readLints": Label("Checked lints", "check lints", "Checking lints"),
-    "updateTodos": Label("Updated to-do list", "update to-do list", "Updating to-do list"),
-    "readTodos": Label("Read to-do list", "read to-do list", "Reading to-do list"),
-    "webSearch": Label("Searched web", "search web", "Searching web"),
-    "webFetch": Label("Fetched web page", "fetch web page", "Fetching web page"),
-    "fetch": Label("Fetched web page", "fetch web page", "Fetching web page"),
-    "mcp": Label("Called MCP tool", "call MCP tool", "Calling MCP tool"),
-    "task": Label("Ran subagent", "run subagent", "Running subagent"),
-    "askQuestion": Label("Asked question", "ask question", "Asking question"),
-    "createPlan": Label("Created plan", "create plan", "Creating plan"),
-    "await": Label("Waited for task", "wait for task", "Waiting for task"),
-}
-
-# The variant of a call's result -> its status; every other variant is an error.
-VARIANTS = {
-    "success": "ok",
-    "failure": "error",
-    "rejected": "rejected",
-    "permissionDenied": "denied",
-    "readPermissionDenied": "denied",
-    "writePermissionDenied": "denied",
-    "fileNotFound": "notfound",
-    "timeout": "timeout",
-    "error": "error",
-    "spawnError": "error",
-    "notFile": "error",
-    "fileBusy": "error",
-}
-
-REASONS = {
-    "rejected": "rejected",
-    "denied": "permission denied",
-    "notfound": "not found",
-    "timeout": "timed out",
-    "error": "error",
-}
-
-# ---------------------------------------------------------------- types
-
-
-class Success(Struct, gc=False):
-    """The members of a successful result that decide what it is called."""
-
-    exitCode: Any = None
-    isError: Any = None
-    diffString: Raw = Raw()
-    beforeFullFileContent: Raw = Raw()
-
-
-class Failure(Struct, gc=False):
-    exitCode: Any = None
-
-
-class Args(Struct, gc=False):
-    """The arguments that name the target of a call."""
-
-    path: Any = None
-    filePath: Any = None
-    paths: Any = None
-    command: Any = None
-    globPattern: Any = None
-    pattern: Any = None
-    query: Any = None
-    searchTerm: Any = None
-    url: Any = None
-    server: Any = None
-    providerIdentifier: Any = None
-    toolName: Any = None
-    name: Any = None
-    title: Any = None
-    description: Any = None
-    questions: Any = None
-    todos: Any = None
-    merge: Any = None
-    taskId: Any = None
-    timeout: Any = None
-
-
-class Ended(Success, gc=False):
-    """What the details of a finished call are made of. What may be large is left undecoded."""
-
-    signal: Any = None
-    executionTime: Any = None
-    durationMs: Any = None
-    totalLines: Any = None
-    totalChars: Any = None
-    fileSize: Any = None
-    isEmpty: Any = None
-    readRange: Any = None
-    linesCreated: Any = None
-    linesAdded: Any = None
-    linesRemoved: Any = None
-    totalFiles: Any = None
-    totalDiagnostics: Any = None
-    files: Raw = Raw()
-    workspaceResults: Raw = Raw()
-    directoryTreeRoot: Raw = Raw()
-    codeResults: Raw = Raw()
-    references: Raw = Raw()
-    markdown: Raw = Raw()
-    todos: Raw = Raw()
-    conversationSteps: Raw = Raw()
-    content: Raw = Raw()
-
-
-class Result(Struct, gc=False):
-    """The known variants of a call's result: exactly one is there."""
-
-    success: Success | None = None
-    failure: Failure | None = None
-    rejected: Any = None
-    permissionDenied: Any = None
-    readPermissionDenied: Any = None
-    writePermissionDenied: Any = None
-    fileNotFound: Any = None
-    timeout: Any = None
-    error: Any = None
-    spawnError: Any = None
-    notFile: Any = None
-    fileBusy: Any = None
-
-
-class DetailResult(Result, gc=False):
-    success: Ended | None = None
-    failure: Ended | None = None  # type: ignore[assignment]
-
-
-class Named(Struct, gc=False):
-    """A tool's member of a call, for those who ask only which tool it is."""
-
-    name: Any = None
-
-
-class Tool(Named, gc=False):
-    result: Result | None = None
-
-
-class DetailTool(Tool, gc=False):
-    args: Args | None = None
-    arguments: Any = None  # of a function
-    result: DetailResult | None = None
-
-
-KEYS = {f"{tool}ToolCall": tool for tool in LABELS} | {"function": "function"}
-
-
-def calls(body: type[Named], *more: str) -> type[Struct]:
-    """The type of ``tool_call``: one member for every tool that has a label, and some beside."""
-    tools = [(key, body | None, None) for key in KEYS]
-    return msgspec.defstruct("Call", [*tools, *((name, Any, None) for name in more)], gc=False)
-
-
-NamedCall = calls(Named)
-ToolCall = calls(Tool)
-DetailCall = calls(DetailTool, "startedAtMs", "completedAtMs")
-
-
-class Event(Struct, gc=False):
-    """One event in Cursor's vocabulary: what the state machine looks at.
-
-    ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
-    is the run it belongs to; ``started`` is the tool of a call that is completed; ``foreign`` is
-    what it was made from, where that is what leaves. Each stage sets its own in every event, so
-    that no member of these names in the input can. An event without a line is made up: its run
-    ended, and no event of the input says so.
-    """
-
-    type: str | None = None
-    subtype: str | None = None
-    session_id: str | None = None
-    call_id: str | None = None
-    tool_call: NamedCall | None = None  # type: ignore[valid-type]
-    raw: Any = msgspec.field(name="\x7fraw", default=b"")
-    started: Any = msgspec.field(name="\x7fstarted", default=None)
-    run: Any = msgspec.field(name="\x7frun", default=None)
-    fate: Any = msgspec.field(name="\x7ffate", default=None)
-    foreign: Any = msgspec.field(name="\x7fforeign", default=None)
-
-
-class ToolEvent(Event, gc=False):
-    """An event with what became of its call."""
-
-    tool_call: ToolCall | None = None  # type: ignore[valid-type]
-
-
-class DetailEvent(Event, gc=False):
-    """An event with what its call did, to what, and how long it took."""
-
-    tool_call: DetailCall | None = None  # type: ignore[valid-type]
-
-
-class Block(Struct, gc=False):
-    text: str | None = None  # only blocks of type text have it
-
-
-class Message(Struct, gc=False):
-    content: list[Block] | str | None = None
-
-
-class SpokenEvent(Event, gc=False):
-    """An event with the assistant's words, and with what tells a delta from a replay."""
-
-    message: Message | None = None
-    timestamp_ms: Any = None
-    model_call_id: Any = None
-    parent_tool_use_id: Any = None
-
-
-class SpokenToolEvent(SpokenEvent, gc=False):
-    tool_call: ToolCall | None = None  # type: ignore[valid-type]
-
-
-class SpokenDetailEvent(SpokenEvent, gc=False):
-    tool_call: DetailCall | None = None  # type: ignore[valid-type]
-
-
-class AskedArgs(Args, gc=False):
-    toolCallId: Any = None
-
-
-class AskedTool(DetailTool, gc=False):
-    args: AskedArgs | None = None
-
-
-class Question(Struct, gc=False):
-    """What an interaction_query asks."""
-
-    query: Any = None
-
-
-class UnknownCall(Struct, gc=False):
-    """A call of a tool that has no label."""
-
-    tool_call: Any = None
-
-
-class RedactedEvent(SpokenToolEvent, gc=False):
-    """An event with the words of both kinds, which may be redacted between two lines."""
-
-    text: str | None = None  # of thinking
-
-
-class RedactedDetailEvent(SpokenDetailEvent, gc=False):
-    text: str | None = None
-
-
-class Terminal(Struct, gc=False):
-    """What an event that ends a run, or that reports an error, says of it."""
-
-    is_error: Any = None
-    status: Any = None
-    result: Any = None
-    message: Any = None
-    error: Any = None
-    errors: Any = None
-
-
-class Init(Struct, gc=False):
-    cwd: Any = None
-
-
-class Usage(Struct, gc=False):
-    """What the result of a run says of its cost."""
-
-    duration_ms: Any = None
-    usage: Any = None
-
-
-class Refused(NamedTuple):
-    """A line that is no event: damaged for a reason, or prose."""
-
-    reason: str | None
-
-
-class Piece(NamedTuple):
-    """Part of a frame that is refused unread: a line that is too long, a document cut short."""
-
-    data: bytes
-    reason: str
-    first: bool = False
-    last: bool = False
-
-
-class Run:
-    """One answer of an agent, from its first event to its terminal event."""
-
-    __slots__ = (
-        "calls", "condemned", "cwd", "error", "events", "notes", "paths", "segments", "session",
-        "state", "succeeded", "waiting", "where",
-    )  # fmt: skip
-
-    def __init__(self, session: str | None, where: str) -> None:
-        self.session = session
-        self.where = where  # FILE:LINE of its first event
-        self.state = OPEN
-        self.events = 1
-        self.succeeded = False
-        self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
-        self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
-        self.cwd = ""  # as its init says
-        self.condemned = ""  # by --fail-on: the selector and where
-        self.waiting: Waiting | None = None  # what redaction holds
-        self.error: str | None = None  # what the last error event said
-        self.segments: Segments | None = None  # these two belong to the writers
-        self.notes: Notes | None = None
-
-    def __str__(self) -> str:
-        session = f"{shown(self.session[:SHORT])} " if self.session else ""
-        return f"run {session}({self.where})"
-
-
-class Interrupted(Exception):  # noqa: N818
-    """A signal ended the reading."""
-
-
-class Gone(Exception):  # noqa: N818
-    """The reader of the output is gone."""
-
-
-class OutputError(Exception):
-    """The output cannot be written; the message says which and why."""
 
 
 # ---------------------------------------------------------------- text that others wrote
@@ -531,6 +191,46 @@ def cut(text: str, limit: int) -> str:
             break
         end += 1
     return text[:end].rstrip() + "..."[: max(limit, 0)]
+
+
+def duration(milliseconds: int) -> str:
+    seconds, rest = divmod(milliseconds, 1000)
+    if seconds < 60:
+        return f"{milliseconds / 1000:.1f} s" if milliseconds >= 50 else f"{rest} ms"
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def size(count: int) -> str:
+    """Bytes, as people say them."""
+    if count < 1000:
+        return plural(count, "byte")
+    amount, unit = count / 1000, "kB"
+    for larger in ("MB", "GB"):
+        if amount >= 999.5:
+            amount, unit = amount / 1000, larger
+    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
+
+
+WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
+
+
+def relative(path: str, here: str) -> str:
+    """A path as seen from a directory that holds it. macOS spells /tmp as /private/tmp, too."""
+    windows = WINDOWS.match(here) is not None
+    for base in (here, here.removeprefix("/private")):
+        base = base.rstrip("\\/" if windows else "/")
+        end = len(base)
+        if base.endswith(":") or not base or folded(path[:end], windows) != folded(base, windows):
+            continue
+        if path[end:] == "" or path[end] in ("\\/" if windows else "/"):
+            return path[end:].lstrip("\\/" if windows else "/") or "."
+    return path
+
+
+def folded(path: str, windows: bool) -> str:
+    return path.replace("/", "\\").lower() if windows else path
 
 
 # ---------------------------------------------------------------- JSON where msgspec does not do
@@ -640,10 +340,11 @@ UNFIT = object()
 
 
 @functools.cache
-def shape(texts: str = "", raws: str = "", **others: Any) -> Any:
-    """A type for some members of an object: texts, values as they are spelled, and others."""
+def shape(texts: str = "", raws: str = "", anys: str = "", **others: Any) -> Any:
+    """A type for some members of an object: texts, values as they are spelled, any, and others."""
     fields: list[Any] = [(name, str | None, None) for name in texts.split()]
     fields += [(name, Raw, Raw()) for name in raws.split()]
+    fields += [(name, Any, None) for name in anys.split()]
     fields += [(name, kind | None, None) for name, kind in others.items()]
     return msgspec.defstruct("Shape", fields, gc=False)
 
@@ -695,11 +396,6 @@ def fields(kind: type[Struct]) -> list[tuple[str, str, Any]]:
     return [(field, name, hints[field]) for field, name in names]
 
 
-def look(event: Event, kind: type[T]) -> T:
-    """An event's line once more, for members that its own type leaves out."""
-    return fit(event.raw, kind)
-
-
 def fit(raw: Any, kind: type[T]) -> T:
     """What of an undecoded value fits a type, whatever the value is."""
     if not bytes(raw):
@@ -710,6 +406,566 @@ def fit(raw: Any, kind: type[T]) -> T:
         value = parse(bytes(raw))
         return coerce_struct(value, kind) if isinstance(value, dict) else kind()
     return kind()
+
+
+def number(value: Any) -> int | None:
+    """A count that is stated; protobuf's JSON writes 64-bit integers as strings."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
+        return int(value)
+    if isinstance(value, float):
+        return int(value) if 0 <= value < 1e15 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def unpacked(raw: Raw) -> Any:
+    """What a member holds that was left undecoded; None where it is absent or beyond reach."""
+    try:
+        return value_of(bytes(raw)) if bytes(raw) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def first(*values: Any) -> str:
+    """The first text that says something."""
+    return next((value for value in values if isinstance(value, str) and value.strip()), "")
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """An object; an empty one in the place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+# ---------------------------------------------------------------- tools
+
+# What a call is about, from its arguments and the run's directory; and what came out of it: one
+# fact each, or "" where nothing is stated.
+
+
+class Finished(NamedTuple):
+    """A finished call: its arguments, what its result holds, its milliseconds, and whether it is an
+    edit that created its file."""
+
+    args: Any
+    result: Any
+    took: int | None
+    created: bool
+
+
+Target: TypeAlias = Callable[[Any, str], str]
+Fact: TypeAlias = Callable[[Finished], str]
+
+
+def arg(*names: str) -> Target:
+    """The first of some arguments that is there."""
+    return lambda args, _here: first(*(getattr(args, name) for name in names))
+
+
+def path(args: Any, here: str) -> str:
+    return relative(first(args.path, args.filePath), here)
+
+
+def all_paths(args: Any, here: str) -> str:
+    paths = args.paths if isinstance(args.paths, list) else [args.path]
+    return " ".join(relative(path, here) for path in paths if isinstance(path, str))
+
+
+def mcp_tool(args: Any, _here: str) -> str:
+    server, tool = first(args.providerIdentifier, args.server), first(args.toolName, args.name)
+    return "/".join(filter(None, (server, tool)))
+
+
+def question(args: Any, _here: str) -> str:
+    questions = args.questions if isinstance(args.questions, list) else []
+    prompts = (question.get("prompt") for question in questions if isinstance(question, dict))
+    return " ".join(filter(None, map(first, prompts))) or first(args.title)
+
+
+def best_guess(args: Any, here: str) -> str:
+    """Of a tool that nobody knows."""
+    names = "command query pattern globPattern searchTerm url title description taskId".split()
+    return path(args, here) or arg(*names)(args, here) or mcp_tool(args, here)
+
+
+def time_taken(call: Finished) -> str:
+    return "" if call.took is None else duration(call.took)
+
+
+def exit_status(call: Finished) -> str:
+    code = call.result.exitCode
+    return f"exit {exit_code(code)}" if exit_code(code) or number(code) == 0 else ""
+
+
+def counted(member: str, noun: str, nouns: str = "") -> Fact:
+    """A number that is stated, or how many items a list has that was left undecoded."""
+
+    def fact(call: Finished) -> str:
+        value = getattr(call.result, member)
+        listed = unpacked(value) if isinstance(value, Raw) else None
+        count = len(listed) if isinstance(listed, list) else number(value)
+        return "" if count is None else plural(count, noun, nouns)
+
+    return fact
+
+
+def either(*facts: Fact) -> Fact:
+    """The first of some facts that is stated."""
+    return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
+
+
+def file_size(call: Finished) -> str:
+    stated = number(call.result.fileSize)
+    return "" if stated is None else size(stated)
+
+
+def lines_read(call: Finished) -> str:
+    result, total = call.result, number(call.result.totalLines)
+    part = result.readRange if isinstance(result.readRange, dict) else {}
+    start, end = number(part.get("startLine")), number(part.get("endLine"))
+    if total and start and end and start <= end and end - start + 1 < total:
+        return f"lines {start}-{end} of {total}"
+    if total is None and result.isEmpty is True:
+        return "empty"
+    return either(counted("totalLines", "line"), file_size, counted("totalChars", "character"))(
+        call
+    )
+
+
+def lines_changed(call: Finished) -> str:
+    added, removed = number(call.result.linesAdded), number(call.result.linesRemoved)
+    if call.created:
+        return "" if added is None else plural(added, "line")
+    signed = (("+", added), ("-", removed))
+    return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
+
+
+def matches(call: Finished) -> str:
+    """What the three output modes of a search state, of all workspaces together."""
+    found = unpacked(call.result.workspaceResults)
+    spaces = map(as_object, as_object(found).values())
+    modes = [mode for space in spaces for mode in space.values() if isinstance(mode, dict)]
+    stated = ("totalMatchedLines", "totalMatches")
+    lines = total(number(mode.get(name)) for mode in modes for name in stated)
+    files = total(map(files_matched, modes))
+    some = plural(files, "file") if files or (files == 0 and lines is None) else ""
+    many = "" if lines is None else plural(lines, "match", "matches")
+    return " in ".join(filter(None, (many, some)))
+
+
+def files_matched(mode: dict[str, Any]) -> int | None:
+    listed = (mode.get(name) for name in ("matches", "files", "counts"))
+    lengths = [len(value) for value in listed if isinstance(value, (list, str))]
+    stated = number(mode.get("totalFiles"))
+    return next(iter(lengths), None) if stated is None else stated
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    stated = [count for count in counts if count is not None]
+    return sum(stated) if stated else None
+
+
+def entries(call: Finished) -> str:
+    root = as_object(unpacked(call.result.directoryTreeRoot))
+    children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
+    lists = [child for child in children if isinstance(child, list)]
+    return plural(sum(map(len, lists)), "entry", "entries") if lists else ""
+
+
+def page_size(call: Finished) -> str:
+    """Of a page that redaction replaced, the size that its marker states."""
+    page = unpacked(call.result.markdown)
+    marker = MARKER.fullmatch(page) if isinstance(page, str) else None
+    count = number(marker[1]) if marker else len(page) if isinstance(page, (str, list)) else None
+    return "" if count is None else plural(count, "character")
+
+
+MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
+
+
+def todos_done(call: Finished) -> str:
+    """Of the whole list, which an update that merges does not carry in its arguments."""
+    given = None if call.args.merge is True else call.args.todos
+    lists = (value for value in (unpacked(call.result.todos), given) if isinstance(value, list))
+    states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
+    done = sum(state.upper().endswith("COMPLETED") for state in states)
+    return f"{done} of {len(states)} done" if states else ""
+
+
+class Label(NamedTuple):
+    """What a call is called: when it happened, after "Failed to", and while it runs."""
+
+    done: str
+    do: str
+    doing: str
+
+
+class Tool(NamedTuple):
+    label: Label
+    target: Target
+    facts: tuple[Fact, ...]
+
+
+def tool(label: str, target: Target, *facts: Fact) -> Tool:
+    verbs, _, what = label.partition(" ")
+    return Tool(Label(*(f"{verb} {what}" for verb in verbs.split("/"))), target, facts)
+
+
+TOOLS = {
+    "shell": tool("Ran/run/Running terminal command", arg("command"), exit_status, time_taken),
+    "read": tool("Read/read/Reading file", path, lines_read),
+    "edit": tool("Edited/edit/Editing file", path, lines_changed),
+    "write": tool(
+        "Created/create/Creating new file", path, either(counted("linesCreated", "line"), file_size)
+    ),
+    "delete": tool("Deleted/delete/Deleting file", path, file_size),
+    "glob": tool(
+        "Found/find/Finding files",
+        arg("globPattern", "pattern"),
+        either(counted("totalFiles", "file"), counted("files", "file")),
+    ),
+    "grep": tool("Searched/search/Searching files", arg("pattern"), matches),
+    "semSearch": tool(
+        "Searched/search/Searching codebase", arg("query"), counted("codeResults", "result")
+    ),
+    "ls": tool("Listed/list/Listing directory", path, entries),
+    "readLints": tool(
+        "Checked/check/Checking lints", all_paths, counted("totalDiagnostics", "problem")
+    ),
+    "updateTodos": tool("Updated/update/Updating to-do list", arg(), todos_done),
+    "readTodos": tool("Read/read/Reading to-do list", arg(), todos_done),
+    "webSearch": tool(
+        "Searched/search/Searching web",
+        arg("searchTerm", "query"),
+        counted("references", "result"),
+        time_taken,
+    ),
+    "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
+    "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
+    "mcp": tool("Called/call/Calling MCP tool", mcp_tool, time_taken),
+    "task": tool(
+        "Ran/run/Running subagent",
+        arg("description"),
+        counted("conversationSteps", "step"),
+        time_taken,
+    ),
+    "askQuestion": tool("Asked/ask/Asking question", question),
+    "createPlan": tool("Created/create/Creating plan", arg("name", "title")),
+    "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
+}
+LABELS = {name: tool.label for name, tool in TOOLS.items()}
+KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
+
+
+def tool_named(name: str) -> Tool:
+    """A tool that is unknown is called by its name."""
+    known, name = TOOLS.get(name), excerpt(name)
+    return known or tool(f"Used/use/Using tool {name}", best_guess, time_taken)
+
+
+# ---------------------------------------------------------------- calls
+
+VARIANTS = {  # of a call's result -> its status; every other variant is an error
+    "success": "ok",
+    "failure": "error",
+    "rejected": "rejected",
+    "permissionDenied": "denied",
+    "readPermissionDenied": "denied",
+    "writePermissionDenied": "denied",
+    "fileNotFound": "notfound",
+    "timeout": "timeout",
+} | dict.fromkeys(("error", "spawnError", "notFile", "fileBusy"), "error")
+REASONS = {
+    "rejected": "rejected",
+    "denied": "permission denied",
+    "notfound": "not found",
+    "timeout": "timed out",
+    "error": "error",
+}
+
+# What is decoded of a call: what tells its target, and how it ended. What may be large is not
+# decoded yet.
+Args = shape(
+    anys="path filePath paths command globPattern pattern query searchTerm url server "
+    "providerIdentifier toolName name title description questions todos merge taskId timeout "
+    "toolCallId"
+)
+Success = shape(
+    anys="exitCode isError signal executionTime durationMs totalLines totalChars fileSize isEmpty "
+    "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics",
+    raws="diffString beforeFullFileContent files workspaceResults directoryTreeRoot codeResults "
+    "references markdown todos conversationSteps content",
+)
+Result = shape(anys=" ".join([*VARIANTS][2:]), success=Success, failure=Success)
+ToolCall = shape(anys="name arguments", args=Args, result=Result)
+Call = shape(anys="startedAtMs completedAtMs", **dict.fromkeys(KEYS, ToolCall))
+
+
+def tool_of(event: Event) -> tuple[str, Any]:
+    """The name of a call's tool, and what stands under it: a ToolCall."""
+    call = event.tool_call
+    for key, tool in KEYS.items():
+        body = getattr(call, key, None)
+        if body is not None:
+            named = tool == "function" and isinstance(body.name, str)
+            return body.name if named else tool, body
+    bodies = ((key.removesuffix("ToolCall"), body) for key, body in tool_members(event))
+    return next(((tool, coerce(body, ToolCall)) for tool, body in bodies), ("", None))
+
+
+def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All members of a call that are a tool's."""
+    for key, body in as_object(look(event).get("tool_call")).items():
+        if key.endswith("ToolCall") and isinstance(body, dict):
+            yield key, body
+
+
+class Outcome(NamedTuple):
+    """How a finished call ended: ok, nonzero, or a key of REASONS; and the variant that says so."""
+
+    status: str
+    code: int = 0
+    variant: str = ""
+    found: Any = None
+
+
+def outcome_of(event: Event, tool: str, body: Any) -> Outcome:
+    result = body.result if body else None
+    success = result.success if result else None
+    if success and not success.exitCode and not success.isError:
+        return Outcome("ok", 0, "success", success)  # nearly always
+    variant, found = variant_of(event, result) if result else ("", None)
+    function = getattr(event.tool_call, "function", None) is not None
+    if not variant or (function and variant == "success"):
+        return Outcome("ok", 0, variant, found)
+    if code := exit_code(getattr(found, "exitCode", None)):
+        return Outcome("nonzero", code, variant, found)
+    error = tool == "mcp" and getattr(found, "isError", False) is True
+    return Outcome("error" if error else VARIANTS.get(variant, "error"), 0, variant, found)
+
+
+def variant_of(event: Event, result: Any) -> tuple[str, Any]:
+    """The variant of a result, and what it holds.
+
+    One that VARIANTS does not know is an object; a failure that it knows may be without a value.
+    """
+    for variant in VARIANTS:
+        found = getattr(result, variant)
+        if found is not None:
+            return variant, found
+    for _, body in tool_members(event):
+        for variant, found in as_object(body.get("result")).items():
+            if isinstance(found, dict) or VARIANTS.get(variant, "ok") != "ok":
+                return variant, found
+    return "", None
+
+
+def exit_code(value: Any) -> int:
+    """Protobuf's JSON writes 64-bit integers as strings."""
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+CREATED = "--- /dev/null"  # how the diff of an edit begins that created its file
+
+
+def created(tool: str, body: Any) -> bool:
+    """An edit may create its file: then there was nothing before."""
+    success = body.result.success if tool == "edit" and body and body.result else None
+    if success is None:
+        return False
+    before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
+    diff = bytes(success.diffString) if before in (b"", b"null") else b""
+    return diff != b"" and str(value_of(diff)).startswith(CREATED)
+
+
+class Act(NamedTuple):
+    """What the line of a finished call says."""
+
+    label: str
+    target: str = ""
+    outcome: str = ""
+    failed: bool = False
+
+
+def acted(event: Event) -> Act:
+    """What became of a finished call, in a word."""
+    tool, body = tool_of(event)
+    tool = tool or event.started or "?"
+    outcome = outcome_of(event, tool, body)
+    if outcome.status == "ok" and created(tool, body):
+        tool = "write"
+    return act_of(tool[: EXCERPT + 1], outcome.status, outcome.code)
+
+
+@functools.lru_cache(256)
+def act_of(tool: str, status: str, code: int) -> Act:
+    label = tool_named(tool).label
+    if status in REASONS:
+        return Act(f"Failed to {label.do}", "", REASONS[status], failed=True)
+    if status == "nonzero":
+        return Act(label.done, "", f"exit {code}", failed=True)
+    return Act(label.done)
+
+
+def target_of(tool: str, body: Any, found: Any, here: str) -> str:
+    """What a call is about; a failed one may name it in its result alone."""
+    args = arguments(body)
+    if args is None:
+        args = coerce_struct(found, Args) if isinstance(found, dict) else Args()
+    return tool_named(tool).target(args, here)[:TARGET].strip()
+
+
+def arguments(body: Any) -> Any:
+    """The arguments of a call; those of a function are JSON in a string."""
+    value = body.arguments if body else None
+    if isinstance(value, str):
+        value = unpacked(Raw(value.encode("utf-8", "surrogatepass")))
+    given = coerce_struct(value, Args) if isinstance(value, dict) else None
+    return (body and body.args) or given
+
+
+def detailed(event: Event, here: str, target: str) -> Act:
+    """What became of a finished call, to what, and what came out of it.
+
+    ``target`` is what its start said it was about: a completion may carry nothing but the outcome.
+    """
+    tool, body = tool_of(event)
+    tool = tool or event.started or "?"
+    act, outcome = acted(event), outcome_of(event, tool, body)
+    args, found = arguments(body), outcome.found
+    target = (target_of(tool, body, found, here) if args else "") or target
+    target = target or target_of(tool, body, found, here)
+    if outcome.status in REASONS:
+        return act._replace(target=target, outcome=reason_in(outcome))
+    result = found if isinstance(found, Success) else Success()
+    call = Finished(args or Args(), result, took(event, result), created(tool, body))
+    facts = filter(None, (fact(call) for fact in tool_named(tool).facts))
+    return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
+
+
+def took(event: Event, result: Any) -> int | None:
+    """Milliseconds: as the two clocks of the call say, else as its result does."""
+    clocks = (getattr(event.tool_call, name, None) for name in ("startedAtMs", "completedAtMs"))
+    begin, end = map(number, clocks)
+    if begin is not None and end is not None and begin <= end:
+        return end - begin
+    stated = number(result.executionTime)
+    return number(result.durationMs) if stated is None else stated
+
+
+def reason_in(outcome: Outcome) -> str:
+    """Why a call did not happen, in its own words too."""
+    status, _, variant, found = outcome
+    own = found if isinstance(found, dict) else {}
+    limit = number(own.get("timeoutMs"))
+    if status == "timeout" and limit is not None:
+        return f"{REASONS[status]} after {duration(limit)}"
+    if isinstance(found, Success):
+        killed = f"killed by {found.signal}" if first(found.signal) else ""
+        text = killed or message_of(unpacked(found.content))
+    else:
+        unknown = "" if variant in VARIANTS else variant
+        text = first(own.get("reason"), message_of(found), unknown)
+    return ": ".join(filter(None, (REASONS[status], text.strip()[:TARGET])))
+
+
+# ---------------------------------------------------------------- events and runs
+
+
+class Event(Struct, gc=False):
+    """One event in Cursor's vocabulary: what the state machine looks at.
+
+    ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
+    is the run it belongs to; ``started`` is the tool of a call that is completed; ``fate`` is
+    DROPPED where it is followed, but not printed; ``foreign`` is what it was made from, where that
+    is what leaves. Each stage sets its own in every event, so that no member of these names in the
+    input can. An event without a line is made up: its run ended, and no event of the input says so.
+    """
+
+    type: str | None = None
+    subtype: str | None = None
+    session_id: str | None = None
+    call_id: str | None = None
+    tool_call: Call | None = None  # type: ignore[valid-type]
+    raw: Any = msgspec.field(name="\x7fraw", default=b"")
+    started: Any = msgspec.field(name="\x7fstarted", default=None)
+    run: Any = msgspec.field(name="\x7frun", default=None)
+    fate: Any = msgspec.field(name="\x7ffate", default=None)
+    foreign: Any = msgspec.field(name="\x7fforeign", default=None)
+
+
+DROPPED = object()
+
+
+class Block(Struct, gc=False):
+    text: str | None = None  # only blocks of type text have it
+
+
+class Message(Struct, gc=False):
+    content: list[Block] | str | None = None
+
+
+class SpokenEvent(Event, gc=False):
+    """An event with words: the assistant's, with what tells a delta from a replay, or thoughts."""
+
+    message: Message | None = None
+    timestamp_ms: Any = None
+    model_call_id: Any = None
+    parent_tool_use_id: Any = None
+    text: str | None = None  # of thinking
+
+
+def look(event: Event) -> dict[str, Any]:
+    """All members of an event, for the few of which its type is not enough."""
+    try:
+        return as_object(value_of(event.raw))
+    except (ValueError, RecursionError):
+        return {}
+
+
+class Run:
+    """One answer of an agent, from its first event to its terminal event."""
+
+    __slots__ = (
+        "_notes", "calls", "condemned", "cwd", "error", "events", "paths", "session", "state",
+        "succeeded", "waiting", "where",
+    )  # fmt: skip
+
+    def __init__(self, session: str | None, where: str) -> None:
+        self.session = session
+        self.where = where  # FILE:LINE of its first event
+        self.state = OPEN
+        self.events = 1
+        self.succeeded = False
+        self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
+        self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
+        self.cwd = ""  # as its init says
+        self.condemned = ""  # by --fail-on: the selector and where
+        self.waiting: Waiting | None = None  # what redaction holds
+        self.error: str | None = None  # what the last error event said
+        self._notes: Notes | None = None
+
+    @property
+    def notes(self) -> Notes:
+        """What the writers remember of it."""
+        self._notes = self._notes or Notes()
+        return self._notes
+
+    def __str__(self) -> str:
+        session = f"{shown(self.session[:SHORT])} " if self.session else ""
+        return f"run {session}({self.where})"
+
+
+class Interrupted(Exception):  # noqa: N818
+    """A signal ended the reading."""
+
+
+class Gone(Exception):  # noqa: N818
+    """The reader of the output is gone."""
+
+
+class OutputError(Exception):
+    """The output cannot be written; the message says which and why."""
 
 
 # ---------------------------------------------------------------- reading: chunks
@@ -788,6 +1044,16 @@ def file_name(name: str) -> str:
 # The first line that is not blank is `{` alone, `[` alone, or `[` followed by `{` or `]`: no lines.
 UNDECIDED = regex(rb"(?:\xef(?:\xbb(?:\xbf)?)?)?[ \t\r\n]*(?:[{\[][ \t\r]*)?")
 DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
+
+
+class Piece(NamedTuple):
+    """Part of a frame that is refused unread: a line that is too long, a document cut short."""
+
+    data: bytes
+    reason: str
+    first: bool = False
+    last: bool = False
+
 
 Frame: TypeAlias = "bytes | Piece"
 
@@ -986,7 +1252,14 @@ SEPARATORS = {"[": 1, ",": 0, "]": -1}
 STRUCTURAL = frozenset('"{}[]:,')
 NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
+
 # ---------------------------------------------------------------- reading: events
+
+
+class Refused(NamedTuple):
+    """A line that is no event: damaged for a reason, or prose."""
+
+    reason: str | None
 
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -1377,11 +1650,9 @@ class Maker:
             message = {"role": kind, "content": [{"type": "text", "text": text}]}
             return self.event(type=kind, message=message, **ids)
         new = self.kind(kind, "delta" if thought else None, session, raw=b"{}")
-        if thought and hasattr(new, "text"):
-            new.text = text
-        elif isinstance(new, SpokenEvent):
-            new.message = Message([Block(text)])
-            new.parent_tool_use_id = parent
+        if isinstance(new, SpokenEvent):
+            new.text, new.parent_tool_use_id = (text if thought else None), parent
+            new.message = None if thought else Message([Block(text)])
         return new
 
 
@@ -1421,7 +1692,7 @@ class Dialect:
     def translate(self, event: Event) -> Sequence[Event]:
         """The events of ours that an event is; itself, if it has no counterpart."""
         self.event, self.parts = event, []
-        self.read(look(event, self.line()))
+        self.read(fit(event.raw, self.line()))
         if self.parts or (event.type in SHARED_TYPES and not self.maker.native):
             return self.parts  # if there are none, it says nothing new
         if self.maker.converts and event.type not in CURSOR_TYPES:
@@ -1843,7 +2114,7 @@ class OpenCode(Dialect):
         return shape("sessionID", part=part, error=Any)
 
     def session_in(self, event: Event) -> str | None:
-        return first(look(event, self.line()).sessionID) or None
+        return first(look(event).get("sessionID")) or None
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.part
@@ -2329,7 +2600,7 @@ class Runs:
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
-        run.cwd = first(look(event, Init).cwd)
+        run.cwd = first(look(event).get("cwd"))
         return run
 
     def supersede(self, run: Run, _event: Event) -> None:
@@ -2424,24 +2695,24 @@ def kind_of(event: Event) -> str:
     if event.type == "system":
         return INIT if event.subtype == "init" else OTHER
     if event.type == "turn_ended":
-        return END if look(event, Terminal).status == "error" else OTHER
+        return END if look(event).get("status") == "error" else OTHER
     return KINDS.get(event.type or "", OTHER)
 
 
 def failure(event: Event) -> str | None:
     """Why a terminal event says that its run failed, perhaps ""; None if it succeeded."""
-    end = look(event, Terminal)
-    error = (event.subtype or "").startswith("error")
-    if event.type == "result" and end.is_error is False and not error:
+    end, error = look(event), (event.subtype or "").startswith("error")
+    failed = end.get("is_error")
+    if event.type == "result" and failed is False and not error:
         return None
-    answer = end.result if end.is_error is True or error else None
+    answer = end.get("result") if failed is True or error else None
     return complaint(event) or message_of(answer) or (event.subtype or "" if error else "")
 
 
 def complaint(event: Event) -> str:
     """What an event says went wrong, or ""."""
-    end = look(event, Terminal)
-    return message_of([end.error, end.errors, end.message])
+    end = look(event)
+    return message_of([end.get("error"), end.get("errors"), end.get("message")])
 
 
 def message_of(value: Any, depth: int = 4) -> str:
@@ -2457,8 +2728,6 @@ def message_of(value: Any, depth: int = 4) -> str:
 
 MESSAGE_KEYS = ("message", "error", "errorMessage", "data", "text")
 
-# ---------------------------------------------------------------- calls
-
 
 def track(run: Run, event: Event) -> None:
     """Remember a call while it is open: its completion may carry nothing but the outcome."""
@@ -2466,467 +2735,6 @@ def track(run: Run, event: Event) -> None:
         run.calls[event.call_id] = tool_of(event)[0]
     elif event.subtype == "completed":
         event.started = run.calls.pop(event.call_id, None)
-
-
-def tool_of(event: Event, kind: type[Tool] = Tool) -> tuple[str, Any]:
-    """The name of a call's tool, and what the event's type keeps of that member.
-
-    Of a tool that no type names ``kind`` is kept.
-    """
-    call = event.tool_call
-    for key, tool in KEYS.items():
-        body = getattr(call, key, None)
-        if body is not None:
-            named = tool == "function" and isinstance(body.name, str)
-            return body.name if named else tool, body
-    return next(
-        ((key.removesuffix("ToolCall"), coerce(body, kind)) for key, body in unknown_tools(event)),
-        ("", None),
-    )
-
-
-def unknown_tools(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
-    call = look(event, UnknownCall).tool_call
-    for key, body in call.items() if isinstance(call, dict) else ():
-        if key.endswith("ToolCall") and isinstance(body, dict):
-            yield key, body
-
-
-def outcome(event: Event, tool: str, body: Tool | None) -> tuple[str, int]:
-    """How a finished call ended: ok, nonzero or a key of REASONS; and its exit code."""
-    result = body.result if isinstance(body, Tool) else None
-    success = result.success if result else None
-    if success and not success.exitCode and not success.isError:
-        return "ok", 0  # nearly always
-    function = event.tool_call is not None and event.tool_call.function is not None
-    variant, found = variant_of(result)
-    if not variant:
-        odd, _ = odd_variant(event) if result else ("", None)
-        return VARIANTS.get(odd, "error") if odd else "ok", 0
-    if function and variant == "success":
-        return "ok", 0
-    if code := exit_code(getattr(found, "exitCode", None)):
-        return "nonzero", code
-    error = tool == "mcp" and getattr(found, "isError", False) is True
-    return "error" if error else VARIANTS[variant], 0
-
-
-def variant_of(result: Result | None) -> tuple[str, Any]:
-    """The variant of a result that VARIANTS knows: its name, and what is in it."""
-    for variant in VARIANTS if result else ():
-        found = getattr(result, variant)
-        if found is not None:
-            return variant, found
-    return "", None
-
-
-def odd_variant(event: Event) -> tuple[str, Any]:
-    """What a result holds under a name that VARIANTS does not know, or of a failure without a
-    value; ("", None) where there is neither."""
-    for _, body in unknown_tools(event):
-        result = body.get("result")
-        for name, value in result.items() if isinstance(result, dict) else ():
-            if isinstance(value, dict) or VARIANTS.get(name, "ok") != "ok":
-                return name, value
-    return "", None
-
-
-def exit_code(value: Any) -> int:
-    """Protobuf's JSON writes 64-bit integers as strings."""
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def created(tool: str, body: Tool | None) -> bool:
-    """An edit may create its file: then there was nothing before."""
-    success = body.result.success if tool == "edit" and body and body.result else None
-    if success is None:
-        return False
-    before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
-    if before not in (b"", b"null"):
-        return False
-    diff = bytes(success.diffString)
-    return diff != b"" and str(value_of(diff)).startswith(CREATED)
-
-
-class Act(NamedTuple):
-    """What the line of a finished call says."""
-
-    label: str
-    target: str = ""
-    outcome: str = ""
-    failed: bool = False
-
-
-def label_of(tool: str) -> Label:
-    label = LABELS.get(tool)
-    if label is None:
-        name = excerpt(tool)
-        label = Label(f"Used tool {name}", f"use tool {name}", f"Using tool {name}")
-    return label
-
-
-def acted(event: Event) -> Act:
-    """What became of a finished call, in a word."""
-    tool, body = tool_of(event)
-    tool = tool or event.started or "?"
-    status, code = outcome(event, tool, body)
-    if status == "ok" and created(tool, body):
-        tool = "write"
-    return act_of(tool[: EXCERPT + 1], status, code)
-
-
-@functools.lru_cache(256)
-def act_of(tool: str, status: str, code: int) -> Act:
-    label = label_of(tool)
-    if status in REASONS:
-        return Act(f"Failed to {label.do}", "", REASONS[status], failed=True)
-    if status == "nonzero":
-        return Act(label.done, "", f"exit {code}", failed=True)
-    return Act(label.done)
-
-
-# ---------------------------------------------------------------- calls in detail
-
-
-class Call(NamedTuple):
-    """A finished call, for those who say what came out of it."""
-
-    args: Args
-    ended: Ended
-    took: int | None  # milliseconds
-    created: bool  # an edit that created its file
-
-
-def number(value: Any) -> int | None:
-    """A count that is stated; protobuf's JSON writes 64-bit integers as strings."""
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
-        return int(value)
-    if isinstance(value, float):
-        return int(value) if 0 <= value < 1e15 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def unpacked(raw: Raw) -> Any:
-    """What a member holds that was left undecoded; None where it is absent or beyond reach."""
-    try:
-        return value_of(bytes(raw)) if bytes(raw) else None
-    except (ValueError, RecursionError):
-        return None
-
-
-def length(value: Any) -> int | None:
-    return len(value) if isinstance(value, (list, str)) else None
-
-
-def first(*values: Any) -> str:
-    """The first text that says something."""
-    return next((value for value in values if isinstance(value, str) and value.strip()), "")
-
-
-WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
-
-
-def relative(path: str, here: str) -> str:
-    """A path as seen from a directory that holds it. macOS spells /tmp as /private/tmp, too."""
-    windows = WINDOWS.match(here) is not None
-    for base in (here, here.removeprefix("/private")):
-        base = base.rstrip("\\/" if windows else "/")
-        end = len(base)
-        if base.endswith(":") or not base or folded(path[:end], windows) != folded(base, windows):
-            continue
-        if path[end:] == "" or path[end] in ("\\/" if windows else "/"):
-            return path[end:].lstrip("\\/" if windows else "/") or "."
-    return path
-
-
-def folded(path: str, windows: bool) -> str:
-    return path.replace("/", "\\").lower() if windows else path
-
-
-def duration(milliseconds: int) -> str:
-    seconds, rest = divmod(milliseconds, 1000)
-    if seconds < 60:
-        return f"{milliseconds / 1000:.1f} s" if milliseconds >= 50 else f"{rest} ms"
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
-
-
-def size(count: int) -> str:
-    """Bytes, as people say them."""
-    if count < 1000:
-        return plural(count, "byte")
-    amount, unit = count / 1000, "kB"
-    for larger in ("MB", "GB"):
-        if amount >= 999.5:
-            amount, unit = amount / 1000, larger
-    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
-
-
-# Targets: what a call was about, from its arguments and the run's directory.
-
-Target: TypeAlias = Callable[[Args, str], str]
-
-
-def the(*names: str) -> Target:
-    """The first of some arguments that is there."""
-    return lambda args, _here: first(*(getattr(args, name) for name in names))
-
-
-def the_path(args: Args, here: str) -> str:
-    return relative(first(args.path, args.filePath), here)
-
-
-def the_paths(args: Args, here: str) -> str:
-    paths = args.paths if isinstance(args.paths, list) else [args.path]
-    return " ".join(relative(path, here) for path in paths if isinstance(path, str))
-
-
-def the_mcp_tool(args: Args, _here: str) -> str:
-    server, tool = first(args.providerIdentifier, args.server), first(args.toolName, args.name)
-    return "/".join(filter(None, (server, tool)))
-
-
-def the_question(args: Args, _here: str) -> str:
-    questions = args.questions if isinstance(args.questions, list) else []
-    prompts = (question.get("prompt") for question in questions if isinstance(question, dict))
-    return " ".join(filter(None, map(first, prompts))) or first(args.title)
-
-
-def the_likely(args: Args, here: str) -> str:
-    """Of a tool that nobody knows."""
-    return (
-        the_path(args, here)
-        or first(args.command, args.query, args.pattern, args.globPattern, args.searchTerm)
-        or first(args.url, args.title, args.description, args.taskId)
-        or the_mcp_tool(args, here)
-    )
-
-
-# Outcomes: one fact each, or "" where nothing is stated.
-
-Fact: TypeAlias = Callable[[Call], str]
-
-
-def time_taken(call: Call) -> str:
-    return "" if call.took is None else duration(call.took)
-
-
-def exit_status(call: Call) -> str:
-    code = call.ended.exitCode
-    return f"exit {exit_code(code)}" if exit_code(code) or number(code) == 0 else ""
-
-
-def lines_read(call: Call) -> str:
-    ended, total = call.ended, number(call.ended.totalLines)
-    part = ended.readRange if isinstance(ended.readRange, dict) else {}
-    start, end = number(part.get("startLine")), number(part.get("endLine"))
-    if total and start and end and start <= end and end - start + 1 < total:
-        return f"lines {start}-{end} of {total}"
-    if total is not None:
-        return plural(total, "line")
-    return "empty" if ended.isEmpty is True else file_size(call) or text_size(ended.totalChars)
-
-
-def text_size(count: Any) -> str:
-    stated = number(count)
-    return "" if stated is None else plural(stated, "character")
-
-
-def file_size(call: Call) -> str:
-    stated = number(call.ended.fileSize)
-    return "" if stated is None else size(stated)
-
-
-def lines_written(call: Call) -> str:
-    stated = number(call.ended.linesCreated)
-    return file_size(call) if stated is None else plural(stated, "line")
-
-
-def lines_changed(call: Call) -> str:
-    added, removed = number(call.ended.linesAdded), number(call.ended.linesRemoved)
-    if call.created:
-        return "" if added is None else plural(added, "line")
-    signed = (("+", added), ("-", removed))
-    return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
-
-
-def files_found(call: Call) -> str:
-    count = number(call.ended.totalFiles)
-    count = length(unpacked(call.ended.files)) if count is None else count
-    return "" if count is None else plural(count, "file")
-
-
-def matches(call: Call) -> str:
-    """What the three output modes of a search state, of all workspaces together."""
-    found = unpacked(call.ended.workspaceResults)
-    spaces = found.values() if isinstance(found, dict) else ()
-    modes = [
-        mode
-        for space in spaces
-        for mode in (space.values() if isinstance(space, dict) else ())
-        if isinstance(mode, dict)
-    ]
-    stated = ("totalMatchedLines", "totalMatches")
-    lines = total(number(mode.get(name)) for mode in modes for name in stated)
-    files = total(map(files_of, modes))
-    some = plural(files, "file") if files or (files == 0 and lines is None) else ""
-    many = "" if lines is None else plural(lines, "match", "matches")
-    return " in ".join(filter(None, (many, some)))
-
-
-def total(counts: Iterable[int | None]) -> int | None:
-    stated = [count for count in counts if count is not None]
-    return sum(stated) if stated else None
-
-
-def files_of(mode: dict[str, Any]) -> int | None:
-    stated = number(mode.get("totalFiles"))
-    listed = (length(mode.get(name)) for name in ("matches", "files", "counts"))
-    return next((n for n in listed if n is not None), None) if stated is None else stated
-
-
-def entries(call: Call) -> str:
-    root = unpacked(call.ended.directoryTreeRoot)
-    children = ("childrenDirs", "childrenFiles") if isinstance(root, dict) else ()
-    count = total(length(root.get(name)) for name in children)
-    return "" if count is None else plural(count, "entry", "entries")
-
-
-def listed(member: str, noun: str) -> Fact:
-    """How many items a list of the result has."""
-
-    def fact(call: Call) -> str:
-        count = length(unpacked(getattr(call.ended, member)))
-        return "" if count is None else plural(count, noun)
-
-    return fact
-
-
-def page_size(call: Call) -> str:
-    """Of a page that redaction replaced, the size that its marker states."""
-    page = unpacked(call.ended.markdown)
-    marker = MARKER.fullmatch(page) if isinstance(page, str) else None
-    return text_size(marker[1] if marker else length(page))
-
-
-MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
-
-
-def problems(call: Call) -> str:
-    stated = number(call.ended.totalDiagnostics)
-    return "" if stated is None else plural(stated, "problem")
-
-
-def todos_done(call: Call) -> str:
-    """Of the whole list, which an update that merges does not carry in its arguments."""
-    given = None if call.args.merge is True else call.args.todos
-    lists = (value for value in (unpacked(call.ended.todos), given) if isinstance(value, list))
-    todos = (todo for todo in next(lists, ()) if isinstance(todo, dict))
-    states = [str(todo.get("status")) for todo in todos]
-    done = sum(state.upper().endswith("COMPLETED") for state in states)
-    return f"{done} of {len(states)} done" if states else ""
-
-
-class Detail(NamedTuple):
-    target: Target
-    outcome: tuple[Fact, ...] = ()
-
-
-NO_TARGET = the()
-DETAILS = {
-    "shell": Detail(the("command"), (exit_status, time_taken)),
-    "read": Detail(the_path, (lines_read,)),
-    "edit": Detail(the_path, (lines_changed,)),
-    "write": Detail(the_path, (lines_written,)),
-    "delete": Detail(the_path, (file_size,)),
-    "glob": Detail(the("globPattern", "pattern"), (files_found,)),
-    "grep": Detail(the("pattern"), (matches,)),
-    "semSearch": Detail(the("query"), (listed("codeResults", "result"),)),
-    "ls": Detail(the_path, (entries,)),
-    "readLints": Detail(the_paths, (problems,)),
-    "updateTodos": Detail(NO_TARGET, (todos_done,)),
-    "readTodos": Detail(NO_TARGET, (todos_done,)),
-    "webSearch": Detail(the("searchTerm", "query"), (listed("references", "result"), time_taken)),
-    "webFetch": Detail(the("url"), (page_size, time_taken)),
-    "fetch": Detail(the("url"), (page_size, time_taken)),
-    "mcp": Detail(the_mcp_tool, (time_taken,)),
-    "task": Detail(the("description"), (listed("conversationSteps", "step"), time_taken)),
-    "askQuestion": Detail(the_question),
-    "createPlan": Detail(the("name", "title"), ()),
-    "await": Detail(the("taskId"), (time_taken,)),
-}
-UNKNOWN = Detail(the_likely, (time_taken,))
-
-
-def target_of(tool: str, body: Any, here: str) -> str:
-    """What a call is about; a failed one may name it in its result alone."""
-    args = arguments(body)
-    if args is None:
-        _, found = variant_of(getattr(body, "result", None))
-        args = coerce_struct(found, Args) if isinstance(found, dict) else Args()
-    return DETAILS.get(tool, UNKNOWN).target(args, here)[:TARGET].strip()
-
-
-def arguments(body: Any) -> Args | None:
-    """The arguments of a call; those of a function are JSON in a string."""
-    if not isinstance(body, DetailTool):
-        return None
-    value = body.arguments
-    if isinstance(value, str):
-        value = unpacked(Raw(value.encode("utf-8", "surrogatepass")))
-    return body.args or (coerce_struct(value, Args) if isinstance(value, dict) else None)
-
-
-def detailed(event: Event, here: str, target: str) -> Act:
-    """What became of a finished call, to what, and what came out of it.
-
-    ``target`` is what its start said it was about: a completion may carry nothing but the outcome.
-    """
-    tool, body = tool_of(event, DetailTool)
-    tool = tool or event.started or "?"
-    act = acted(event)
-    status, _ = outcome(event, tool, body)
-    target = (target_of(tool, body, here) if arguments(body) else "") or target
-    target = target or target_of(tool, body, here)
-    if status in REASONS:
-        return act._replace(target=target, outcome=reason_in(event, status, body))
-    _, found = variant_of(body.result if body else None)
-    ended = found if isinstance(found, Ended) else Ended()
-    call = Call(arguments(body) or Args(), ended, took(event, ended), created(tool, body))
-    facts = (fact(call) for fact in DETAILS.get(tool, UNKNOWN).outcome)
-    return act._replace(target=target, outcome=", ".join(filter(None, facts)) or act.outcome)
-
-
-def took(event: Event, ended: Ended) -> int | None:
-    """Milliseconds: as the two clocks of the call say, else as its result does."""
-    begin, end = (
-        number(getattr(event.tool_call, name, None)) for name in ("startedAtMs", "completedAtMs")
-    )
-    if begin is not None and end is not None and begin <= end:
-        return end - begin
-    stated = (number(ended.executionTime), number(ended.durationMs))
-    return next((value for value in stated if value is not None), None)
-
-
-def reason_in(event: Event, status: str, body: Any) -> str:
-    """Why a call did not happen, in its own words too."""
-    variant, found = variant_of(body.result if body else None)
-    own = found if isinstance(found, dict) else {}
-    limit = number(own.get("timeoutMs"))
-    if status == "timeout" and limit is not None:
-        return f"{REASONS[status]} after {duration(limit)}"
-    if isinstance(found, Ended):
-        killed = f"killed by {found.signal}" if first(found.signal) else ""
-        text = killed or message_of(unpacked(found.content))
-    elif variant:
-        text = first(own.get("reason"), message_of(found))
-    else:
-        variant, found = odd_variant(event)
-        text = first(message_of(found), variant)
-    return ": ".join(filter(None, (REASONS[status], text.strip()[:TARGET])))
 
 
 # ---------------------------------------------------------------- words
@@ -3066,16 +2874,6 @@ def selector(text: str) -> Selector:
     return Selector(text, tuple(terms))
 
 
-def called(event: Event) -> tuple[str, Any, Event]:
-    """The tool of a call, what its type keeps of it, and the event with the result of the call."""
-    if not isinstance(event.tool_call, (ToolCall, DetailCall)):
-        raw, started = event.raw, event.started
-        event = look(event, ToolEvent)
-        event.raw, event.started = raw, started
-    tool, body = tool_of(event)
-    return tool or (event.started or ""), body, event
-
-
 def tools(event: Event) -> Iterable[str]:
     return (tool_of(event)[0] or event.started or "",) if event.type == "tool_call" else ()
 
@@ -3083,8 +2881,8 @@ def tools(event: Event) -> Iterable[str]:
 def statuses(event: Event) -> Iterable[str]:
     if event.type != "tool_call" or event.subtype != "completed":
         return ()
-    tool, body, whole = called(event)
-    status, _ = outcome(whole, tool, body)
+    tool, body = tool_of(event)
+    status = outcome_of(event, tool or event.started or "", body).status
     return (status,) if status == "ok" else (status, "failed")
 
 
@@ -3103,7 +2901,7 @@ def paths(event: Event) -> Iterable[str]:
     if event.type != "tool_call":
         return []
     found: list[str] = []
-    for _, body in unknown_tools(event):
+    for _, body in tool_members(event):
         args, result = body.get("args"), body.get("result")
         variants = result.values() if isinstance(result, dict) else ()
         for group in (args, *variants):
@@ -3147,8 +2945,6 @@ FACTS: dict[str, Callable[[Event], Iterable[str]]] = {
 }
 
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
-
-DROPPED = object()  # as ``event.fate``: followed, but not printed
 
 
 def dropped(kind: str, drop: Sequence[Selector]) -> bool:
@@ -3946,7 +3742,6 @@ def spliced(text: bytes, edits: Iterable[tuple[int, int, bytes]]) -> bytes:
 
 # ---------------------------------------------------------------- redacting: one event
 
-CREATED = "--- /dev/null"
 # What stands where something was: for a class, and for anything.
 _CLASS = rf"\[({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?\]"
 _ANY = rf"\[REDACTED:([\w.:-]+)\]|{_CLASS}"
@@ -4423,7 +4218,7 @@ class Redactor:
 
     def operate(self, event: Any, state: Waiting | None, *, said: str = "") -> Event:
         if state and event.type == "system" and "paths" in self.surgeon.classes:
-            cwd = look(event, Init).cwd
+            cwd = look(event).get("cwd")
             if self.scanner and isinstance(cwd, str):
                 cwd = self.scanner.conceal(cwd)
             state.cwd = long_enough(cwd) or state.cwd
@@ -4763,53 +4558,7 @@ def cut_text(text: str, length: int) -> str:
     return f"{text[:length]}[cut: {plural(len(text) - length, 'char')}]"
 
 
-# ---------------------------------------------------------------- writing
-
-
-class Writer(Protocol):
-    """Lines from events. ``kind`` is what it reads of them; without ``thinking``, or ``words``, it
-    need not be given the thinking, or the assistant, events."""
-
-    kind: type[Event]
-    thinking: bool
-    words: bool
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]: ...
-
-
-class View(NamedTuple):
-    """What is told beside the output's own form, and how it looks.
-
-    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``screen`` is where they
-    go.
-    """
-
-    detail: bool = False
-    messages: str = "none"
-    actions: str = ""
-    summary: bool = False
-    screen: Screen | None = None
-
-
-PLAIN_VIEW = View()
-
-
-class Notes:
-    """What the writers remember of a run, beside its words."""
-
-    __slots__ = ("cwd", "line", "tally", "targets")
-
-    def __init__(self) -> None:
-        self.cwd = ""
-        self.targets: dict[str | None, str] = {}  # of the calls that are open
-        self.line: list[str] = []  # of the words, not complete yet
-        self.tally = Tally()
-
-
-def notes_of(run: Run) -> Notes:
-    if run.notes is None:
-        run.notes = Notes()
-    return run.notes
+# ---------------------------------------------------------------- writing: lines of actions
 
 
 class Screen:
@@ -4822,8 +4571,7 @@ class Screen:
 
     def __init__(self, fd: int | None = None, color: str = "auto") -> None:
         self.fd = fd if fd is not None and os.isatty(fd) else None
-        term = os.environ.get("TERM", "dumb")
-        self.live = self.fd is not None and term not in ("", "dumb")
+        self.live = self.fd is not None and os.environ.get("TERM", "dumb") not in ("", "dumb")
         plain = not self.live or bool(os.environ.get("NO_COLOR"))
         self.color = color == "always" or (color == "auto" and not plain)
         self.running: dict[tuple[Run, str | None], str] = {}  # lines of calls, on a terminal
@@ -4835,16 +4583,8 @@ class Screen:
                 return os.get_terminal_size(self.fd).columns or WIDTH
         return WIDTH
 
-    def start(self, run: Run, call_id: str | None, line: str) -> None:
-        if self.live:
-            self.running[run, call_id] = line
-
-    def finish(self, run: Run, call_id: str | None) -> None:
-        self.running.pop((run, call_id), None)
-
     def leave(self, run: Run) -> None:
-        for key in [key for key in self.running if key[0] is run]:
-            del self.running[key]
+        self.running = {key: line for key, line in self.running.items() if key[0] is not run}
 
     def show(self) -> None:
         """The last call that was started and still runs, after all else is written."""
@@ -4854,19 +4594,22 @@ class Screen:
         if line != self.visible:
             self.erase()
             self.visible = line
-            self.put(line.encode("utf-8", "backslashreplace"))
+            self.put(encoded(line))
 
     def erase(self) -> None:
         if self.visible:
             self.visible = ""
             self.put(self.ERASE)
 
-    def close(self) -> None:
-        self.erase()
+    close = erase
 
     def put(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # a line that is lost says so itself
             write_all(self.fd or 0, data)
+
+
+def encoded(line: str) -> bytes:
+    return line.encode("utf-8", "backslashreplace")
 
 
 RED, DIM, RESET = "\x1b[31m", "\x1b[2m", "\x1b[0m"
@@ -4883,7 +4626,7 @@ def drawn(act: Act, prefix: str, room: int, color: bool) -> bytes:
         line = f"{RED}{line}{RESET}"
     elif color and outcome and line.endswith(outcome):
         line = f"{line.removesuffix(outcome)}{DIM}{outcome}{RESET}"
-    return line.encode("utf-8", "backslashreplace")
+    return encoded(line)
 
 
 def fitted(act: Act, room: int) -> Act:
@@ -4932,9 +4675,33 @@ def cut_target(target: str, limit: int) -> str:
 
 PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 
+# ---------------------------------------------------------------- writing: formats
 
-def ends_run(event: Event) -> bool:
-    return not event.raw or kind_of(event) == END
+
+class Writer(Protocol):
+    """Lines from events. ``kind`` is what it reads of them; without ``thinking``, or ``words``, it
+    need not be given the thinking, or the assistant, events."""
+
+    kind: type[Event]
+    thinking: bool
+    words: bool
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]: ...
+
+
+class Notes:
+    """What the writers remember of a run."""
+
+    __slots__ = ("actions", "cwd", "failures", "line", "segments", "targets", "unknown")
+
+    def __init__(self) -> None:
+        self.segments = Segments()
+        self.line: list[str] = []  # of the words, not complete yet
+        self.cwd = ""
+        self.targets: dict[str | None, str] = {}  # of the calls that are open
+        self.actions: dict[str, int] = {}  # finished calls, by tool
+        self.failures = 0
+        self.unknown: dict[str, int] = {}  # events, by type
 
 
 class Sessions:
@@ -4962,14 +4729,21 @@ class Sessions:
             self.open.pop(event.run, None)
 
 
-class Text:
-    """Progress: one line for each finished call."""
+def ends_run(event: Event) -> bool:
+    return not event.raw or kind_of(event) == END
 
-    kind: type[Event] = ToolEvent
+
+class Text:
+    """Progress: one line for each finished call, with ``detail`` its target and outcome too; on a
+    terminal the call that runs as well."""
+
+    kind: type[Event] = Event
     thinking = words = False
 
-    def __init__(self, screen: Screen | None = None) -> None:
+    def __init__(self, screen: Screen | None = None, *, detail: bool = False) -> None:
         self.screen = screen or Screen()
+        self.detail = detail
+        self.follows = detail or self.screen.live  # what starts, too
         self.sessions = Sessions()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -4978,84 +4752,60 @@ class Text:
         for event in events:
             if event.run is not run:
                 run, prefix = event.run, sessions.see(event) if event.run else ""
-            if event.type == "tool_call":
-                if event.subtype == "completed" and event.fate is not DROPPED:
-                    yield drawn(acted(event), prefix, room, color)
-            elif run is not None:
-                sessions.leave(event)
-                run = None
-
-
-class LiveText(Text):
-    """Progress on a terminal: the call that runs is shown while it does."""
-
-    kind = DetailEvent
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        screen = self.screen
-        for event in events:
-            if event.run is None:
-                continue
-            prefix = self.sessions.see(event)
-            if event.type != "tool_call":
-                self.other(event)
-            elif event.subtype == "started":
-                self.start(event, prefix)
-            elif event.subtype == "completed":
-                screen.finish(event.run, event.call_id)
-                target = notes_of(event.run).targets.pop(event.call_id, "")
+            if event.type == "tool_call" and event.subtype == "completed":
+                target = self.finish(event) if self.follows else ""
                 if event.fate is not DROPPED:
-                    yield drawn(self.act(event, target), prefix, screen.width(), screen.color)
+                    act = detailed(event, run.notes.cwd, target) if self.detail else acted(event)
+                    yield drawn(act, prefix, room, color)
+            elif run is not None:
+                if self.follows:
+                    self.follow(event, run, prefix)
+                if event.type != "tool_call":
+                    sessions.leave(event)
+                    run = None
 
-    def act(self, event: Event, _target: str) -> Act:
-        return acted(event)
+    def finish(self, event: Event) -> str:
+        """A call runs no longer: what its start said it was about."""
+        self.screen.running.pop((event.run, event.call_id), None)
+        target: str = event.run.notes.targets.pop(event.call_id, "")
+        return target
 
-    def start(self, event: Event, prefix: str) -> None:
-        """Remember what a call is about: its completion may carry nothing but the outcome."""
-        tool, body = tool_of(event, DetailTool)
-        notes = notes_of(event.run)
-        target = notes.targets[event.call_id] = target_of(tool, body, notes.cwd)
-        line = f"{prefix}{label_of(tool or '?').doing} {shown(target)}"
-        if event.fate is not DROPPED:
-            self.screen.start(event.run, event.call_id, line.rstrip())
-
-    def asked(self, event: Event) -> None:
-        """A call that nobody allows is never started: what it is about stands in the question."""
-        notes = notes_of(event.run)
-        query = look(event, Question).query
-        for name, body in query.items() if isinstance(query, dict) else ():
-            called = coerce(body, AskedTool)
-            if not isinstance(called, AskedTool) or not called.args:
-                continue
-            call_id = first(called.args.toolCallId, query.get("toolCallId"))
-            tool = re.sub("(Request|Interaction)Query$", "", name)
-            if call_id and call_id not in notes.targets:
-                notes.targets[call_id] = target_of(tool, called, notes.cwd)
-
-    def other(self, event: Event) -> None:
-        if event.type == "interaction_query":
-            self.asked(event)
+    def follow(self, event: Event, run: Run, prefix: str) -> None:
+        """Remember what completions may lack: a call's target, and the directory."""
+        notes = run.notes
+        if event.type == "tool_call" and event.subtype == "started":
+            tool, body = tool_of(event)
+            target = notes.targets[event.call_id] = target_of(tool, body, None, notes.cwd)
+            line = f"{prefix}{tool_named(tool or '?').label.doing} {shown(target)}"
+            if event.fate is not DROPPED and self.screen.live:
+                self.screen.running[run, event.call_id] = line.rstrip()
+        elif event.type == "interaction_query":
+            self.ask(event, notes)
         elif event.type == "system" and event.subtype == "init":
-            notes_of(event.run).cwd = first(look(event, Init).cwd)
+            notes.cwd = first(look(event).get("cwd"))
         elif ends_run(event):
-            self.screen.leave(event.run)
-        self.sessions.leave(event)
+            self.screen.leave(run)
+
+    def ask(self, event: Event, notes: Notes) -> None:
+        """A call that nobody allows is never started: what it is about stands in the question."""
+        query = as_object(look(event).get("query"))
+        for name, body in query.items():
+            called = coerce(body, ToolCall) if isinstance(body, dict) else ToolCall()
+            call_id = first(called.args and called.args.toolCallId, query.get("toolCallId"))
+            tool = re.sub("(Request|Interaction)Query$", "", name)
+            if called.args and call_id and call_id not in notes.targets:
+                notes.targets[call_id] = target_of(tool, called, None, notes.cwd)
 
 
-class DetailedText(LiveText):
-    """Progress with the target and the outcome of each call."""
-
-    def act(self, event: Event, target: str) -> Act:
-        return detailed(event, notes_of(event.run).cwd, target)
-
-
-class Messages:
-    """The assistant's words between the actions, each line when it is complete."""
+class Words:
+    """The assistant's words, each line when it is complete; or, ``final``: the last segment with
+    words of each run that succeeded, at its end."""
 
     kind: type[Event] = SpokenEvent
     thinking, words = False, True
 
-    def __init__(self) -> None:
+    def __init__(self, *, final: bool) -> None:
+        self.final = final
         self.sessions = Sessions()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -5064,40 +4814,27 @@ class Messages:
                 continue
             prefix = self.sessions.see(event)
             for line in self.said(event, event.run):
-                yield (prefix + own_line(line)).encode("utf-8", "backslashreplace")
+                yield encoded(prefix + own_line(line))
             self.sessions.leave(event)
 
-    def said(self, event: Event, run: Run) -> Iterable[str]:
+    def said(self, event: Any, run: Run) -> Iterable[str]:
         """The lines that an event completes: a call, a question and the end complete any."""
+        segments, line = run.notes.segments, run.notes.line
         if event.type == "assistant":
-            new = segments_of(run).say(event)  # type: ignore[arg-type]
-            return complete(notes_of(run).line, new if event.fate is not DROPPED else "")
+            new = segments.say(event)
+            return () if self.final else complete(line, new if event.fate is not DROPPED else "")
         if event.type not in CUTTING and not ends_run(event):
             return ()
-        segments, line = segments_of(run), notes_of(run).line
-        if not event.raw:
-            line.append(segments.held)
+        line += () if event.raw else (segments.held,)
         segments.close()
         if event.type == "result" and not segments.answer:
             line.append(result_of(event, run))
         rest = "".join(line)
         line.clear()
+        if self.final:
+            wanted = event.type == "result" and run.succeeded and event.fate is not DROPPED
+            rest = (segments.answer or rest) if wanted else ""
         return rest.removesuffix("\n").split("\n") if rest else ()
-
-
-class Answer(Messages):
-    """The last segment with words of each run that succeeded, at its end."""
-
-    def said(self, event: Event, run: Run) -> Iterable[str]:
-        segments = segments_of(run)
-        if event.type == "assistant":
-            segments.say(event)  # type: ignore[arg-type]
-        elif event.type in CUTTING:
-            segments.close()
-        if event.type != "result" or not run.succeeded or event.fate is DROPPED:
-            return ()
-        answer = segments.answer or result_of(event, run)
-        return answer.removesuffix("\n").split("\n") if answer else ()
 
 
 def complete(line: list[str], text: str) -> Iterable[str]:
@@ -5111,21 +4848,15 @@ def complete(line: list[str], text: str) -> Iterable[str]:
     return whole
 
 
-def segments_of(run: Run) -> Segments:
-    if run.segments is None:
-        run.segments = Segments()
-    return run.segments
-
-
 def result_of(event: Event, run: Run) -> str:
     """What the result repeats of a run's words: all there is in a stream that was filtered."""
-    return first(look(event, Terminal).result) if run.succeeded else ""
+    return first(look(event).get("result")) if run.succeeded else ""
 
 
 class Summary:
     """One closing line for each run."""
 
-    kind: type[Event] = ToolEvent
+    kind: type[Event] = Event
     thinking = words = False
 
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
@@ -5137,54 +4868,33 @@ class Summary:
         for event in events:
             if event.run is None:
                 continue
-            tally = notes_of(event.run).tally
+            notes = event.run.notes
             if event.type == "tool_call" and event.subtype == "completed":
-                tally.act(event)
+                tool, body = tool_of(event)
+                tool = tool or event.started or "?"
+                count(notes.actions, excerpt(tool))
+                notes.failures += outcome_of(event, tool, body).status != "ok"
             elif ends_run(event):
-                yield self.closing(event, event.run).encode("utf-8", "backslashreplace")
+                yield encoded(self.closing(event, event.run, notes))
             elif event.type not in self.KNOWN:
-                count(tally.unknown, excerpt(event.type or "without a type"))
+                count(notes.unknown, excerpt(event.type or "without a type"))
 
-    def closing(self, event: Event, run: Run) -> str:
-        parts = [*notes_of(run).tally.parts(), *cost(event)]
+    def closing(self, event: Event, run: Run, notes: Notes) -> str:
         counts, rules = self.report.counts, self.report.redactions
-        parts += (plural(number, noun) for noun, number in counts.items() if number)
-        rules = {name: number for name, number in rules.items() if number > 0}
-        if rules:
-            parts.append(f"{plural(sum(rules.values()), 'redaction')} {listing(rules)}")
-        if self.report.unused:
-            parts.append(f"{plural(self.report.unused, 'secret value')} not used")
+        hidden = {name: number for name, number in rules.items() if number > 0}
+        parts = (
+            "succeeded" if run.succeeded else "failed",
+            listing(notes.actions, "action", always=True),
+            f"{notes.failures} failed" if notes.failures else "",
+            listing(notes.unknown, "event of unknown type", "events of unknown type"),
+            *cost(event),
+            *(plural(number, noun) for noun, number in counts.items() if number),
+            listing(hidden, "redaction"),
+            f"{plural(self.report.unused, 'secret value')} not used" if self.report.unused else "",
+        )
         counts.update(dict.fromkeys(counts, 0))
-        self.report.redactions.clear()
-        verdict = "succeeded" if run.succeeded else "failed"
-        return f"agentfmt: {run}: {', '.join((verdict, *parts))}"
-
-
-class Tally:
-    """What a summary counts in a run."""
-
-    __slots__ = ("actions", "failures", "unknown")
-
-    def __init__(self) -> None:
-        self.actions: dict[str, int] = {}  # by tool
-        self.failures = 0
-        self.unknown: dict[str, int] = {}  # events, by type
-
-    def act(self, event: Event) -> None:
-        tool, body = tool_of(event)
-        tool = tool or event.started or "?"
-        count(self.actions, excerpt(tool))
-        self.failures += outcome(event, tool, body)[0] != "ok"
-
-    def parts(self) -> Iterator[str]:
-        actions = plural(sum(self.actions.values()), "action")
-        yield f"{actions} {listing(self.actions)}".rstrip()
-        if self.failures:
-            yield f"{self.failures} failed"
-        if self.unknown:
-            yield f"{plural(sum(self.unknown.values()), 'event')} of unknown type " + listing(
-                self.unknown
-            )
+        rules.clear()
+        return f"agentfmt: {run}: {', '.join(filter(None, parts))}"
 
 
 def count(counts: dict[str, int], name: str) -> None:
@@ -5194,9 +4904,10 @@ def count(counts: dict[str, int], name: str) -> None:
     counts[name] = counts.get(name, 0) + 1
 
 
-def listing(counts: dict[str, int]) -> str:
-    named = (f"{name} {number}" for name, number in counts.items())
-    return f"({', '.join(named)})" if counts else ""
+def listing(counts: dict[str, int], noun: str, nouns: str = "", *, always: bool = False) -> str:
+    named = ", ".join(f"{name} {number}" for name, number in counts.items())
+    total = plural(sum(counts.values()), noun, nouns)
+    return f"{total} ({named})" if named else total if always else ""
 
 
 TOKENS = (
@@ -5209,12 +4920,12 @@ TOKENS = (
 
 def cost(event: Event) -> Iterator[str]:
     """What the result states: the time, the tokens. Nothing of a run that has none."""
-    usage = look(event, Usage) if event.type == "result" else Usage()
-    took, tokens = number(usage.duration_ms), usage.usage
+    members = look(event) if event.type == "result" else {}
+    took, tokens = number(members.get("duration_ms")), as_object(members.get("usage"))
     if took is not None:
         yield duration(took)
     unit = " tokens"
-    for kind, names in TOKENS if isinstance(tokens, dict) else ():
+    for kind, names in TOKENS:
         stated = next((n for n in map(number, map(tokens.get, names)) if n is not None), None)
         if stated:
             yield f"{stated}{unit} {kind}"
@@ -5228,10 +4939,7 @@ class Json:
     thinking, words = False, True
 
     # Members in Cursor's order; what else the result carried follows.
-    ORDER = (
-        "type", "subtype", "is_error", "duration_ms", "duration_api_ms",
-        "result", "session_id", "request_id",
-    )  # fmt: skip
+    ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         speaker, say = None, Segments().say
@@ -5239,11 +4947,10 @@ class Json:
             kind, run = event.type, event.run
             if kind == "assistant":
                 if run is not speaker:
-                    speaker, say = run, segments_of(run).say
+                    speaker, say = run, run.notes.segments.say
                 say(event)  # type: ignore[arg-type]
             elif kind in CUTTING and run:
-                if run.segments:
-                    run.segments.cut()
+                run.notes.segments.cut()
                 if kind == "result" and run.succeeded and event.fate is not DROPPED:
                     yield self.result(event, run)
 
@@ -5253,14 +4960,17 @@ class Json:
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':
-            own["result"] = spelled(run.segments.text() if run.segments else "")
+            own["result"] = spelled(run.notes.segments.text())
         if own.get("session_id", b"")[:1] != b'"':
-            own["session_id"] = spelled(run.session) if run.session else b"null"
+            own["session_id"] = spelled(run.session)
         if own.get("request_id", b"null") == b"null":
             own.pop("request_id", None)
         keys = [key for key in self.ORDER if key in own]
         keys += [key for key in own if key not in self.ORDER]
         return spelled({key: Raw(own[key]) for key in keys})
+
+
+NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
 
 
 class StreamJson:
@@ -5273,42 +4983,6 @@ class StreamJson:
         return (event.raw.strip() for event in events if event.fate is not DROPPED)
 
 
-class Together:
-    """Several writers of one output: of each event, the lines of one after the other."""
-
-    def __init__(self, *writers: Writer) -> None:
-        self.writers = writers
-        self.kind = decoded(writers)
-        self.thinking = any(writer.thinking for writer in writers)
-        self.words = any(writer.words for writer in writers)
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for event in events:
-            for writer in self.writers:
-                yield from writer.lines((event,))
-
-
-class Beside(Together):
-    """A writer, and others whose lines go to stderr, after its own of the same event."""
-
-    def __init__(self, writer: Writer, others: list[Writer], tell: Callable[[bytes], None]) -> None:
-        super().__init__(writer, *others)
-        self.writer, self.others = writer, others
-        self.tell = tell
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return self.writer.lines(self.heard(events))
-
-    def heard(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            yield event
-            for part in parts_of(event):
-                part.fate = event.fate
-                for other in self.others:
-                    for line in other.lines((part,)):
-                        self.tell(line)
-
-
 WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
     "text": Text,
     "json": Json,
@@ -5316,48 +4990,65 @@ WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
     "cursor": StreamJson,
 }
 
-# Whether an event must hold words, and how much of a call -> its type.
-EVENTS: dict[tuple[bool, int], type[Event]] = {
-    (False, 0): Event,
-    (False, 1): ToolEvent,
-    (False, 2): DetailEvent,
-    (True, 0): SpokenEvent,
-    (True, 1): SpokenToolEvent,
-    (True, 2): SpokenDetailEvent,
-}
+
+class View(NamedTuple):
+    """What is told beside the output's own form, and how it looks.
+
+    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``screen`` is where they
+    go.
+    """
+
+    detail: bool = False
+    messages: str = "none"
+    actions: str = ""
+    summary: bool = False
+    screen: Screen | None = None
 
 
-# The same where words are redacted.
-REDACTED: dict[type[Event], type[Event]] = {
-    kind: RedactedDetailEvent if call == 2 else RedactedEvent for (_, call), kind in EVENTS.items()
-}
+PLAIN_VIEW = View()
 
 
-def decoded(writers: Iterable[Writer]) -> type[Event]:
-    """The smallest type of event that holds what all these writers read."""
-    found = {kind: needs for needs, kind in EVENTS.items()}
-    needs = [found[writer.kind] for writer in writers]
-    return EVENTS[any(words for words, _ in needs), max((call for _, call in needs), default=0)]
+class Together:
+    """Several writers: of each event the lines of one after the other, then, on stderr, those of
+    others."""
+
+    def __init__(
+        self, writers: list[Writer], others: list[Writer], tell: Callable[[bytes], None]
+    ) -> None:
+        self.writers, self.others, self.tell = writers, others, tell
+        every = [*writers, *others]
+        self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
+        self.thinking = any(each.thinking for each in every)
+        self.words = any(each.words for each in every)
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        events = self.heard(events) if self.others else events
+        if len(self.writers) == 1:
+            return self.writers[0].lines(events)
+        return (line for each in events for one in self.writers for line in one.lines((each,)))
+
+    def heard(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            yield event
+            for part in parts_of(event):
+                part.fate = event.fate
+                for line in (line for other in self.others for line in other.lines((part,))):
+                    self.tell(line)
 
 
 def writer_of(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, and of what a view tells beside it."""
-    screen = view.screen or Screen()
-    text = DetailedText if view.detail else LiveText if screen.live else Text
+    text = Text(view.screen, detail=view.detail)
     actions = view.actions or ("stdout" if to == "text" else "none")
     main: list[Writer] = [WRITERS[to]()] if to != "text" else []
-    if view.messages != "none":
-        main.append(Messages() if view.messages == "all" else Answer())
-    if actions == "stdout":
-        main.append(text(screen))
-    others: list[Writer] = [text(screen)] if actions == "stderr" else []
-    if view.summary:
-        others.append(Summary(report))
-    writer = main[0] if len(main) == 1 else Together(*main)
-    return Beside(writer, others, report.tell) if others else writer
+    main += [Words(final=view.messages == "final")] if view.messages != "none" else []
+    main += [text] if actions == "stdout" else []
+    others: list[Writer] = [text] if actions == "stderr" else []
+    others += [Summary(report)] if view.summary else []
+    return Together(main, others, report.tell) if others or len(main) != 1 else main[0]
 
 
-NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
+# ---------------------------------------------------------------- writing: bytes
 
 
 class Output:
@@ -5415,6 +5106,7 @@ def write_ci_safe(fd: int, data: bytes) -> None:
 
 HASHES_IN_JSON = regex(HASHES.pattern.encode(), re.IGNORECASE)
 
+
 # ---------------------------------------------------------------- the pipeline
 
 
@@ -5449,7 +5141,7 @@ def convert(
     """
     writer = writer_of(to, view, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    reader = Reader(REDACTED[writer.kind] if surgeon else writer.kind, report)
+    reader = Reader(SpokenEvent if surgeon else writer.kind, report)
     native, converts = to == "stream-json", to == "cursor"
     redacts, lines_read = surgeon is not None, converts or bool(surgeon or max_event)
     maker = Maker(reader, native=native, converts=converts, redacts=redacts, lines=lines_read)

@@ -291,7 +291,7 @@ def follow(lines: Iterable[bytes]) -> tuple[agentfmt.Runs, agentfmt.Source]:
     """The state that is left after these lines."""
     report = Report(agentfmt.Output(lambda _: None))
     source = agentfmt.Source("-")
-    reader = agentfmt.Reader(agentfmt.ToolEvent, report)
+    reader = agentfmt.Reader(agentfmt.Event, report)
     runs = agentfmt.Runs(report, thinking=False, words=False)
     for line in lines:
         for _ in runs.follow(source, reader.read(source, line)):
