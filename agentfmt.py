@@ -30,6 +30,7 @@ import select
 import signal
 import stat
 import sys
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from types import UnionType
 from typing import (
@@ -435,6 +436,71 @@ def as_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+class String(NamedTuple):
+    """A string in a line: where its literal stands, what it says, under which names, and in which
+    object or array."""
+
+    start: int
+    end: int
+    text: str
+    path: tuple[str, ...]
+    is_key: bool
+    holder: int
+    in_array: bool
+
+
+# A string and, after a name, its colon; or a bracket.
+LITERAL = regex(rb'("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?|[{}\[\]]', re.DOTALL)
+
+
+def strings(raw: bytes) -> Iterator[String]:
+    """All strings of a valid JSON object, names of members too."""
+    stack: list[tuple[tuple[str, ...], bool, int]] = []
+    path: tuple[str, ...] = ()  # of the value that comes
+    base, array, holder, count = path, False, 0, 0
+    for match in LITERAL.finditer(raw):
+        kind = match.lastindex
+        if kind:
+            start, end = match.span(1)
+            literal = match[1]
+            text = value_of(literal) if b"\\" in literal else literal[1:-1].decode()
+            path = (*base, text) if kind == 2 else path
+            yield String(start, end, text, path, kind == 2, holder, array)
+        elif match[0] in b"{[":
+            stack.append((base, array, holder))
+            count += 1
+            base, array, holder = path, match[0] == b"[", count
+        else:
+            path = base
+            base, array, holder = stack.pop()
+
+
+def edited(raw: bytes, found: Iterable[String], change: Callable[[String], str]) -> bytes:
+    """A line in which some strings say something else, and no other byte has changed."""
+    changed = ((one, change(one)) for one in found)
+    edits = [(one.start, one.end, spelled(new)) for one, new in changed if new != one.text]
+    return spliced(raw, edits) if edits else raw
+
+
+def spliced(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
+    """A text in which something else stands from one position to another."""
+    done: list[AnyStr] = []
+    position = 0
+    for start, end, new in edits:
+        done += [text[position:start], new]
+        position = end
+    return text[:0].join((*done, text[position:]))
+
+
+def utf8(text: str) -> bytes:
+    """A text for RE2; lone surrogates as if they were characters."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def text_of(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
 # ---------------------------------------------------------------- tools
 
 # What a call is about, from its arguments and the run's directory; and what came out of it: one
@@ -819,7 +885,7 @@ def arguments(body: Any) -> Any:
     """The arguments of a call; those of a function are JSON in a string."""
     value = body.arguments if body else None
     if isinstance(value, str):
-        value = unpacked(Raw(value.encode("utf-8", "surrogatepass")))
+        value = unpacked(Raw(utf8(value)))
     given = coerce_struct(value, Args) if isinstance(value, dict) else None
     return (body and body.args) or given
 
@@ -941,7 +1007,7 @@ class Run:
         self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
         self.cwd = ""  # as its init says
         self.condemned = ""  # by --fail-on: the selector and where
-        self.waiting: Waiting | None = None  # what redaction holds
+        self.waiting: Held | None = None  # what redaction holds
         self.error: str | None = None  # what the last error event said
         self._notes: Notes | None = None
 
@@ -1821,11 +1887,12 @@ CURSOR_TYPES = frozenset(
 
 def emptied(raw: bytes, places: Places) -> bytes:
     """A line whose strings at some places, and in what stands there, are empty."""
-    found = [leaf for leaf in leaves(raw) if not leaf.is_key]
-    return spliced(
-        raw,
-        [(leaf.start, leaf.end, b'""') for leaf in found if any(map(leaf.within, places))],
-    )
+
+    def change(one: String) -> str:
+        there = any(one.path[: len(place)] == place for place in places)
+        return "" if there and not one.is_key else one.text
+
+    return edited(raw, strings(raw), change)
 
 
 # ---------------------------------------------------------------- dialects: Claude Code
@@ -1978,7 +2045,7 @@ def claude_code(text: str, told: Any, *, failed: bool) -> Any:
     """The exit status of a command where it is told: beside the result, or in its text."""
     stated = told.exitCode if told.exit_code is None else told.exit_code
     if stated is None and text.startswith('{"') and '"exitCode"' in text:  # Amp
-        stated = fit(Raw(text.encode("utf-8", "surrogatepass")), told_by_claude()).exitCode
+        stated = fit(Raw(utf8(text)), told_by_claude()).exitCode
     if stated is None and failed and (match := re.match(EXIT_CODE, text)):
         stated = int(match[1])
     if stated is None and text.startswith("Command: "):  # what it printed comes before
@@ -3283,7 +3350,7 @@ class Scanner:
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
         """``cut_off``: the beginning of a secret at the end is hidden too."""
-        data = text.encode("utf-8", "surrogatepass")
+        data = utf8(text)
         spans = self.spans(data)
         if cut_off:
             spans = self.unmarked(data, merged(spans + self.begun(data)))
@@ -3355,10 +3422,10 @@ def forms(value: str) -> Iterator[bytes]:
 
     texts = {value, value.replace("\n", "\r\n"), *filter(is_usable, value.splitlines())}
     for text in texts:
-        plain = text.encode("utf-8", "surrogatepass")
+        plain = utf8(text)
         yield plain
         for halves in split_pairs(text):
-            yield halves.encode("utf-8", "surrogatepass")
+            yield utf8(halves)
         for ascii_only in (True, False):
             once = dumps(text, ensure_ascii=ascii_only)[1:-1]
             for spelled in (
@@ -3366,7 +3433,7 @@ def forms(value: str) -> Iterator[bytes]:
                 once.replace("/", r"\/"),
                 dumps(once, ensure_ascii=ascii_only)[1:-1],
             ):
-                yield spelled.encode("utf-8", "surrogatepass")
+                yield utf8(spelled)
         for safe in ("", "/", "!'()*"):  # what some leave as it is
             url = quote(plain, safe=safe)
             for spelled in (url, url.replace("%20", "+")):
@@ -3658,101 +3725,35 @@ SPOKEN = {"user": "prompts", "assistant": "messages"}
 
 
 @functools.lru_cache(maxsize=4096)
-def class_of(path: tuple[str, ...]) -> str:
-    """The class, or kind of structure, of the string at a path; what is not known is content."""
+def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
+    """The class, or kind of structure, of the string at a path; what is not known is content. A
+    member's name that the table knows has none."""
     node: Any = SHAPE
-    for key in path:
+    for key in path[:-1] if is_key else path:
         if isinstance(node, str):
             return node if node in CLASSES else "content"
         node = node.get(key, "content")
-    return (
-        node if isinstance(node, str) else "spoken" if path == ("message", "content") else "content"
-    )
-
-
-@functools.lru_cache(maxsize=4096)
-def key_class(path: tuple[str, ...]) -> str:
-    """The class of a member's name: "" where the table knows it."""
-    node: Any = SHAPE
-    for key in path[:-1]:
-        node = node.get(key, "content") if isinstance(node, dict) else node
-    if isinstance(node, dict):
+    if is_key and isinstance(node, dict):
         return "" if path[-1] in node else "content"
-    return node if node in CLASSES else "content"
-
-
-class Leaf(NamedTuple):
-    """A string literal of an event: where, under which names, in which object or array."""
-
-    start: int
-    end: int
-    path: tuple[str, ...]
-    is_key: bool
-    holder: int
-    in_array: bool
-
-    def within(self, place: Place) -> bool:
-        return self.path[: len(place)] == place
-
-
-# A string and, after a name, its colon; or a bracket.
-LITERAL = regex(rb'("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?|[{}\[\]]', re.DOTALL)
-
-
-def leaves(raw: bytes) -> Iterator[Leaf]:
-    """All string literals of a valid JSON object, names of members too."""
-    stack: list[tuple[tuple[str, ...], bool, int]] = []
-    path: tuple[str, ...] = ()  # of the value that comes
-    base, array, holder, count = path, False, 0, 0
-    for match in LITERAL.finditer(raw):
-        kind = match.lastindex
-        if kind:
-            start, end = match.span(1)
-            if kind == 2:
-                path = (*base, text_of(match[1]).decode("utf-8", "replace"))
-            yield Leaf(start, end, path, kind == 2, holder, array)
-        elif match[0] in b"{[":
-            stack.append((base, array, holder))
-            count += 1
-            base, array, holder = path, match[0] == b"[", count
-        else:
-            path = base
-            base, array, holder = stack.pop()
-
-
-def text_of(token: bytes) -> bytes:
-    """The text of a string literal, in UTF-8 (lone surrogates as if they were characters)."""
-    if b"\\" not in token:
-        return token[1:-1]
-    text: str = value_of(token)
-    return text.encode("utf-8", "surrogatepass")
-
-
-def token_of(text: bytes) -> bytes:
-    return spelled(text.decode("utf-8", "surrogatepass"))
-
-
-def spliced(text: bytes, edits: Iterable[tuple[int, int, bytes]]) -> bytes:
-    pieces, position = [], 0
-    for start, end, new in edits:
-        pieces += [text[position:start], new]
-        position = end
-    return b"".join((*pieces, text[position:]))
+    if is_key:
+        return node if node in CLASSES else "content"
+    spoken = "spoken" if path == ("message", "content") else "content"
+    return node if isinstance(node, str) else spoken
 
 
 # ---------------------------------------------------------------- redacting: one event
 
 # What stands where something was: for a class, and for anything.
 _CLASS = rf"\[({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?\]"
-_ANY = rf"\[REDACTED:([\w.:-]+)\]|{_CLASS}"
 STAND_IN = regex(rf"(?:{CREATED})?{_CLASS}(?: [0-9]+)?")
-ANY_MARKER = regex(_ANY)
-HIDDEN = regex(_ANY.encode())
-FLAG = regex(rb"--?[A-Za-z][\w-]*")
+ANY_MARKER = regex(rf"\[REDACTED:([\w.:-]+)\]|{_CLASS}")
+FLAG = regex(r"--?[A-Za-z][\w-]*")
+WORDED = frozenset(("assistant", "thinking"))  # events with words
+PLACES = (("message", "content", "text"), ("message", "content"), ("text",))  # of these
 
 
 class Surgeon:
-    """Changes the string literals of an event that have to change, and no other byte."""
+    """Changes the strings of an event that have to change, and no other byte."""
 
     def __init__(self, scanner: Scanner | None, classes: frozenset[str], homes: list[str]) -> None:
         self.scanner = scanner
@@ -3762,84 +3763,79 @@ class Surgeon:
         self.hidden: dict[str, int] = {}  # how often, by rule or class
 
     def operate(
-        self,
-        raw: bytes,
-        kind: str | None,
-        cwd: str | None,
-        *,
-        said: str,
-        words: bytes | None,
-        places: Sequence[tuple[str, ...]],
+        self, event: Event, cwd: str | None, edits: list[Replacement] | None, marked: str | None
     ) -> bytes:
-        """An event's line, redacted.
+        """An event's line, redacted. Its words have been decided, as ``edits`` say, or are
+        ``marked``; if there is neither, they are strings like others."""
+        raw = event.raw.strip()
+        found = [*strings(raw)]
+        places = (event.foreign.places if event.foreign else None) or PLACES
+        words = [one for one in found if one.path in places and not one.is_key]
+        if edits is not None and "".join(one.text for one in words) != spoken(event):
+            edits = None if not edits else [(0, sys.maxsize, edits[0][2])]  # a member twice
+        decided = {one.start: one.text for one in words} if edits is not None else {}
+        rest = [one for one in found if one.start not in decided]
+        assigned = secret_members(rest) if self.scanner else set()
+        suspects = self.suspects(rest)
+        lengths = itertools.accumulate(map(len, decided.values()), initial=0)
+        starts = dict(zip(decided, lengths, strict=False))
+        marks = {one.start for one in words if one.text} if marked is not None else set()
+        names: dict[tuple[int, str], int] = {}
 
-        But for the words that were ``said``, which a channel decides, if that is what stands at
-        ``places`` and they do not stand elsewhere. ``words`` stand in the place of all words there.
-        """
-        found = [(leaf, text_of(raw[leaf.start : leaf.end])) for leaf in leaves(raw)]
-        there = {
-            leaf.start: text for leaf, text in found if leaf.path in places and not leaf.is_key
-        }
-        if said and b"".join(there.values()) == said.encode("utf-8", "surrogatepass"):
-            found = [(leaf, text) for leaf, text in found if leaf.start not in there]
-        assigned = secret_members(found) if self.scanner else set()
-        suspects = self.suspects([text for _, text in found])
-        names: dict[tuple[int, bytes], int] = {}
-        edits = []
-        for number, (leaf, text) in enumerate(found):
-            new, whole = text, leaf.start in assigned
-            if whole or number in suspects:
-                new = self.redacted(leaf, text, kind, cwd, whole=whole)
-            if words is not None and text and leaf.start in there:
-                new = words
-            if leaf.is_key:
-                new = numbered(names, leaf.holder, text, new)
+        def change(one: String) -> str:
+            text = one.text
+            if one.start in decided:
+                begin = starts[one.start]
+                return spliced(text, clipped(edits or [], begin, begin + len(text)))
+            new, whole = text, one.start in assigned
+            if whole or one.start in suspects:
+                new = self.redacted(one, event.type, cwd, whole=whole)
+            if marked is not None and one.start in marks:
+                new = marked
+            if one.is_key:
+                new = numbered(names, one.holder, text, new)
             if new != text:
                 self.count(new, text)
-                edits.append((leaf.start, leaf.end, token_of(new)))
-        return spliced(raw, edits) if edits else raw
+            return new
 
-    def suspects(self, texts: list[bytes]) -> Container[int]:
-        """Which of an event's texts may have to change."""
+        return edited(raw, found, change)
+
+    def suspects(self, found: list[String]) -> Container[int]:
+        """Where those stand that may have to change."""
         if self.classes or not self.scanner or self.scanner.patterns:
-            return range(len(texts))
-        return hits((self.scanner.hint,), texts)
+            return {one.start for one in found}
+        numbers = hits((self.scanner.hint,), [utf8(one.text) for one in found])
+        return {found[number].start for number in numbers}
 
-    def count(self, new: bytes, old: bytes = b"") -> None:
+    def count(self, new: str, old: str = "") -> None:
         """What a change hid, for the summary."""
         for text, one in ((new, 1), (old, -1)):
-            for match in HIDDEN.finditer(text):
-                name = match[match.lastindex or 0].decode()
+            for match in ANY_MARKER.finditer(text):
+                name = match[match.lastindex or 0]
                 self.hidden[name] = self.hidden.get(name, 0) + one
 
-    def redacted(
-        self, leaf: Leaf, text: bytes, kind: str | None, cwd: str | None, *, whole: bool
-    ) -> bytes:
-        if self.strict and text:
-            stand_in = self.stand_in(leaf, text.decode("utf-8", "replace"), kind)
-            if stand_in is not None:
-                return stand_in
-        if whole and self.scanner and not self.scanner.marker.fullmatch(text):
-            return b"[REDACTED:assignment]"
-        return spliced(text, self.changes(text, cwd))
-
-    def changes(self, text: bytes, cwd: str | None) -> list[Change]:
-        """What is hidden or shortened in a text, in order and apart."""
-        spans = self.scanner.spans(text) if self.scanner else []
-        return self.with_paths(text, cwd, [(a, b, marker(name)) for a, b, name in spans])
+    def redacted(self, one: String, kind: str | None, cwd: str | None, *, whole: bool) -> str:
+        stand_in = self.stand_in(one, kind) if self.strict and one.text else None
+        if stand_in is not None:
+            return stand_in
+        data = utf8(one.text)
+        if whole and self.scanner and not self.scanner.marker.fullmatch(data):
+            return "[REDACTED:assignment]"
+        spans = self.scanner.spans(data) if self.scanner else []
+        return text_of(spliced(data, self.with_paths(data, cwd, masks(spans))))
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
+        """What is hidden, and what is shortened beside it, in order and apart."""
         if "paths" not in self.classes:
             return changes
+        paths = path_spans(text, self.homes, cwd)
         taken = [(start, end) for start, end, _ in changes]
-        for start, end, short in path_spans(text, self.homes, cwd):
-            if all(end <= first or start >= last for first, last in taken):
-                changes.append((start, end, short))
-        return sorted(changes)
+        free = (path for path in paths if all(path[1] <= a or path[0] >= b for a, b in taken))
+        return sorted([*changes, *free])
 
-    def stand_in(self, leaf: Leaf, text: str, kind: str | None) -> bytes | None:
+    def stand_in(self, one: String, kind: str | None) -> str | None:
         """The marker in the place of a string of a class; None if it survives."""
-        named = key_class(leaf.path) if leaf.is_key else class_of(leaf.path)
+        named, text = class_of(one.path, is_key=one.is_key), one.text
         if named == "spoken":
             named = SPOKEN.get(kind or "", "content")
         if named in STRUCTURE:
@@ -3849,57 +3845,48 @@ class Surgeon:
         if named not in self.classes or STAND_IN.fullmatch(text):
             return None
         if named == "messages":
-            return b"[messages]"
+            return "[messages]"
         # That an edit created its file is structure, and said nowhere else.
-        head = CREATED if leaf.path[-1:] == ("diffString",) and text.startswith(CREATED) else ""
-        return f"{head}[{named}: {len(text)} chars]".encode()
+        head = CREATED if one.path[-1:] == ("diffString",) and text.startswith(CREATED) else ""
+        return f"{head}[{named}: {len(text)} chars]"
 
     def unmarked(self, text: str) -> str:
         """A text in which a letter stands for each marker: structure from which a secret went."""
         if self.scanner is None or "[REDACTED:" not in text:
             return text
-        return self.scanner.marker.sub(b"x", text.encode("utf-8", "replace")).decode()
+        return text_of(self.scanner.marker.sub(b"x", utf8(text)))
 
 
-CHANNEL_PATHS = (("message", "content", "text"), ("message", "content"), ("text",))
-
-
-def places_of(event: Event) -> Sequence[tuple[str, ...]]:
-    """Where the words of an event stand in its line."""
-    return (event.foreign.places if event.foreign else None) or CHANNEL_PATHS
-
-
-def numbered(names: dict[tuple[int, bytes], int], holder: int, old: bytes, new: bytes) -> bytes:
+def numbered(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
     """No two members of an object may end with the same name."""
     if new == old:
         return new
     names[holder, new] = count = names.get((holder, new), 0) + 1
-    return new if count == 1 else new + b" %d" % count
+    return new if count == 1 else f"{new} {count}"
 
 
-def secret_members(found: list[tuple[Leaf, bytes]]) -> set[int]:
+def secret_members(found: list[String]) -> set[int]:
     """Where values stand whose name, beside them, is that of a secret.
 
     A member of a secret name; {"name": NAME, "value": VALUE}; ["--name", VALUE], and the same with
     an object for each word.
     """
     starts: set[int] = set()
-    named: dict[int, bool] = {}  # objects that name a secret in another member
+    named: set[int] = set()  # objects that name a secret in another member
     values: dict[int, int] = {}  # holder -> where its `value` stands
     flag = False
-    for leaf, text in found:
-        if leaf.is_key or not leaf.path:
+    for one in found:
+        if one.is_key or not one.path:
             continue
-        key = leaf.path[-1]
-        secret = is_secret_name(key)
-        if (secret or flag) and not is_plain(text):
-            starts.add(leaf.start)
-        if key in ("name", "key", "variable") and is_secret_name(text.decode("utf-8", "replace")):
-            named[leaf.holder] = True
+        key = one.path[-1]
+        if (flag or is_secret_name(key)) and not is_plain(utf8(one.text)):
+            starts.add(one.start)
+        if key in ("name", "key", "variable") and is_secret_name(one.text):
+            named.add(one.holder)
         if key == "value":
-            values[leaf.holder] = leaf.start
-        if leaf.in_array or key == "value":
-            flag = FLAG.fullmatch(text) is not None and is_secret_name(text.decode())
+            values[one.holder] = one.start
+        if one.in_array or key == "value":
+            flag = FLAG.fullmatch(one.text) is not None and is_secret_name(one.text)
     return starts | {values[holder] for holder in named if holder in values}
 
 
@@ -3910,20 +3897,17 @@ def is_plain(text: bytes) -> bool:
 
 def path_spans(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
     """Home directories become ~, the run's cwd becomes a dot: whole components only."""
-    if b"/" not in text and b"\\" not in text:
-        return
-    position = 0
-    for match in directories(tuple(homes), cwd).finditer(text):
-        if match.start() >= position:
+    if b"/" in text or b"\\" in text:
+        for match in directories(tuple(homes), cwd).finditer(text):
             yield match.start(), match.end(), b"." if match.lastgroup == "cwd" else b"~"
-            position = match.end()
 
 
 @functools.lru_cache(maxsize=256)
 def directories(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS spells /tmp so, too
-    spelled = [re.escape(path.encode("utf-8", "surrogatepass")) for path in here]
-    named = [rb"(?P<cwd>" + b"|".join(spelled) + rb")"] if spelled else []
+    named = (
+        [rb"(?P<cwd>" + b"|".join(re.escape(utf8(path)) for path in here) + rb")"] if here else []
+    )
     named += [re.escape(home.encode("utf-8", "surrogateescape")) for home in homes]
     named += [
         rb"/home/\w(?:[\w.-]*\w)?", rb"/Users/\w(?:[\w.-]*\w)?", rb"/root",
@@ -3939,172 +3923,126 @@ HELD = 100_000  # events of a run that may wait behind it
 
 
 class Channel:
-    """The words of one kind in a run, decided line by line whatever the events they came in."""
+    """The words of one kind in a run, as one text: it is decided line by line, whatever the events
+    are that it came in. Positions count its characters from the beginning of the run."""
 
     __slots__ = (
-        "doubtful", "events", "key", "offset", "redactor", "segment", "size", "state", "texts",
-        "waiting", "word",
+        "begin", "doubtful", "edits", "end", "key", "queue", "redactor", "segment", "size", "state",
+        "texts", "word",
     )  # fmt: skip
 
-    def __init__(self, redactor: Redactor, state: Waiting) -> None:
+    def __init__(self, redactor: Redactor, state: Held) -> None:
         self.redactor = redactor
         self.state = state
-        self.events: list[Event] = []  # that are not decided to their ends
-        self.texts: list[str] = []  # of them
-        self.offset = 0  # how much of the first text is decided, in characters
-        self.waiting = 0  # characters that are not decided, about
+        self.queue: deque[tuple[Event, int, int]] = deque()  # events that wait, with their words
+        self.texts: list[str] = []  # what is not decided yet,
+        self.begin = self.end = 0  # and where it stands
+        self.edits: list[Replacement] = []  # decided, in events that wait
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
         self.segment: list[str] = []  # the deltas since the last call
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
-    def deltas(self, events: list[Event], texts: list[str]) -> bool:
-        """Is anything decided?"""
-        sizes = [len(text) for text in texts]
-        sums = list(itertools.accumulate(sizes, initial=self.size))
-        if self.doubtful or any(map(operator.eq, sums, sizes)):
-            decided = [self.repeat(*each) for each in zip(events, texts, strict=True)]
-            return any(decided)
-        self.segment += texts
-        self.size = sums[-1]
-        return self.add(events, texts)
-
-    def repeat(self, event: Any, text: str) -> bool:
-        """A delta that may be a replay, or the one after it."""
+    def delta(self, event: Any, text: str) -> None:
+        """Take a delta, or what looks like one and may be a replay."""
         doubtful, self.doubtful = self.doubtful, None
-        # Two in a row: the first was a delta.
-        decided = self.join(*doubtful) if doubtful else False
+        if doubtful:  # two in a row: the first was a delta
+            self.join(*doubtful)
         replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN
         if replay and "".join(self.segment) == text:
             self.doubtful = event, text
-            return decided
-        return self.join(event, text) or decided
+        else:
+            self.join(event, text)
 
-    def join(self, event: Event, text: str) -> bool:
+    def join(self, event: Event, text: str) -> None:
         self.segment.append(text)
         self.size += len(text)
-        return self.add_one(event, text)
+        self.add(event, text)
 
-    def add(self, events: list[Event], texts: list[str]) -> bool:
-        """Together only what decides nothing: what one read delivers must not matter."""
-        text = "".join(texts)
-        goes_on = "\n" not in text and self.waiting + len(text) <= LONG
-        if not goes_on or not (texts[0] or self.events):
-            decided = [self.add_one(*each) for each in zip(events, texts, strict=True)]
-            return any(decided)
-        self.events += events
-        self.texts += texts
-        self.waiting += len(text)
-        return False
+    def whole(self, event: Event, text: str) -> None:
+        """Take a segment in one event, or the replay of the deltas before it."""
+        replay = bool(self.segment)
+        if replay:
+            self.close()
+        self.add(event, text)
+        if replay:
+            self.close()
 
-    def add_one(self, event: Event, text: str) -> bool:
-        if not text and not self.events:
-            return True
-        self.events.append(event)
+    def add(self, event: Event, text: str) -> None:
+        if not text and not self.queue:
+            return
+        begin, self.end = self.end, self.end + len(text)
+        self.queue.append((event, begin, self.end))
         self.texts.append(text)
-        self.waiting += len(text)
-        if "\n" not in text and self.waiting <= LONG:
-            return False
-        self.decide()
-        return True
+        if "\n" in text or self.end - self.begin > LONG:
+            self.decide()
 
-    def whole(self, event: Event, text: str) -> bool:
-        """A segment in one event, or the replay of the deltas before it."""
-        if not self.segment:
-            return self.add_one(event, text)
-        self.end()
-        self.alone(event, text)
-        return True
-
-    def alone(self, event: Event, text: str) -> None:
-        self.add_one(event, text)
-        self.end()
-
-    def end(self, *, cut_off: bool = False) -> None:
+    def close(self, *, cut_off: bool = False) -> None:
         """The segment ends; where the input was cut off, so may a secret have been."""
-        if not (self.events or self.segment or self.key or self.word):
-            return  # nothing was said since the last end
         doubtful, self.doubtful = self.doubtful, None
         if doubtful and cut_off:
             self.join(*doubtful)
-        self.decide(whole=True, cut_off=cut_off)
+        if self.queue:
+            self.decide(whole=True, cut_off=cut_off)
         self.segment.clear()
         self.size, self.key, self.word = 0, False, False
         if doubtful and not cut_off:
-            self.alone(*doubtful)
+            self.add(*doubtful)
+            self.close()
 
     def first(self) -> Event | None:
         """The first event that must wait."""
-        return self.events[0] if self.events else self.doubtful[0] if self.doubtful else None
+        return self.queue[0][0] if self.queue else self.doubtful[0] if self.doubtful else None
 
     def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
         """Decide the lines that are complete, or all."""
-        if not self.events:
-            return
-        waiting = "".join(self.texts)[self.offset :]
+        waiting = "".join(self.texts)
         parts = pieces(waiting, self.word)
         size = len(waiting) if whole else self.redactor.complete(waiting, parts)
-        text = waiting[:size]
+        text, self.texts = waiting[:size], [waiting[size:]]
         parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
         changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
         self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
         if self.key or "-----BEGIN" in text:
-            self.key = open_key(text.encode("utf-8", "surrogatepass"), self.key)
-        if changes or size < len(waiting):
-            self.assign(size, changes)
-        else:
-            self.events.clear()
-            self.texts.clear()
-            self.offset = self.waiting = 0
+            self.key = open_key(utf8(text), self.key)
+        self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
+        self.begin += size
+        while self.queue and self.queue[0][2] <= self.begin:
+            event, begin, end = self.queue.popleft()
+            if self.edits:
+                self.state.edits[id(event)] = clipped(self.edits, begin, end)
+        wait = self.queue[0][1] if self.queue else self.end
+        self.edits = [edit for edit in self.edits if edit[1] > wait]
 
-    def assign(self, size: int, changes: list[Replacement]) -> None:
-        """Give each event its part of what is hidden: the marker to the one where it begins."""
-        begin, done, number = -self.offset, 0, 0
-        for event, text in zip(self.events, self.texts, strict=True):
-            end = begin + len(text)
-            if end > size and begin >= size:
-                break
-            while number < len(changes) and changes[number][0] < min(end, size):
-                first, last, new = changes[number]
-                edit = max(first, begin) - begin, min(last, end) - begin
-                self.state.edits.setdefault(id(event), []).append(
-                    (*edit, new if first >= begin else "")
-                )
-                if last > end:
-                    break
-                number += 1
-            if end > size:
-                break
-            done += 1
-            begin = end
-        self.offset = size - begin if done < len(self.events) else 0
-        del self.events[:done], self.texts[:done]
-        self.waiting = sum(map(len, self.texts)) - self.offset
+
+def clipped(edits: list[Replacement], begin: int, end: int) -> list[Replacement]:
+    """What of some edits falls in a stretch of a text. What takes the place of something stands
+    where that begins."""
+    return [
+        (max(first, begin) - begin, min(last, end) - begin, new if first >= begin else "")
+        for first, last, new in edits
+        if first < end and last > begin
+    ]
 
 
 def open_key(text: bytes, inside: bool) -> bool:
     """Does a text end inside a private key, if it began so?"""
-    if not inside and b"-----BEGIN" not in text:
-        return False
-    position = 0
-    if inside:
-        end = PEM_END.search(text)
-        if not end:
-            return True
-        position = end.end()
-    begins = [match.end() for match in PEM_BEGIN.finditer(text, position)]
+    end = PEM_END.search(text) if inside else None
+    if inside and not end:
+        return True
+    begins = [match.end() for match in PEM_BEGIN.finditer(text, end.end() if end else 0)]
     return bool(begins) and not PEM_END.search(text, begins[-1])
 
 
-class Waiting:
+class Held:
     """What redaction remembers of a run: its channels, and its events in their order."""
 
     __slots__ = ("channels", "cwd", "edits", "pending", "said")
 
     def __init__(self) -> None:
         self.channels: dict[str, Channel] = {}
-        self.pending: list[Event] = []
+        self.pending: deque[tuple[Event, bool]] = deque()  # and whether it may hold a secret
         self.edits: dict[int, list[Replacement]] = {}  # by the id of a pending event
         self.cwd: str | None = None
         self.said: set[str] = set()  # the kinds of words that have their marker in this segment
@@ -4123,84 +4061,83 @@ class Redactor:
         self.reread = reread
         anchored = self.scanner is not None and self.scanner.anchored
         self.every = bool(surgeon.classes) or anchored  # each event is looked at
-        self.spoken = "messages" in surgeon.classes  # words are replaced, so nothing is split
-        self.splits = not self.spoken and (self.scanner is not None or "paths" in surgeon.classes)
-        self.waiting: dict[Run, Waiting] = {}
+        self.marks = "messages" in surgeon.classes  # words are replaced, so nothing is split
+        self.splits = not self.marks and (self.scanner is not None or "paths" in surgeon.classes)
+        self.waiting: dict[Run, Held] = {}
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, ready = list(events), list[Event]()
-        suspects = range(len(batch)) if self.every else self.suspects(batch)
-        for suspect, stretch in stretches(batch, suspects):
-            run = stretch[0].run
+        hints = self.scanner.hints if self.scanner else ()
+        some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
+        for number, event in enumerate(batch):
+            run, suspect = event.run, number in some
             if run is None:
-                ready += [self.operate(stretch[0], None)] if suspect else stretch
+                ready.append(self.finished(event, None, suspect=suspect))
                 continue
             state = run.waiting
             if state is None:
-                state = run.waiting = Waiting()
-            fits = len(state.pending) + len(stretch) <= HELD
-            for part in (stretch,) if fits else ([event] for event in stretch):
-                self.take(run, state, part, suspect, ready)
-                if len(state.pending) > HELD:
-                    self.give_up(run, ready)
+                state = run.waiting = Held()
+            decided = self.take(state, event)
+            if decided and not state.pending:
+                ready.append(self.finished(event, state, suspect=suspect))
+                continue
+            state.pending.append((event, suspect))
+            self.waiting[run] = state
+            if decided:
+                self.release(run, state, ready)
+            if len(state.pending) > HELD:
+                self.give_up(run, ready)
         while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
             self.give_up(next(iter(self.waiting)), ready)
         return ready
 
-    def take(
-        self, run: Run, state: Waiting, stretch: list[Event], suspect: bool, ready: list[Event]
-    ) -> None:
-        """Take events that go together; what is decided by them leaves."""
-        event = stretch[0]
-        worded = self.splits and event.type in WORDED
-        if not worded:
-            ends_segment(state, event)
-        if suspect:
-            stretch = [self.operate(event, state, said=spoken(event) if worded else "")]
-        if not worded and not state.pending:
-            ready += stretch
-            return
-        state.pending += stretch
-        if not worded or self.hear(state, stretch):
-            self.release(run, state, ready)
-        else:
-            self.waiting[run] = state
-
-    def suspects(self, batch: list[Event]) -> set[int]:
-        """The events whose lines may hold a secret, or escapes that hide one."""
-        return hits(self.scanner.hints if self.scanner else (), [event.raw for event in batch])
-
-    def hear(self, state: Waiting, stretch: list[Any]) -> bool:
-        """Take events with words of one kind. Is anything decided?"""
-        event = stretch[0]
+    def take(self, state: Held, event: Any) -> bool:
+        """Hear what an event says, or ends. May anything leave?"""
+        if not self.splits or event.type not in WORDED:
+            if event.type in ENDS or (event.type == "system" and event.subtype == "init"):
+                state.said.clear()
+                self.close(state)
+            elif not event.raw:  # the run ended without its last event
+                self.close(state, cut_off=True)
+            if event.type == "system" and "paths" in self.surgeon.classes:
+                self.enter(state, event)
+            return True
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         channel = state.channels.get(key)
         if channel is None:
             channel = state.channels[key] = Channel(self, state)
+        first, text = channel.first(), spoken(event)
         if kind == "thinking":
             if event.subtype == "completed":
-                channel.end()
-            return channel.add(stretch, [event.text or "" for event in stretch])
-        texts = [spoken(event) for event in stretch]
-        if event.timestamp_ms is not None and event.model_call_id is None:
-            return channel.deltas(stretch, texts)
-        return channel.whole(event, texts[0])
-
-    def release(self, run: Run, state: Waiting, ready: list[Event]) -> None:
-        """The events that nothing holds any longer leave in their order."""
-        held = {id(event) for channel in state.channels.values() if (event := channel.first())}
-        pending = state.pending
-        waits = (number for number, event in enumerate(pending) if id(event) in held)
-        count = next(waits, len(pending)) if held else len(pending)
-        leaving = pending[:count]
-        del pending[:count]
-        if state.edits:
-            leaving = [self.settled(event, state.edits.pop(id(event), [])) for event in leaving]
-        ready += leaving
-        if pending:
-            self.waiting[run] = state
+                channel.close()
+            channel.add(event, text)
+        elif event.timestamp_ms is not None and event.model_call_id is None:
+            channel.delta(event, text)
         else:
+            channel.whole(event, text)
+        return channel.first() is not (first or event)
+
+    def close(self, state: Held, *, cut_off: bool = False) -> None:
+        for channel in state.channels.values():
+            channel.close(cut_off=cut_off)
+
+    def enter(self, state: Held, event: Event) -> None:
+        """Remember the directory of a run, if it has two or more components and no secret."""
+        for part in parts_of(event):
+            cwd = first(look(part).get("cwd"))
+            cwd = self.scanner.conceal(cwd) if self.scanner else cwd
+            parts = [part for part in re.split(r"[/\\]", cwd) if part]
+            if len(parts) > 1 and "[REDACTED:" not in cwd:
+                state.cwd = cwd.rstrip("/\\")
+
+    def release(self, run: Run, state: Held, ready: list[Event]) -> None:
+        """The events that nothing holds any longer leave in their order."""
+        held = {id(channel.first()) for channel in state.channels.values()}
+        while state.pending and id(state.pending[0][0]) not in held:
+            event, suspect = state.pending.popleft()
+            ready.append(self.finished(event, state, suspect=suspect))
+        if not state.pending:
             self.waiting.pop(run, None)
 
     def finish(self) -> list[Event]:
@@ -4212,35 +4149,25 @@ class Redactor:
 
     def give_up(self, run: Run, ready: list[Event]) -> None:
         state = self.waiting[run]
-        for channel in state.channels.values():
-            channel.end(cut_off=True)
+        self.close(state, cut_off=True)
         self.release(run, state, ready)
 
-    def operate(self, event: Any, state: Waiting | None, *, said: str = "") -> Event:
-        if state and event.type == "system" and "paths" in self.surgeon.classes:
-            cwd = look(event).get("cwd")
-            if self.scanner and isinstance(cwd, str):
-                cwd = self.scanner.conceal(cwd)
-            state.cwd = long_enough(cwd) or state.cwd
+    def finished(self, event: Event, state: Held | None, *, suspect: bool) -> Event:
+        """An event as it leaves."""
+        worded = event.type in WORDED
+        edits = state.edits.pop(id(event), []) if state and self.splits and worded else None
+        if not suspect and not edits:
+            return event
         if event.foreign:  # its calls are told in lines of their own
             event.foreign.parts = [
-                part if part.type in WORDED else self.operate(part, state)
+                part if part.type in WORDED else self.finished(part, state, suspect=True)
                 for part in event.foreign.parts
             ]
-        words = None
-        if self.spoken and event.type in WORDED:
-            words = self.stand_in(state, event)
-        raw = self.surgeon.operate(
-            event.raw.strip(),
-            event.type,
-            state.cwd if state else None,
-            said=said,
-            words=words,
-            places=places_of(event),
-        )
-        return event if raw == event.raw.strip() else self.again(event, raw)
+        marked = self.mark(state, event) if self.marks and worded else None
+        raw = self.surgeon.operate(event, state.cwd if state else None, edits, marked)
+        return event if raw == event.raw.strip() else again(event, raw, self.reread)
 
-    def stand_in(self, state: Waiting | None, event: Any) -> bytes:
+    def mark(self, state: Held | None, event: Any) -> str:
         """[messages] in a segment's first event and in its replay, nothing in its other deltas."""
         said = state.said if state else set()
         delta = event.type == "thinking" or (
@@ -4254,25 +4181,7 @@ class Redactor:
                 said.add("delta")
         if replay:
             said -= {"delta", "assistant"}
-        return b"[messages]" if first or replay else b""
-
-    def again(self, event: Event, raw: bytes) -> Event:
-        return again(event, raw, self.reread)
-
-    def settled(self, event: Event, edits: list[Replacement]) -> Event:
-        """An event with the decided text in the place of its words."""
-        if not edits:
-            return event
-        raw, position, found = event.raw.strip(), 0, []
-        said = list(word_leaves(event))
-        if "".join(text for _, text in said) != spoken(event):  # a member twice, a strange shape
-            edits = [(0, sum(len(text) for _, text in said), edits[0][2])]
-        for leaf, text in said:
-            new = spliced_words(text, edits, position)
-            if new != text:
-                found.append((leaf.start, leaf.end, spelled(new)))
-            position += len(text)
-        return self.again(event, spliced(raw, found))
+        return "[messages]" if first or replay else ""
 
     # What channels ask.
 
@@ -4287,47 +4196,44 @@ class Redactor:
         self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
         """What changes in words whose lines are complete; ``inside`` a private key at first."""
-        data = text.encode("utf-8", "surrogatepass")
+        data = utf8(text)
         spans = self.found(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
         if not spans and not self.surgeon.classes:
             return []
-        changes = [
-            (max(first, 0), last, marker(name) if name else b"") for first, last, name in spans
-        ]
-        changes = self.surgeon.with_paths(data, cwd, changes)
+        changes = self.surgeon.with_paths(data, cwd, masks(spans))
         for _, _, new in changes:
-            self.surgeon.count(new)
+            self.surgeon.count(text_of(new))
+        if data.isascii():
+            return [(first, last, text_of(new)) for first, last, new in changes]
         return [
-            (characters(data, first), characters(data, last), new.decode())
+            (len(text_of(data[:first])), len(text_of(data[:last])), text_of(new))
             for first, last, new in changes
         ]
 
     def found(
         self, text: str, data: bytes, parts: list[Part], inside: bool, *, cut_off: bool
     ) -> list[Span]:
-        scanner = self.scanner
-        if scanner is None:
-            return []
+        scanner: Any = self.scanner
         doubtful: list[Span] = []  # may hold a marker, which stays
-        if len(parts) == 1 and not parts[0][2]:
-            found = scanner.spans(data)
-        else:
-            found, start = list(private_keys(data)), 0
-            for first, last, overlong in parts:
-                piece = text[first:last].encode("utf-8", "surrogatepass")
-                if overlong:
-                    doubtful.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
-                else:
-                    found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
-                start += len(piece)
-        if cut_off:
-            doubtful += scanner.begun(data)
-        if doubtful:
-            found += scanner.unmarked(data, merged(doubtful))
+        found, start = list(private_keys(data)), 0
+        for first, last, overlong in parts:
+            piece = utf8(text[first:last])
+            if overlong:
+                doubtful.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
+            else:
+                found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
+            start += len(piece)
+        doubtful += scanner.begun(data) if cut_off else ()
+        found += scanner.unmarked(data, merged(doubtful))
         if inside:
             over = PEM_END.search(data)
-            found.append((-1, over.end() if over else len(data), ""))
-        return merged(found) if found else []
+            found.append((0, over.end() if over else len(data), ""))
+        return merged(found)
+
+
+def masks(spans: Iterable[Span]) -> list[Change]:
+    """What takes the place of secrets; of a key that began before, nothing."""
+    return [(start, end, marker(name) if name else b"") for start, end, name in spans]
 
 
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
@@ -4349,76 +4255,7 @@ def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     return hold
 
 
-def word_leaves(event: Event) -> Iterator[tuple[Leaf, str]]:
-    """The literals of an event's line where its words stand, in their order, and their texts."""
-    raw, places = event.raw.strip(), places_of(event)
-    for leaf in leaves(raw):
-        if leaf.path in places and not leaf.is_key:
-            yield leaf, text_of(raw[leaf.start : leaf.end]).decode("utf-8", "surrogatepass")
-
-
-def characters(data: bytes, size: int) -> int:
-    """The length of the first bytes of a text in characters."""
-    return size if data.isascii() else len(data[:size].decode("utf-8", "surrogatepass"))
-
-
-def spliced_words(text: str, edits: list[Replacement], position: int) -> str:
-    """One of an event's texts, changed; it begins at ``position`` in all its words."""
-    pieces, done = [], 0
-    for first, last, new in edits:
-        start, end = max(first - position, 0), min(last - position, len(text))
-        if start < end:
-            pieces += [text[done:start], new if first >= position else ""]
-            done = end
-    return "".join((*pieces, text[done:]))
-
-
-def stretches(batch: list[Any], suspects: Container[int]) -> Iterator[tuple[bool, list[Event]]]:
-    """The events in their order: deltas of one kind and run together, suspects alone."""
-    stretch: list[Event] = []
-    kind = run = None  # what goes on, if anything does
-    for number, event in enumerate(batch):
-        suspect = number in suspects
-        more = kind is not None and event.type == kind and event.run is run and not suspect
-        if more and is_delta(event):
-            stretch.append(event)
-            continue
-        if stretch:
-            yield False, stretch
-        stretch, kind, run = [event], None, event.run
-        if suspect:
-            yield True, stretch
-            stretch = []
-        elif event.type in WORDED and is_delta(event):
-            kind = event.type
-    if stretch:
-        yield False, stretch
-
-
-def is_delta(event: Any) -> bool:
-    """Does it say more words of the agent itself, and no more?"""
-    return (
-        event.timestamp_ms is not None
-        and event.model_call_id is None
-        and event.parent_tool_use_id is None
-        and event.subtype != "completed"
-    )
-
-
-WORDED = frozenset(("assistant", "thinking"))
-ENDS = frozenset(("tool_call", "interaction_query", "result"))
-
-
-def ends_segment(state: Waiting, event: Event) -> None:
-    if event.type in ENDS or (event.type == "system" and event.subtype == "init"):
-        state.said.clear()
-        for channel in state.channels.values():
-            channel.end()
-    elif not event.raw:  # the run ended without its last event
-        for channel in state.channels.values():
-            channel.end(cut_off=True)
-
-
+ENDS = frozenset(("tool_call", "interaction_query", "result"))  # of a segment of words
 Part: TypeAlias = "tuple[int, int, bool]"  # of words: from, to, is it too long to be shown
 
 
@@ -4443,14 +4280,13 @@ def pieces(text: str, inside: bool) -> list[Part]:
 def cuts(line: str, start: int, inside: bool) -> Iterator[Part]:
     position, size = 0, len(line.removesuffix("\n"))
     while inside or size - position > LONG:
-        last, hidden = min(position + LONG, size), inside
+        match = (NO_BLANK if inside else TO_LAST_BLANK).match(line, position, size)
+        end, hidden = match.end() if match else position + LONG, inside or not match
         if inside:  # to the first blank
-            end = min((at for at in places(line.find, position, last) if at >= 0), default=last)
-            inside = end == last < size
+            end = end if match else position
+            inside = end - position == LONG and end < size
         else:
-            end = max(places(line.rfind, position, last)) + 1 or last
-            inside = hidden = line[end - 1] not in BLANK_MARKS
-            begun = line.rfind("-----BEGIN ", position, end)
+            inside, begun = hidden, line.rfind("-----BEGIN ", position, end)
             if begun > position and KEY_BEGUN.fullmatch(line, begun, end):
                 end = begun  # the first line of a private key stays whole
         if position < end:
@@ -4460,12 +4296,9 @@ def cuts(line: str, start: int, inside: bool) -> Iterator[Part]:
         yield start + position, start + len(line), False
 
 
-BLANK_MARKS = " \t\r"
+TO_LAST_BLANK = regex(rf"[^\n]{{0,{LONG - 1}}}[ \t\r]")
+NO_BLANK = regex(rf"[^ \t\r\n]{{1,{LONG}}}")
 KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
-
-
-def places(find: Callable[[str, int, int], int], first: int, last: int) -> list[int]:
-    return [find(mark, first, last) for mark in BLANK_MARKS]
 
 
 def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
@@ -4488,15 +4321,6 @@ def spoken(event: Any) -> str:
     return words(content)
 
 
-def long_enough(cwd: Any) -> str | None:
-    """A directory of two or more components, and without a secret."""
-    if not isinstance(cwd, str) or "[REDACTED:" in cwd:
-        return None
-    if len([part for part in re.split(r"[/\\]", cwd) if part]) > 1:
-        return cwd.rstrip("/\\")
-    return None
-
-
 # ---------------------------------------------------------------- shortening
 
 
@@ -4517,19 +4341,16 @@ class Shortener:
                 yield again(event, self.shorten(raw, event.type), self.reread)
 
     def shorten(self, raw: bytes, kind: str | None) -> bytes:
-        texts = [
-            (leaf, text_of(raw[leaf.start : leaf.end]).decode("utf-8", "surrogatepass"))
-            for leaf in leaves(raw)
-            if not leaf.is_key and class_of(leaf.path) not in STRUCTURE
+        found = [
+            one for one in strings(raw) if not one.is_key and class_of(one.path) not in STRUCTURE
         ]
-        low, high = 0, max((len(text) for _, text in texts), default=0)
-        while low < high:  # the longest length at which the line fits
-            middle = (low + high + 1) // 2
-            if len(cut_strings(raw, texts, middle)) <= self.limit:
-                low = middle
-            else:
-                high = middle - 1
-        short = cut_strings(raw, texts, low)
+
+        def cut(length: int) -> bytes:
+            return edited(raw, found, lambda one: cut_text(one.text, length))
+
+        longest = max((len(one.text) for one in found), default=0)
+        length = bisect.bisect(range(longest + 1), self.limit, key=lambda size: len(cut(size)))
+        short = cut(max(length - 1, 0))
         if len(short) > self.limit and not self.told:
             self.told = True
             name = self.report.excerpt(kind or "?")
@@ -4537,25 +4358,20 @@ class Shortener:
         return short
 
 
-def cut_strings(raw: bytes, texts: list[tuple[Leaf, str]], length: int) -> bytes:
-    edits = []
-    for leaf, text in texts:
-        least = len(CREATED) if text.startswith(CREATED) else 0  # it says that an edit created
-        if len(text) > length and len(new := cut_text(text, max(length, least))) < len(text):
-            edits.append((leaf.start, leaf.end, spelled(new)))
-    return spliced(raw, edits)
-
-
 def cut_text(text: str, length: int) -> str:
     """The beginning of a text and how much is missing; no marker and no surrogate pair is cut."""
-    window = text[max(0, length - 200) : length + 200]
-    for match in ANY_MARKER.finditer(window):
-        start, end = (max(0, length - 200) + place for place in match.span())
+    length = max(length, len(CREATED) if text.startswith(CREATED) else 0)  # an edit created
+    if len(text) <= length:
+        return text
+    begin = max(0, length - 200)
+    for match in ANY_MARKER.finditer(text[begin : length + 200]):
+        start, end = (begin + place for place in match.span())
         if start < length < end:
             length = start
     if "\ud800" <= text[length - 1 : length] <= "\udbff" and length:
         length -= 1
-    return f"{text[:length]}[cut: {plural(len(text) - length, 'char')}]"
+    short = f"{text[:length]}[cut: {plural(len(text) - length, 'char')}]"
+    return min(short, text, key=len)
 
 
 # ---------------------------------------------------------------- writing: lines of actions
@@ -4674,6 +4490,7 @@ def cut_target(target: str, limit: int) -> str:
 
 
 PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
+
 
 # ---------------------------------------------------------------- writing: formats
 
@@ -5320,7 +5137,7 @@ def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
 
     def conceal(text: str) -> str:
         nonlocal key
-        began, key = key, open_key(text.encode("utf-8", "surrogatepass"), key)
+        began, key = key, open_key(utf8(text), key)
         try:
             cut_off = len(text) >= CONCEALED
             return scanner().conceal((KEY_BEGIN if began else "") + text, cut_off=cut_off)
