@@ -484,12 +484,12 @@ def edited(raw: bytes, found: Iterable[String], change: Callable[[String], str])
 
 def spliced(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
     """A text in which something else stands from one position to another."""
-    done: list[AnyStr] = []
+    done: list[Any] = []
     position = 0
     for start, end, new in edits:
         done += [text[position:start], new]
         position = end
-    return text[:0].join((*done, text[position:]))
+    return text[:0].join([*done, text[position:]])
 
 
 def utf8(text: str) -> bytes:
@@ -3927,16 +3927,17 @@ class Channel:
     are that it came in. Positions count its characters from the beginning of the run."""
 
     __slots__ = (
-        "begin", "doubtful", "edits", "end", "key", "queue", "redactor", "segment", "size", "state",
+        "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor", "segment", "size", "state",
         "texts", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: Held) -> None:
         self.redactor = redactor
         self.state = state
-        self.queue: deque[tuple[Event, int, int]] = deque()  # events that wait, with their words
+        self.queue: deque[tuple[Event, int]] = deque()  # events that wait, and where these end
         self.texts: list[str] = []  # what is not decided yet,
         self.begin = self.end = 0  # and where it stands
+        self.left = 0  # where the last event ended that does not wait
         self.edits: list[Replacement] = []  # decided, in events that wait
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
@@ -3944,39 +3945,44 @@ class Channel:
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
-    def delta(self, event: Any, text: str) -> None:
-        """Take a delta, or what looks like one and may be a replay."""
+    # These take what an event says. Is anything decided?
+
+    def delta(self, event: Any, text: str) -> bool:
+        """A delta, or what looks like one and may be a replay."""
+        if not self.doubtful and not len(text) == self.size > 0:
+            return self.join(event, text)
         doubtful, self.doubtful = self.doubtful, None
-        if doubtful:  # two in a row: the first was a delta
-            self.join(*doubtful)
+        decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
         replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN
         if replay and "".join(self.segment) == text:
             self.doubtful = event, text
-        else:
-            self.join(event, text)
+            return decided
+        return self.join(event, text) or decided
 
-    def join(self, event: Event, text: str) -> None:
+    def join(self, event: Event, text: str) -> bool:
         self.segment.append(text)
         self.size += len(text)
-        self.add(event, text)
+        return self.add(event, text)
 
-    def whole(self, event: Event, text: str) -> None:
-        """Take a segment in one event, or the replay of the deltas before it."""
-        replay = bool(self.segment)
-        if replay:
-            self.close()
+    def whole(self, event: Event, text: str) -> bool:
+        """A segment in one event, or the replay of the deltas before it."""
+        if not self.segment:
+            return self.add(event, text)
+        self.close()
         self.add(event, text)
-        if replay:
-            self.close()
+        self.close()
+        return True
 
-    def add(self, event: Event, text: str) -> None:
+    def add(self, event: Event, text: str) -> bool:
         if not text and not self.queue:
-            return
-        begin, self.end = self.end, self.end + len(text)
-        self.queue.append((event, begin, self.end))
+            return True
+        self.end = end = self.end + len(text)
+        self.queue.append((event, end))
         self.texts.append(text)
-        if "\n" in text or self.end - self.begin > LONG:
-            self.decide()
+        if "\n" not in text and end - self.begin <= LONG:
+            return False
+        self.decide()
+        return True
 
     def close(self, *, cut_off: bool = False) -> None:
         """The segment ends; where the input was cut off, so may a secret have been."""
@@ -4008,12 +4014,13 @@ class Channel:
             self.key = open_key(utf8(text), self.key)
         self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
         self.begin += size
-        while self.queue and self.queue[0][2] <= self.begin:
-            event, begin, end = self.queue.popleft()
+        while self.queue and self.queue[0][1] <= self.begin:
+            event, end = self.queue.popleft()
             if self.edits:
-                self.state.edits[id(event)] = clipped(self.edits, begin, end)
-        wait = self.queue[0][1] if self.queue else self.end
-        self.edits = [edit for edit in self.edits if edit[1] > wait]
+                self.state.edits[id(event)] = clipped(self.edits, self.left, end)
+            self.left = end
+        if self.edits:
+            self.edits = [edit for edit in self.edits if edit[1] > self.left]
 
 
 def clipped(edits: list[Replacement], begin: int, end: int) -> list[Replacement]:
@@ -4072,20 +4079,18 @@ class Redactor:
         for number, event in enumerate(batch):
             run, suspect = event.run, number in some
             if run is None:
-                ready.append(self.finished(event, None, suspect=suspect))
+                ready.append(self.finished(event, None) if suspect else event)
                 continue
             state = run.waiting
             if state is None:
                 state = run.waiting = Held()
-            decided = self.take(state, event)
-            if decided and not state.pending:
-                ready.append(self.finished(event, state, suspect=suspect))
-                continue
-            state.pending.append((event, suspect))
-            self.waiting[run] = state
+            decided, pending = self.take(state, event), state.pending
+            pending.append((event, suspect))
             if decided:
                 self.release(run, state, ready)
-            if len(state.pending) > HELD:
+            elif len(pending) == 1:
+                self.waiting[run] = state
+            if len(pending) > HELD:
                 self.give_up(run, ready)
         while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
             self.give_up(next(iter(self.waiting)), ready)
@@ -4107,16 +4112,13 @@ class Redactor:
         channel = state.channels.get(key)
         if channel is None:
             channel = state.channels[key] = Channel(self, state)
-        first, text = channel.first(), spoken(event)
         if kind == "thinking":
             if event.subtype == "completed":
                 channel.close()
-            channel.add(event, text)
-        elif event.timestamp_ms is not None and event.model_call_id is None:
-            channel.delta(event, text)
-        else:
-            channel.whole(event, text)
-        return channel.first() is not (first or event)
+            return channel.add(event, event.text or "")
+        if event.timestamp_ms is not None and event.model_call_id is None:
+            return channel.delta(event, spoken(event))
+        return channel.whole(event, spoken(event))
 
     def close(self, state: Held, *, cut_off: bool = False) -> None:
         for channel in state.channels.values():
@@ -4134,10 +4136,14 @@ class Redactor:
     def release(self, run: Run, state: Held, ready: list[Event]) -> None:
         """The events that nothing holds any longer leave in their order."""
         held = {id(channel.first()) for channel in state.channels.values()}
-        while state.pending and id(state.pending[0][0]) not in held:
-            event, suspect = state.pending.popleft()
-            ready.append(self.finished(event, state, suspect=suspect))
-        if not state.pending:
+        pending, edits = state.pending, state.edits
+        while pending and id(pending[0][0]) not in held:
+            event, suspect = pending.popleft()
+            changes = suspect or (edits and id(event) in edits)
+            ready.append(self.finished(event, state) if changes else event)
+        if pending:
+            self.waiting[run] = state
+        else:
             self.waiting.pop(run, None)
 
     def finish(self) -> list[Event]:
@@ -4152,15 +4158,13 @@ class Redactor:
         self.close(state, cut_off=True)
         self.release(run, state, ready)
 
-    def finished(self, event: Event, state: Held | None, *, suspect: bool) -> Event:
+    def finished(self, event: Event, state: Held | None) -> Event:
         """An event as it leaves."""
         worded = event.type in WORDED
         edits = state.edits.pop(id(event), []) if state and self.splits and worded else None
-        if not suspect and not edits:
-            return event
         if event.foreign:  # its calls are told in lines of their own
             event.foreign.parts = [
-                part if part.type in WORDED else self.finished(part, state, suspect=True)
+                part if part.type in WORDED else self.finished(part, state)
                 for part in event.foreign.parts
             ]
         marked = self.mark(state, event) if self.marks and worded else None
@@ -4214,6 +4218,9 @@ class Redactor:
         self, text: str, data: bytes, parts: list[Part], inside: bool, *, cut_off: bool
     ) -> list[Span]:
         scanner: Any = self.scanner
+        if len(parts) == 1 and not (parts[0][2] or inside or cut_off):
+            nearly_always: list[Span] = scanner.spans(data)
+            return nearly_always
         doubtful: list[Span] = []  # may hold a marker, which stays
         found, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
@@ -4227,13 +4234,13 @@ class Redactor:
         found += scanner.unmarked(data, merged(doubtful))
         if inside:
             over = PEM_END.search(data)
-            found.append((0, over.end() if over else len(data), ""))
+            found.append((-1, over.end() if over else len(data), ""))
         return merged(found)
 
 
 def masks(spans: Iterable[Span]) -> list[Change]:
     """What takes the place of secrets; of a key that began before, nothing."""
-    return [(start, end, marker(name) if name else b"") for start, end, name in spans]
+    return [(max(start, 0), end, marker(name) if name else b"") for start, end, name in spans]
 
 
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
