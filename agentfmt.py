@@ -2461,7 +2461,8 @@ def as_one(event: Event, parts: Sequence[Event], places: Places | None) -> Event
 INIT, ACT, END, OTHER = "init", "act", "end", "other"
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
-KINDS = dict.fromkeys(("user", "assistant", "thinking", "tool_call"), ACT) | {"result": END}
+ACTS = frozenset(("assistant", "thinking", "tool_call"))
+KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NOBODY = object()  # the session of no event
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
 EXPECTED = "is this the output of --output-format stream-json?"
@@ -2488,8 +2489,8 @@ class Runs:
         """``dialects`` are asked about each event that is not simply one more of its run."""
         self.report = report
         self.dialects = dialects
-        self.thinking = thinking
-        self.words = words
+        read = {"thinking": thinking, "assistant": words}
+        self.unread = frozenset(kind for kind in read if not read[kind])
         self.saying = SAYING if silent else frozenset[str | None]()
         self.fail_on = fail_on
         self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
@@ -2510,25 +2511,20 @@ class Runs:
             self.source, self.session, self.foreign = source, NOBODY, NOBODY
             if not self.runs:
                 self.report.prose = None
-        thinking, words, saying = self.thinking, self.words, self.saying
+        unread, saying = self.unread, self.saying
         session, foreign, run, acts = self.session, self.foreign, self.run, 0
         for event in events:
-            kind = event.type if event.session_id == session else None
-            if kind == "thinking":
+            kind = event.type
+            if event.session_id == session and kind in ACTS:
                 acts += 1
-                if not thinking:
+                if kind in unread:
                     continue
-            elif kind == "assistant":
+                event.raw, event.run = source.raw, run
+                if kind == "tool_call":
+                    track(run, event)  # type: ignore[arg-type]
+                yield event
+            elif kind in saying and event.session_id == foreign:
                 acts += 1
-                if not words:
-                    continue
-            elif kind == "tool_call":
-                acts += 1
-                event.raw = source.raw
-                track(run, event)  # type: ignore[arg-type]
-            elif event.type in saying and event.session_id == foreign:
-                acts += 1
-                continue
             else:
                 if acts:
                     run.events += acts  # type: ignore[union-attr]
@@ -2536,9 +2532,6 @@ class Runs:
                 event.raw = source.raw
                 yield from self.look_into(event)
                 session, foreign, run = self.session, self.foreign, self.run
-                continue
-            event.raw, event.run = source.raw, run
-            yield event
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
@@ -2546,53 +2539,35 @@ class Runs:
         """An event that may be foreign: then so may be the next, and few are passed over."""
         found = self.dialects.translate(self.source, event) if self.dialects else None
         for whole in (event,) if found is None else found:
-            for part in parts_of(whole):
-                if part is not whole or not self.unread(part):
-                    yield from self.step(part, whole)
+            parts = parts_of(whole)
+            for part in parts:
+                self.step(part)
+                if self.lapsed:
+                    yield from self.ends()
+                thought = all(part.type == "thinking" for part in parts)
+                if part is parts[-1] and not (thought and "thinking" in self.unread):
+                    whole.run = part.run
+                    yield whole
+                yield from self.ends()
         self.foreign = NOBODY
         if found is not None:
             self.foreign, self.session = self.session, NOBODY
 
-    def unread(self, event: Event) -> bool:
-        """Is it one more act of the run of the event before, and of no use to the writer?"""
-        read = self.words if event.type == "assistant" else self.thinking
-        if read or event.type not in ("assistant", "thinking") or self.fail_on:
-            return False
-        run = self.run
-        if run is None or run.state == ENDED or not run.session:
-            return False
-        if not event.session_id == run.session == self.recent:
-            return False
-        run.events += 1
-        return True
-
-    def step(self, event: Event, whole: Event) -> Iterator[Event]:
-        """An event that may open or end runs, after the ends that it brought about.
-
-        It is ``whole``, or part of it.
-        """
+    def step(self, event: Event) -> None:
+        """An event that may open or end runs."""
         kind = kind_of(event)
         event.run = run = self.find(event.session_id, kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
+        self.run = event.run = run
         if run:
             self.source.last = run
             if event.type == "tool_call":
                 track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(complaint(event)) or run.error
-        self.run = run
         quick = run and run.state != ENDED and not self.fail_on
         self.session = event.session_id if quick else NOBODY
-        event.run = run
-        if self.lapsed:
-            yield from self.ends()
-        parts = parts_of(whole)
-        kept = self.thinking or any(part.type != "thinking" for part in parts)
-        if kept and event is parts[-1]:
-            whole.run = run
-            yield whole
-        yield from self.ends()
 
     def ends(self) -> Iterator[Event]:
         """The ends that no event carries: an event without a line. Then why runs failed."""
@@ -2658,12 +2633,13 @@ class Runs:
             return
         if event.type == "tool_call":
             event.started = run.calls.get(event.call_id)
-            remember_paths(self.fail_on, event)
-        run.condemned = run.condemned or self.matched(event)
+        matched = self.matched(event)
+        run.condemned = run.condemned or matched
 
     def matched(self, event: Event) -> str:
-        choice = next((choice for choice in self.fail_on if choice.matches(event)), None)
-        return f"--fail-on {choice.text} matched at {self.source.where()}" if choice else ""
+        choices = [choice for choice in self.fail_on if choice.matches(event)]
+        where = f"matched at {self.source.where()}"
+        return f"--fail-on {choices[0].text} {where}" if choices else ""
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
@@ -2744,7 +2720,9 @@ class Runs:
 
     def end_of_input(self) -> Iterator[Event]:
         for event in self.dialects.finish() if self.dialects else ():
-            yield from self.step(event, event)
+            self.step(event)
+            yield event
+            yield from self.ends()
         for run in list(self.runs.values()):
             self.abandon(run)
         yield from self.ends()
@@ -2938,6 +2916,7 @@ def selector(text: str) -> Selector:
         if key == "status" and not fnmatch.filter(STATUSES, glob):
             raise ValueError(f"{text!r}: no such status; they are {', '.join(STATUSES)}")
         terms.append((key, re.compile(fnmatch.translate(glob))))
+    terms.sort(key=lambda term: term[0] != "path")  # first: each started call must be asked
     return Selector(text, tuple(terms))
 
 
@@ -2953,46 +2932,26 @@ def statuses(event: Event) -> Iterable[str]:
     return (status,) if status == "ok" else (status, "failed")
 
 
-PATH_MEMBERS = (
-    "path",
-    "paths",
-    "targetDirectory",
-    "targetDirectories",
-    "workingDirectory",
-    "files",
-)
+PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
 
 
 def paths(event: Event) -> Iterable[str]:
-    """The files and directories that a call names."""
+    """The files and directories that a call names: its completion may lack them."""
     if event.type != "tool_call":
-        return []
-    found: list[str] = []
+        return ()
+    found: list[Any] = []
     for _, body in tool_members(event):
-        args, result = body.get("args"), body.get("result")
-        variants = result.values() if isinstance(result, dict) else ()
-        for group in (args, *variants):
-            for key in PATH_MEMBERS if isinstance(group, dict) else ():
-                value = group.get(key)
-                found += [
-                    item
-                    for item in (value if isinstance(value, list) else [value])
-                    if isinstance(item, str)
-                ]
-    here = event.run.cwd if event.run else ""
-    found += [near for path in found if here and (near := relative(path, here)) != path]
-    known = event.run.paths
+        for group in (body.get("args"), *as_object(body.get("result")).values()):
+            for value in map(as_object(group).get, PATH_MEMBERS):
+                found += value if isinstance(value, list) else [value]
+    here, known = event.run.cwd, event.run.paths
+    named = [path for path in found if isinstance(path, str)]
+    named += [near for path in named if here and (near := relative(path, here)) != path]
     if event.subtype == "started":
-        known[event.call_id] = found
+        known[event.call_id] = named
         if len(known) > OPEN_PATHS:
             del known[next(iter(known))]
-    return found or known.get(event.call_id, [])
-
-
-def remember_paths(choices: Sequence[Selector], event: Event) -> None:
-    """A started call names the paths that its completion may lack: for selectors that ask."""
-    if event.subtype == "started" and any(key == "path" for c in choices for key, _ in c.terms):
-        paths(event)
+    return named or known.get(event.call_id, ())
 
 
 def sessions(event: Event) -> Iterable[str]:
@@ -3025,33 +2984,25 @@ class Selection:
     def __init__(self, only: Sequence[Selector], drop: Sequence[Selector]) -> None:
         self.only = only
         self.drop = drop
-        self.choices = [*only, *drop]
-        keys = {key for choice in self.choices for key, _ in choice.terms}
-        self.plain = "session" not in keys  # but for calls, type and subtype decide,
-        self.named = keys.isdisjoint(("status", "path"))  # and for calls, the tool too
+        keys = {key for choice in (*only, *drop) for key, _ in choice.terms}
+        self.simple = keys.isdisjoint(("session", "status", "path"))  # the same for all of a kind
         self.known: dict[tuple[str | None, ...], bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
-        plain, named, known = self.plain, self.named, self.known
+        simple, known = self.simple, self.known
         for event in events:
-            simple = plain and (named or event.type != "tool_call")
             if simple and event.foreign is None and event.raw:
                 kind = (event.type, event.subtype, *tools(event))
                 kept = known.get(kind)
                 if kept is None:
-                    kept = self.learn(kind, event)
+                    if len(known) > FATES:  # an input may invent types for ever
+                        known.clear()
+                    kept = known[kind] = self.keeps(event)
             else:
-                remember_paths(self.choices, event)
                 kept = not event.raw or self.keeps(event)
             if not kept:
                 event.fate = DROPPED
             yield event
-
-    def learn(self, kind: tuple[str | None, ...], event: Event) -> bool:
-        if len(self.known) > FATES:  # an input may invent types for ever
-            self.known.clear()
-        kept = self.known[kind] = self.keeps(event)
-        return kept
 
     def keeps(self, event: Event) -> bool:
         """A result leaves only where it is named, so that a filtered stream keeps its verdict.
@@ -3060,20 +3011,25 @@ class Selection:
         """
         parts, result = parts_of(event), event.type == "result"
         drop = [choice for choice in self.drop if not result or choice.names("result")]
-        if all(any(choice.matches(part) for choice in drop) for part in parts):
-            return False
-        asked = any(choice.matches(part) for part in parts for choice in self.only)
-        return result or not self.only or asked
+        asked = [any([choice.matches(part) for choice in self.only]) for part in parts]  # noqa: C419
+        refused = [any([choice.matches(part) for choice in drop]) for part in parts]  # noqa: C419
+        return not all(refused) and (result or not self.only or any(asked))
 
 
 # ---------------------------------------------------------------- redacting: what is a secret
+
+
+# A token that is not unmistakable begins after no letter or digit, but an escape or ANSI code may
+# stand before it.
+EDGE = r"(?:^|[^A-Za-z0-9]|\\[abefnrtv]|(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]*[A-Za-z])"
 
 
 class Rule(NamedTuple):
     """What the tokens of one issuer look like.
 
     Every match begins with one of ``anchors``, after what ``EDGE`` allows. ``expression`` (RE2)
-    hides its first group, else the whole match. Lengths are open-ended, so that no tail is left.
+    hides its first group, else the whole match; if it begins with its group, EDGE precedes it.
+    Lengths are open-ended, so that no tail is left.
     """
 
     name: str
@@ -3081,81 +3037,58 @@ class Rule(NamedTuple):
     expression: str
 
 
-# A token that is not unmistakable begins after no letter or digit, but an escape or ANSI code may
-# stand before it.
-EDGE = r"(?:^|[^A-Za-z0-9]|\\[abefnrtv]|(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]*[A-Za-z])"
+def rule(line: str) -> Rule:
+    name, anchors, expression = line.split(" ", 2)
+    return Rule(name, tuple(filter(None, anchors.split(","))), expression)
 
-RULES = tuple(
-    Rule(name, tuple(anchors.split()), expression)
-    for name, anchors, expression in (
-        ("anthropic-key", "sk-ant-", r"sk-ant-[a-z]{2,8}[0-9]{2}-[\w-]{16,}"),
-        (
-            "openai-key",
-            "sk-proj- sk-svcacct- sk-admin-",
-            EDGE + r"(sk-(?:proj|svcacct|admin)-[\w-]{20,})",
-        ),
-        ("openai-key", "sk-", EDGE + r"(sk-[A-Za-z0-9]{32,})"),
-        ("openai-key", "T3BlbkFJ", r"sk-[\w-]*T3BlbkFJ[\w-]{10,}"),
-        ("cursor-key", "key_ crsr_", EDGE + r"((?:key|crsr)_[0-9a-f]{32,})"),
-        ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_[A-Za-z0-9]{20,}\w*"),
-        ("github-token", "github_pat_", r"github_pat_[A-Za-z0-9]{16,}\w*"),
-        (
-            "gitlab-token",
-            "glpat- gldt- glrt- glptt- glft- glsoat- glcbt- glimt- glagent- gloas-",
-            r"gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas)-[A-Za-z0-9_.-]{16,}",
-        ),
-        ("aws-key-id", "AKIA ASIA ABIA ACCA", EDGE + r"(A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16,})"),
-        ("google-api-key", "AIza", r"AIza[\w-]{30,}"),
-        ("google-oauth", "GOCSPX- ya29. 1//0", r"(?:GOCSPX-|ya29\.|1//0)[\w-]{20,}"),
-        ("azure-storage-key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{40,}={0,2})"),
-        ("azure-sas", "&sig= ?sig=", r"[?&]sig=([A-Za-z0-9%+/=_-]{30,})"),
-        ("azure-ad-secret", "Q~", r"([\w.~-]{3}[78]Q~[\w.~-]{31,})"),
-        ("slack-token", "xoxa- xoxb- xoxe xoxo- xoxp- xoxr- xoxs-", r"xox[abeoprs][.-][\w.-]{10,}"),
-        ("slack-token", "xapp- xwfp-", EDGE + r"(x(?:app-[0-9]|wfp)-[\w-]{10,})"),
-        (
-            "slack-webhook",
-            "hooks.slack.com/",
-            r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,})",
-        ),
-        (
-            "stripe-key",
-            "sk_live_ sk_test_ rk_live_ rk_test_ sk_org_",
-            EDGE + r"((?:[rs]k_(?:live|test)|sk_org(?:_live|_test)?)_[A-Za-z0-9]{10,}\w*)",
-        ),
-        ("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=_-]{20,}"),
-        ("twilio-key", "SK", EDGE + r"(SK[0-9a-f]{32,})"),
-        ("sendgrid-key", "SG.", EDGE + r"(SG\.[\w-]{16,}\.[\w-]{16,})"),
-        ("npm-token", "npm_", EDGE + r"(npm_[A-Za-z0-9]{30,})"),
-        ("pypi-token", "pypi-AgE", r"pypi-AgE[\w-]{30,}"),
-        ("docker-hub-token", "dckr_pat_ dckr_oat_", r"dckr_[po]at_[\w-]{20,}"),
-        ("hugging-face-token", "hf_ api_org_", EDGE + r"((?:hf|api_org)_[A-Za-z0-9]{30,})"),
-        ("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[0-9a-f]{40,}"),
-        ("databricks-token", "dapi", EDGE + r"(dapi[0-9a-f]{32,}(?:-[0-9]+)?)"),
-        ("linear-key", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
-        ("notion-token", "ntn_ secret_", EDGE + r"((?:ntn|secret)_[A-Za-z0-9]{40,})"),
-        (
-            "shopify-token",
-            "shpat_ shpca_ shppa_ shpss_",
-            r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{30,}",
-        ),
-        ("telegram-token", ":AA", EDGE + r"([0-9]{8,10}:AA[\w-]{30,})"),
-        ("discord-token", "", EDGE + r"([MNO][\w-]{22,}\.[\w-]{6}\.[\w-]{27,})"),
-        ("discord-webhook", "/api/webhooks/", r"/api/webhooks/[0-9]+/([\w-]{40,})"),
-        ("doppler-token", "dp.", EDGE + r"(dp\.(?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,})"),
-        ("vault-token", "hvs. hvb. hvr.", EDGE + r"(hv[sbr]\.[\w-]{20,})"),
-        ("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Za-z]{40,}"),
-        ("jwt", "eyJ", EDGE + r"(eyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?)"),
-        ("url-password", "://", r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@\"'<>]*:([^\s/@\"'<>]+)@"),
-        ("url-user", "://", r"https?://([^\s/:@\"'<>]{16,})@"),
-        ("bearer-token", "earer", r"(?i:bearer)[ \t]+([A-Za-z0-9._~+/=-]{16,})"),
-        (
-            "authorization",
-            "uthorization",
-            r"(?i:authorization)[\\\"']*[ \t]*[:=][ \t]*[\\\"']*"
-            r"(?i:(?:bearer|basic|token|digest|apikey|negotiate)[ \t]+)([^\s\"'\\,]+)",
-        ),
-    )
-)
+
+# One a line: its name, its anchors, its expression.
+RULES = [
+    rule(line)
+    for line in r"""
+anthropic-key sk-ant- sk-ant-[a-z]{2,8}[0-9]{2}-[\w-]{16,}
+openai-key sk-proj-,sk-svcacct-,sk-admin- (sk-(?:proj|svcacct|admin)-[\w-]{20,})
+openai-key sk- (sk-[A-Za-z0-9]{32,})
+openai-key T3BlbkFJ sk-[\w-]*T3BlbkFJ[\w-]{10,}
+cursor-key key_,crsr_ ((?:key|crsr)_[0-9a-f]{32,})
+github-token ghp_,gho_,ghu_,ghs_,ghr_ gh[opusr]_[A-Za-z0-9]{20,}\w*
+github-token github_pat_ github_pat_[A-Za-z0-9]{16,}\w*
+gitlab-token glpat-,gldt-,glrt-,glptt-,glft-,glsoat-,glcbt-,glimt-,glagent-,gloas- gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas)-[A-Za-z0-9_.-]{16,}
+aws-key-id AKIA,ASIA,ABIA,ACCA (A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16,})
+google-api-key AIza AIza[\w-]{30,}
+google-oauth GOCSPX-,ya29.,1//0 (?:GOCSPX-|ya29\.|1//0)[\w-]{20,}
+azure-storage-key AccountKey= AccountKey=([A-Za-z0-9+/]{40,}={0,2})
+azure-sas &sig=,?sig= [?&]sig=([A-Za-z0-9%+/=_-]{30,})
+azure-ad-secret Q~ [\w.~-]{3}[78]Q~[\w.~-]{31,}
+slack-token xoxa-,xoxb-,xoxe,xoxo-,xoxp-,xoxr-,xoxs- xox[abeoprs][.-][\w.-]{10,}
+slack-token xapp-,xwfp- (x(?:app-[0-9]|wfp)-[\w-]{10,})
+slack-webhook hooks.slack.com/ hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,})
+stripe-key sk_live_,sk_test_,rk_live_,rk_test_,sk_org_ ((?:[rs]k_(?:live|test)|sk_org(?:_live|_test)?)_[A-Za-z0-9]{10,}\w*)
+stripe-webhook-secret whsec_ whsec_[A-Za-z0-9+/=_-]{20,}
+twilio-key SK (SK[0-9a-f]{32,})
+sendgrid-key SG. (SG\.[\w-]{16,}\.[\w-]{16,})
+npm-token npm_ (npm_[A-Za-z0-9]{30,})
+pypi-token pypi-AgE pypi-AgE[\w-]{30,}
+docker-hub-token dckr_pat_,dckr_oat_ dckr_[po]at_[\w-]{20,}
+hugging-face-token hf_,api_org_ ((?:hf|api_org)_[A-Za-z0-9]{30,})
+digitalocean-token dop_v1_,doo_v1_,dor_v1_ do[opr]_v1_[0-9a-f]{40,}
+databricks-token dapi (dapi[0-9a-f]{32,}(?:-[0-9]+)?)
+linear-key lin_api_,lin_oauth_ lin_(?:api|oauth)_[A-Za-z0-9]{30,}
+notion-token ntn_,secret_ ((?:ntn|secret)_[A-Za-z0-9]{40,})
+shopify-token shpat_,shpca_,shppa_,shpss_ shp(?:at|ca|pa|ss)_[0-9a-fA-F]{30,}
+telegram-token :AA ([0-9]{8,10}:AA[\w-]{30,})
+discord-token , ([MNO][\w-]{22,}\.[\w-]{6}\.[\w-]{27,})
+discord-webhook /api/webhooks/ /api/webhooks/[0-9]+/([\w-]{40,})
+doppler-token dp. (dp\.(?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,})
+vault-token hvs.,hvb.,hvr. (hv[sbr]\.[\w-]{20,})
+age-key AGE-SECRET-KEY-1 AGE-SECRET-KEY-1[0-9A-Za-z]{40,}
+jwt eyJ (eyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?)
+url-password :// [A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>]*:([^\s/@"'<>]+)@
+url-user :// https?://([^\s/:@"'<>]{16,})@
+bearer-token earer (?i:bearer)[ \t]+([A-Za-z0-9._~+/=-]{16,})
+authorization uthorization (?i:authorization)[\\"']*[ \t]*[:=][ \t]*[\\"']*(?i:(?:bearer|basic|token|digest|apikey|negotiate)[ \t]+)([^\s"'\\,]+)
+""".strip().splitlines()  # noqa: E501
+]
 
 SECRET_NAMES = (
     "password", "passwd", "passphrase", "pass", "pwd", "secret", "token", "apikey", "accesskey",
@@ -3231,8 +3164,12 @@ class Scanner:
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
         self.rules = [
-            (rule.name, [anchor.encode() for anchor in rule.anchors], rule.expression)
-            for rule in RULES
+            (
+                name,
+                [anchor.encode() for anchor in anchors],
+                re.sub(r"^(?=\((?!\?))", lambda _: EDGE, source),
+            )
+            for name, anchors, source in RULES
         ]
         self.anchors = [(a, n) for n, (_, anchors, _) in enumerate(self.rules) for a in anchors]
         self.forms = {
@@ -3245,7 +3182,7 @@ class Scanner:
             form.decode("utf-8", "surrogatepass") for form in self.forms if b"\n" in form
         ]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
-        hints = [rule.expression.replace(EDGE, "") for rule in RULES]
+        hints = [rule.expression for rule in RULES]
         hints += [ASSIGNED_RAW, r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"]
         hints += sorted({quoted(form[:TELLTALE]) for form in self.forms})
         # In a raw line escapes other than \n \t \r \" \\ may hide anything, and a user's pattern
@@ -3927,8 +3864,8 @@ class Channel:
     are that it came in. Positions count its characters from the beginning of the run."""
 
     __slots__ = (
-        "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor", "segment", "size", "state",
-        "texts", "word",
+        "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor", "segment", "size",
+        "state", "texts", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: Held) -> None:
