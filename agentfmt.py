@@ -5096,104 +5096,57 @@ def homes() -> list[str]:
     return [home] if home else []
 
 
-@click.command(
-    options_metavar="[OPTION]...",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
-    epilog=EXITS,
-)
-@click.option(
-    "-t", "--to", type=click.Choice(list(WRITERS)), default="text", show_default=True,
-    help="Write progress, the result of each run, the stream's own lines, or Cursor's stream.",
+def one_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
+    return {"type": click.Choice([*names]), "default": default, "show_default": bool(default)}
+
+
+def many(metavar: str, callback: Any = None) -> dict[str, Any]:
+    return {"metavar": metavar, "multiple": True, "callback": callback}
+
+
+FLAG_OPTION = {"is_flag": True}
+OPTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("-t --to", one_of(WRITERS, "text"),
+     "Write progress, the result of each run, the stream's own lines, or Cursor's stream."),
+    ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"), "The agent that wrote the stream."),
+    ("--only", many("SELECTOR", selectors), "Print only events that match; repeatable."),
+    ("--drop", many("SELECTOR", selectors), "Do not print events that match; repeatable."),
+    ("-d --detail", FLAG_OPTION, "Name each action's target and outcome."),
+    ("-m --messages", one_of(["none", "final", "all"]),
+     "The assistant's words in text: none (default), the answer, or all."),
+    ("--actions", one_of(["stdout", "stderr", "none"]),
+     "Where action lines go: with text to stdout, else nowhere, if not told."),
+    ("-s --summary", FLAG_OPTION, "Close each run with a line on stderr."),
+    ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
+    ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner obeys what stands in it."),
+    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
+    ("-r --redact classes", many("CLASS,...", redactions),
+     f"Hide what belongs to a class: {', '.join(CLASSES)}, all; repeatable."),
+    ("--secret-env", many("GLOB"),
+     "The values of these variables are secrets too; repeatable, implies -r secrets."),
+    ("--secrets-file", many("PATH", secret_files),
+     "So are the lines of a file, or the files in a directory; repeatable, implies -r secrets."),
+    ("--pattern patterns", many("NAME=REGEX", named_patterns),
+     "So is what a RE2 expression matches; repeatable, implies -r secrets."),
+    ("--max-event", {"metavar": "BYTES", "type": Size()},
+     "Shorten the longest strings of an event until its line fits; suffixes K, M, G."),
+    ("--max-line", {"type": Size(), "default": "64M", "show_default": True},
+     "The longest line that is accepted; suffixes K, M, G."),
+    ("--rejects", {"metavar": "FILE"}, "Append every line that is not an event to FILE, as it is."),
+    ("--fail-on", many("SELECTOR", selectors),
+     "A run with an event that matches has failed; repeatable."),
+    ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
 )  # fmt: skip
-@click.option(
-    "-f", "--from", "dialect", type=click.Choice(["auto", *DIALECTS]),
-    default="auto", show_default=True, help="The agent that wrote the stream.",
-)  # fmt: skip
-@click.option(
-    "--only", metavar="SELECTOR", multiple=True, callback=selectors,
-    help="Print only events that match; repeatable.",
-)  # fmt: skip
-@click.option(
-    "--drop", metavar="SELECTOR", multiple=True, callback=selectors,
-    help="Do not print events that match; repeatable.",
-)  # fmt: skip
-@click.option("-d", "--detail", is_flag=True, help="Name each action's target and outcome.")
-@click.option(
-    "-m", "--messages", type=click.Choice(["none", "final", "all"]),
-    help="The assistant's words in text: none (default), the answer, or all.",
-)  # fmt: skip
-@click.option(
-    "--actions", type=click.Choice(["stdout", "stderr", "none"]),
-    help="Where action lines go: with text to stdout, else nowhere, if not told.",
-)  # fmt: skip
-@click.option("-s", "--summary", is_flag=True, help="Close each run with a line on stderr.")
-@click.option(
-    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
-    help="Color action lines.",
-)  # fmt: skip
-@click.option(
-    "--ci-safe", is_flag=True, help="Spell JSON so that no CI runner obeys what stands in it."
-)
-@click.option("--thinking", is_flag=True, help="Keep thinking events in stream-json and cursor.")
-@click.option(
-    "-r", "--redact", "classes", metavar="CLASS,...", multiple=True, callback=redactions,
-    help=f"Hide what belongs to a class: {', '.join(CLASSES)}, all; repeatable.",
-)  # fmt: skip
-@click.option(
-    "--secret-env", metavar="GLOB", multiple=True,
-    help="The values of these variables are secrets too; repeatable, implies -r secrets.",
-)  # fmt: skip
-@click.option(
-    "--secrets-file", metavar="PATH", multiple=True, callback=secret_files,
-    help="So are the lines of a file, or the files in a directory; repeatable, implies -r secrets.",
-)  # fmt: skip
-@click.option(
-    "--pattern", "patterns", metavar="NAME=REGEX", multiple=True, callback=named_patterns,
-    help="So is what a RE2 expression matches; repeatable, implies -r secrets.",
-)  # fmt: skip
-@click.option(
-    "--max-event", metavar="BYTES", type=Size(),
-    help="Shorten the longest strings of an event until its line fits; suffixes K, M, G.",
-)  # fmt: skip
-@click.option(
-    "--max-line", type=Size(), default="64M", show_default=True,
-    help="The longest line that is accepted; suffixes K, M, G.",
-)  # fmt: skip
-@click.option(
-    "--rejects", metavar="FILE", help="Append every line that is not an event to FILE, as it is."
-)
-@click.option(
-    "--fail-on", metavar="SELECTOR", multiple=True, callback=selectors,
-    help="A run with an event that matches has failed; repeatable.",
-)  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit 0 instead of 1 or 3.")
-@click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")
-@click.argument("files", metavar="[FILE]...", nargs=-1)
-@click.pass_context
-def command(
-    context: click.Context,
+
+
+def run(
     files: tuple[str, ...],
-    *,
-    to: str,
-    dialect: str,
-    detail: bool,
-    messages: str | None,
-    actions: str | None,
-    summary: bool,
-    color: str,
-    ci_safe: bool,
-    thinking: bool,
-    max_line: int,
-    max_event: int | None,
-    only: list[Selector],
-    drop: list[Selector],
-    fail_on: list[Selector],
     classes: frozenset[str],
     secret_env: tuple[str, ...],
     secrets_file: list[NamedValue],
     patterns: dict[str, str],
     rejects: str | None,
-    exit_zero: bool,
+    **given: Any,
 ) -> int:
     """Read the event stream of a headless coding agent, write progress, its result, or the
     stream itself.
@@ -5202,10 +5155,11 @@ def command(
     agent's runs succeeded.
     """
     if not files and os.isatty(0):
-        raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt", context)
+        raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
+    files = files or ("-",)
     for file in files:
         check_readable(file)
-    if is_read(1, files or ("-",)):
+    if is_read(1, files):
         raise click.ClickException("standard output is one of the files that are read")
     if secret_env or secrets_file or patterns:
         classes |= {"secrets"}
@@ -5213,23 +5167,20 @@ def command(
     surgeon = None
     if classes:
         surgeon = Surgeon(scanner() if "secrets" in classes else None, classes, homes())
-    screen = check_view(to, messages, actions, color)
-    view = View(detail, messages or "none", actions or "", summary, screen)
-    signals = Signals()
-    out = Output(functools.partial(write_ci_safe if ci_safe else write_all, 1), screen)
-    report = Report(out, open_rejects(rejects, files or ("-",)), conceal=concealer(scanner))
+    view, write, exit_zero = view_of(**given), write_all, given.pop("exit_zero")
+    write = write_ci_safe if given.pop("ci_safe") else write_all
+    screen, signals = view.screen or Screen(), Signals()
+    out = Output(functools.partial(write, 1), screen)
+    report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
     if surgeon:
         report.redactions = surgeon.hidden
         report.unused = surgeon.scanner.unused if surgeon.scanner else 0
-    progress = report.progress = Progress.over(files or ("-",), screen)
-    streams = ((file, chunks(file, signals, report)) for file in files or ("-",))
+    progress = report.progress = Progress.over(files, screen)
+    streams = progress.watch((file, chunks(file, signals, report)) for file in files)
+    given = {name: given[name] for name in CONVERTED}
     try:
         with progress, contextlib.closing(screen):
-            convert(
-                progress.watch(streams), to=to, dialect=dialect, thinking=thinking, view=view,
-                max_line=max_line, max_event=max_event, only=only, drop=drop, fail_on=fail_on,
-                surgeon=surgeon, report=report, out=out,
-            )  # fmt: skip
+            convert(streams, view=view, surgeon=surgeon, report=report, out=out, **given)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
@@ -5240,6 +5191,37 @@ def command(
         report.wrong(str(error))
     status = report.status()
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
+
+
+CONVERTED = "to dialect thinking max_line max_event only drop fail_on".split()
+
+
+def view_of(
+    *, to: str, messages: str | None, actions: str | None, color: str, **given: Any
+) -> View:
+    """Raises click.UsageError for what an output cannot tell."""
+    if messages is not None and to != "text":
+        raise click.UsageError("--messages goes with --to text only")
+    if actions == "stdout" and to != "text":
+        raise click.UsageError("--actions stdout goes with --to text only")
+    actions = actions or ("stdout" if to == "text" else "none")
+    screen = Screen({"stdout": 1, "stderr": 2}.get(actions), color)
+    return View(given["detail"], messages or "none", actions, given["summary"], screen)
+
+
+command = click.Command(
+    "agentfmt",
+    callback=run,
+    params=[
+        *(click.Option(names.split(), help=text, **more) for names, more, text in OPTIONS),
+        click.Argument(["files"], metavar="[FILE]...", nargs=-1),
+    ],
+    help=run.__doc__,
+    options_metavar="[OPTION]...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
+    epilog=EXITS,
+)
+click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")(command)
 
 
 class Progress:
@@ -5317,16 +5299,6 @@ def bytes_left(file: str) -> int | None:
             read = os.lseek(0, 0, os.SEEK_CUR) if file == "-" else 0
             return max(status.st_size - read, 0)
     return None
-
-
-def check_view(to: str, messages: str | None, actions: str | None, color: str) -> Screen:
-    """Where action lines go. Raises click.UsageError for what an output cannot tell."""
-    if messages is not None and to != "text":
-        raise click.UsageError("--messages goes with --to text only")
-    if actions == "stdout" and to != "text":
-        raise click.UsageError("--actions stdout goes with --to text only")
-    actions = actions or ("stdout" if to == "text" else "none")
-    return Screen({"stdout": 1, "stderr": 2}.get(actions), color)
 
 
 def check_readable(file: str) -> None:
