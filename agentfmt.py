@@ -350,11 +350,6 @@ def shape(texts: str = "", raws: str = "", anys: str = "", **others: Any) -> Any
     return msgspec.defstruct("Shape", fields, gc=False)
 
 
-def once(make: Callable[[], Any]) -> Any:
-    """A type that is made when it is first used."""
-    return staticmethod(functools.cache(make))
-
-
 def coerce(value: Any, kind: Any) -> Any:
     """What of a parsed value fits a type; a member of another shape counts as unknown."""
     origin = get_origin(kind)
@@ -418,7 +413,7 @@ def number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def unpacked(raw: Raw) -> Any:
+def unpacked(raw: Raw | bytes) -> Any:
     """What a member holds that was left undecoded; None where it is absent or beyond reach."""
     try:
         return value_of(bytes(raw)) if bytes(raw) else None
@@ -434,6 +429,37 @@ def first(*values: Any) -> str:
 def as_object(value: Any) -> dict[str, Any]:
     """An object; an empty one in the place of anything else."""
     return value if isinstance(value, dict) else {}
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+class Node:
+    """A JSON value that forgives: what an object lacks is empty, and so is all in that. Members
+    are attributes; texts, numbers and booleans are what they are; iteration gives the objects in an
+    array."""
+
+    __slots__ = ("_",)
+
+    def __init__(self, value: Any = None) -> None:
+        self._ = value
+
+    def __getattr__(self, name: str) -> Any:
+        found = as_object(self._).get(name)
+        return found if isinstance(found, (str, int, float)) else Node(found)
+
+    def __iter__(self) -> Iterator[Node]:
+        items = self._ if isinstance(self._, list) else ()
+        return (Node(item) for item in items if isinstance(item, dict))
+
+    def __bool__(self) -> bool:
+        return bool(self._)
+
+
+def plain(value: Any) -> Any:
+    """The value in a node; None where it is empty."""
+    return (value._ or None) if isinstance(value, Node) else value
 
 
 class String(NamedTuple):
@@ -1606,34 +1632,31 @@ class Called(NamedTuple):
 
 def called_by(identity: str, name: str, given: Any) -> Called:
     """A call in Cursor's vocabulary, from the agent's name for the tool and its arguments."""
-    args = given if isinstance(given, dict) else members(bytes(given or b""))
+    args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
     if mcp := re.fullmatch(MCP_TOOL, name):
         server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
         named = {"providerIdentifier": server, "toolName": its_name}
         return Called(identity, "mcp", name, {"name": name, "args": args, **named})
     tool = TOOL_NAMES.get(name.replace("_", "").lower(), name)
     names = ARGUMENT_NAMES.get(tool, {})
-    args = {names.get(key, key): value for key, value in args.items()}
-    if tool == "updateTodos" and isinstance(args.get("todos"), Raw):
-        args |= {"todos": todos(args["todos"]) or args["todos"]}
+    args = {names.get(key, key): plain(value) for key, value in args.items()}
+    if tool == "updateTodos":
+        given = args.get("todos")
+        listed = todos(unpacked(given) if isinstance(given, Raw) else given)
+        args |= {"todos": listed} if listed else {}
     return Called(identity, tool, name, args)
 
 
-def todos(given: Raw) -> Any:
+def todos(given: Any) -> list[dict[str, str]]:
     """A to-do list with Cursor's names for what became of an item."""
-    todo: Any = shape("content text description status", id=Any, completed=bool)
-    found = fit(Raw(b'{"todos":' + bytes(given) + b"}"), shape(todos=list[todo])).todos
-    return found and [
+    return [
         {
-            "id": str(number if one.id is None else one.id),
-            "content": one.content or one.text or one.description or "",
-            "status": f"TODO_STATUS_{(one.status or TODO_STATES[one.completed]).upper()}",
+            "id": str(one.id or number),
+            "content": as_text(one.content or one.text or one.description),
+            "status": f"TODO_STATUS_{one.status or ('completed' if one.completed else 'pending')}".upper(),
         }
-        for number, one in enumerate(found, 1)
+        for number, one in enumerate(Node(given), 1)
     ]
-
-
-TODO_STATES = {None: "pending", False: "pending", True: "completed"}
 
 
 def success_of(called: Called, content: Any) -> dict[str, Any]:
@@ -1697,8 +1720,9 @@ class Maker:
         self.lines = lines and not native
 
     def event(self, **members: Any) -> Event:
-        """The event that a line with these members would be, but for those that are None."""
-        raw = spelled({key: value for key, value in members.items() if value is not None})
+        """The event that a line with these members would be, but for those that are absent."""
+        found = {key: plain(value) for key, value in members.items()}
+        raw = spelled({key: value for key, value in found.items() if value is not None})
         try:
             new = self.reread(raw)
         except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
@@ -1736,14 +1760,14 @@ class Dialect:
         self.maker = maker
         self.session = session
         self.guessed = False  # nothing in the stream says that it is this dialect
+        self.begun = False
         self.event = Event()  # what is read
         self.parts: list[Event] = []  # of it
         self.calls: dict[str, Called] = {}  # that are open
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
 
-    @staticmethod
-    def line() -> Any:
-        return shape()
+    def line(self) -> Any:
+        return Node(look(self.event))
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -1758,7 +1782,7 @@ class Dialect:
     def translate(self, event: Event) -> Sequence[Event]:
         """The events of ours that an event is; itself, if it has no counterpart."""
         self.event, self.parts = event, []
-        self.read(fit(event.raw, self.line()))
+        self.read(self.line())
         if self.parts or (event.type in SHARED_TYPES and not self.maker.native):
             return self.parts  # if there are none, it says nothing new
         if self.maker.converts and event.type not in CURSOR_TYPES:
@@ -1777,41 +1801,48 @@ class Dialect:
     # The moves. ``parent`` is the call whose sub-agent acts.
 
     def begin(self, **members: Any) -> None:
+        self.begun = True
         self.make("system", "init", converted_from=self.name, **members)
 
-    def ask(self, text: str, parent: str | None = None) -> None:
-        self.words("user", text, parent)
+    def begin_once(self, **members: Any) -> None:
+        if not self.begun:
+            self.begin(**members)
 
-    def say(self, text: str | None, parent: str | None = None, *, delta: bool = False) -> None:
-        rest = self.rest("assistant", text or "", parent, delta=delta)
+    def ask(self, text: Any, parent: str | None = None) -> None:
+        self.words("user", as_text(text), parent)
+
+    def say(self, text: Any, parent: str | None = None, *, delta: bool = False) -> None:
+        text = as_text(text)
+        rest = self.rest("assistant", text, parent, delta=delta)
         if rest or delta or self.maker.native:
             part: Any = self.words("assistant", (self.maker.native and text) or rest, parent)
             if delta and self.maker.redacts:
                 part.timestamp_ms = CERTAIN
 
-    def think(self, text: str | None, parent: str | None = None, *, delta: bool = False) -> None:
-        rest = self.rest("thinking", text or "", parent, delta=delta)
+    def think(self, text: Any, parent: str | None = None, *, delta: bool = False) -> None:
+        rest = self.rest("thinking", as_text(text), parent, delta=delta)
         if rest or delta:
             self.words("thinking", rest, parent)
         if not delta:
             self.make("thinking", "completed", parent_tool_use_id=parent)
 
-    def call(self, identity: str, name: str, given: Any, parent: str | None = None) -> None:
+    def call(self, identity: Any, name: Any, given: Any, parent: str | None = None) -> None:
         """``given``: the arguments, by name or as they are spelled."""
+        identity = as_text(identity)
         known = identity in self.calls
-        called = self.calls[identity] = called_by(identity, name, given)
+        called = self.calls[identity] = called_by(identity, as_text(name) or "?", plain(given))
         if not known:
             self.make_call("started", called, None, parent)
 
     def answer(
         self,
-        identity: str,
+        identity: Any,
         content: Any,
         parent: str | None = None,
         *,
         failed: bool = False,
         variant: str = "",
-        code: int | None = None,
+        code: Any = None,
         **facts: Any,
     ) -> None:
         """What came back from a call: a text, or something as it is spelled.
@@ -1819,9 +1850,10 @@ class Dialect:
         ``failed``: the text says why; ``variant`` is what is known of that; ``code`` an exit
         status; ``facts`` have the names that they have in Cursor's result.
         """
+        identity, content = as_text(identity), "" if isinstance(content, Node) else content
         called = self.calls.pop(identity, None) or Called(identity)
-        text = content if isinstance(content, str) else ""
-        if code is not None and called.tool == "shell" and not variant:
+        text = as_text(content)
+        if isinstance(code, int) and called.tool == "shell" and not variant:
             variant, failed = "failure" if code else "success", False
             facts["exitCode"] = code
         if variant not in ("", "success", "failure") or failed:
@@ -1840,8 +1872,8 @@ class Dialect:
         self.calls.clear()
         self.said.clear()
 
-    def complain(self, message: str) -> None:
-        self.make("error", message=message)
+    def complain(self, line: Any) -> None:
+        self.make("error", message=message_of([plain(line.error), line.message]))
 
     def empty(self, *places: Place) -> None:
         """Fragments of what comes whole cannot be redacted: they must not leave."""
@@ -1917,17 +1949,8 @@ class Claude(Dialect):
         "stream_event": (("event", "delta", "text"), ("event", "delta", "thinking"))
     }
 
-    @once
-    def line() -> Any:
-        ids = "type text thinking id name tool_use_id"
-        block: Any = shape(ids, "input content", is_error=Any)
-        delta = shape("type text thinking")
-        return shape(
-            "parent_tool_use_id tool_use_id",
-            "tool_use_result",
-            message=shape(content=list[block] | str),
-            event=shape("type", delta=delta),
-        )
+    def line(self) -> Any:
+        return fit(self.event.raw, claude_line())
 
     def __init__(self, maker: Maker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -1985,7 +2008,7 @@ class Claude(Dialect):
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
-        text, told = text_in(content), fit(line.tool_use_result, told_by_claude())
+        text, told = text_in(unpacked(content)), fit(line.tool_use_result, told_by_claude())
         tool = self.calls[identity].tool if identity in self.calls else ""
         failed, denied = block.is_error is True, identity in self.denied
         self.denied.discard(identity)
@@ -1998,6 +2021,16 @@ class Claude(Dialect):
             code=claude_code(text, told, failed=failed) if not denied else None,
             **claude_facts(tool, told),
         )
+
+
+@functools.cache
+def claude_line() -> Any:
+    """What is looked at in a line; there are many, and what is large stays as it is spelled."""
+    block: Any = shape("type text thinking id name tool_use_id", "input content", "is_error")
+    event = shape("type", delta=shape("type text thinking"))
+    message = shape(content=list[block] | str)
+    ids = "parent_tool_use_id tool_use_id"
+    return shape(ids, "tool_use_result", message=message, event=event)
 
 
 @functools.cache
@@ -2053,16 +2086,11 @@ def claude_code(text: str, told: Any, *, failed: bool) -> Any:
     return stated
 
 
-def text_in(content: bytes) -> str:
+def text_in(content: Any) -> str:
     """The text of a result: it is one, or a list of blocks with texts."""
-    value = None
-    with contextlib.suppress(ValueError, RecursionError):
-        value = value_of(content)
-    if isinstance(value, str):
-        return value
-    blocks = value if isinstance(value, list) else ()
-    texts = (block.get("text") for block in blocks if isinstance(block, dict))
-    return "\n".join(text for text in texts if isinstance(text, str))
+    blocks = content if isinstance(content, Node) else Node(content)
+    texts = [block.text for block in blocks if isinstance(block.text, str)]
+    return as_text(content) or "\n".join(texts)
 
 
 # ---------------------------------------------------------------- dialects: others
@@ -2073,63 +2101,51 @@ class Codex(Dialect):
 
     name = "codex"
     places: ClassVar[dict[str, Places]] = {"item.completed": (("item", "text"),)}
-    last: str | None = None  # what the agent said last: its answer
-
-    @once
-    def line() -> Any:
-        change: Any = shape("path kind")
-        item = shape(
-            "id type text command aggregated_output status server tool query prompt",
-            "arguments result items", exit_code=int, error=Any, changes=list[change],
-        )  # fmt: skip
-        return shape("thread_id", "usage", item=item, error=Any, message=Any)
+    answered: Any = None  # what the agent said last
 
     def read(self, line: Any) -> None:
-        kind, item = self.event.type or "", line.item
+        kind, item = self.event.type, line.item
         if kind == "thread.started":
-            self.session = line.thread_id
+            self.session = line.thread_id or None
             self.begin()
         elif kind == "turn.completed":
-            self.end(result=self.last, usage=line.usage or None)
-            self.last = None
+            self.end(result=self.answered, usage=line.usage)
+            self.answered = None
         elif kind == "turn.failed":
-            self.end("error", error=message_of(line.error))
+            self.end("error", error=line.error)
         elif kind == "error":
-            self.complain(message_of([line.message, line.error]))
-        elif kind == "item.updated":
+            self.complain(line)
+        elif kind == "item.updated":  # it comes whole
             self.empty(("item", "text"), ("item", "aggregated_output"))
-        elif item and item.type == "agent_message" and kind == "item.completed":
-            self.last = item.text
+        elif item.type == "agent_message" and kind == "item.completed":
+            self.answered = item.text
             self.say(item.text)
-        elif item and item.type == "reasoning" and kind == "item.completed":
+        elif item.type == "reasoning" and kind == "item.completed":
             self.think(item.text)
-        elif item and kind in ("item.started", "item.completed"):
-            for number, (name, given) in enumerate(self.calls_in(item)):
-                self.act(item, f"{item.id}.{number}" if number else item.id or "", name, given)
+        elif item.type == "file_change":
+            for number, change in enumerate(item.changes):
+                name = {"add": "write", "delete": "delete"}.get(change.kind, "edit")
+                self.act(f"{item.id}.{number}", item, name, {"path": change.path})
+        elif item.type in CODEX_CALLS:
+            self.act(item.id, item, *CODEX_CALLS[item.type](item))
 
-    def calls_in(self, item: Any) -> list[tuple[str, Any]]:
-        changes = [(CODEX_CHANGES.get(one.kind, "edit"), one.path) for one in item.changes or ()]
-        calls: dict[str | None, list[tuple[str, Any]]] = {
-            "command_execution": [("shell", {"command": item.command})],
-            "file_change": [(tool, {"path": path}) for tool, path in changes],
-            "mcp_tool_call": [(f"mcp__{item.server}__{item.tool}", item.arguments)],
-            "web_search": [("webSearch", {"searchTerm": item.query})],
-            "todo_list": [("updateTodos", {"todos": item.items})],
-            "collab_tool_call": [("task", {"prompt": item.prompt})],
-        }
-        return calls.get(item.type, [])
-
-    def act(self, item: Any, identity: str, name: str, given: Any) -> None:
+    def act(self, identity: str, item: Any, name: str, given: Any) -> None:
         self.call(identity, name, given)
         if self.event.type == "item.completed":
-            result = text_in(bytes(fit(item.result, shape("", "content")).content))
-            text = message_of(item.error) or item.aggregated_output or result
-            variant = {"declined": "rejected"}.get(item.status, "")
+            text = message_of(item.error) or item.aggregated_output or text_in(item.result.content)
+            variant = "rejected" if item.status == "declined" else ""
             failed = item.status in ("failed", "declined")
             self.answer(identity, text, failed=failed, variant=variant, code=item.exit_code)
 
 
-CODEX_CHANGES = {"add": "write", "delete": "delete"}
+# What an item is -> Cursor's tool and its arguments.
+CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
+    "command_execution": lambda item: ("shell", {"command": item.command}),
+    "mcp_tool_call": lambda item: (f"mcp__{item.server}__{item.tool}", item.arguments),
+    "web_search": lambda item: ("webSearch", {"searchTerm": item.query}),
+    "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
+    "collab_tool_call": lambda item: ("task", {"prompt": item.prompt}),
+}
 
 
 class Gemini(Dialect):
@@ -2138,30 +2154,23 @@ class Gemini(Dialect):
     name = "gemini"
     places: ClassVar[dict[str, Places]] = {"message": (("content",),)}
 
-    @once
-    def line() -> Any:
-        texts = "model role content tool_id tool_name status output severity"
-        return shape(texts, "parameters stats", error=Any, message=Any)
-
     def read(self, line: Any) -> None:
         kind = self.event.type
         if kind == "init":
             self.begin(model=line.model)
         elif kind == "message":
             (self.ask if line.role == "user" else self.say)(line.content)
-        elif kind == "tool_use" and line.tool_id:
-            self.call(line.tool_id, line.tool_name or "?", line.parameters)
-        elif kind == "tool_result" and line.tool_id:
+        elif kind == "tool_use":
+            self.call(line.tool_id, line.tool_name, line.parameters)
+        elif kind == "tool_result":
             failed = line.status == "error"
             text = message_of(line.error) if failed else ""
-            self.answer(line.tool_id, text or line.output or "", failed=failed)
+            self.answer(line.tool_id, text or line.output, failed=failed)
         elif kind == "result":
-            why = None if line.status == "success" else message_of(line.error)
-            took = fit(line.stats, shape(duration_ms=int)).duration_ms
-            subtype = "success" if why is None else "error"
-            self.end(subtype, duration_ms=took, error=why, usage=line.stats or None)
+            took = {"duration_ms": line.stats.duration_ms, "usage": line.stats}
+            self.end("success" if line.status == "success" else "error", error=line.error, **took)
         elif kind == "error" and line.severity != "warning":
-            self.complain(message_of([line.message, line.error]))
+            self.complain(line)
 
 
 class OpenCode(Dialect):
@@ -2170,48 +2179,39 @@ class OpenCode(Dialect):
 
     name = "opencode"
     places: ClassVar[dict[str, Places]] = dict.fromkeys(("text", "reasoning"), (("part", "text"),))
-    begun = False
-    reason: str | None = None  # why the last step finished
-
-    @once
-    def line() -> Any:
-        time, told = shape(start=int, end=int), shape(exit=int, exitCode=int)
-        state = shape("status output error", "input", metadata=told, time=time)
-        part = shape("text tool callID reason", "tokens", state=state)
-        return shape("sessionID", part=part, error=Any)
+    reason: Any = None  # why the last step finished
 
     def session_in(self, event: Event) -> str | None:
         return first(look(event).get("sessionID")) or None
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.part
-        if not self.begun:
-            self.begun = True
-            self.begin()
+        self.begin_once()
         if kind == "step_start":
             self.reason = None
-        elif kind == "text" and part:
+        elif kind == "text":
             self.say(part.text)
-        elif kind == "reasoning" and part:
+        elif kind == "reasoning":
             self.think(part.text)
-        elif kind == "tool_use" and part and part.state:
-            self.used(part, part.state)
-        elif kind == "step_finish" and part:
+        elif kind == "tool_use":
+            state, told = part.state, part.state.metadata
+            failed, span = state.status == "error", state.time
+            took = span.end - span.start if span.start and span.end else None
+            self.call(part.callID, part.tool, state.input)
+            self.answer(
+                part.callID,
+                state.error if failed else state.output,
+                failed=failed,
+                code=told.exit if isinstance(told.exit, int) else told.exitCode,
+                executionTime=took,
+            )
+        elif kind == "step_finish":
             self.reason = part.reason or "stop"
         elif kind == "error":
             self.reason = None
-            self.complain(message_of(line.error))
+            self.complain(line)
         elif kind == "done":
             self.finish()
-
-    def used(self, part: Any, state: Any) -> None:
-        identity, failed = part.callID or "", state.status == "error"
-        told, time = state.metadata, state.time
-        code = None if told is None else told.exitCode if told.exit is None else told.exit
-        took = time.end - time.start if time and time.start and time.end else None
-        self.call(identity, part.tool or "?", state.input)
-        text = state.error if failed else state.output
-        self.answer(identity, text or "", failed=failed, code=code, executionTime=took)
 
     def finish(self) -> None:
         if self.reason not in (None, "tool-calls"):
@@ -2224,35 +2224,27 @@ class Droid(Dialect):
 
     name = "droid"
     places: ClassVar[dict[str, Places]] = dict.fromkeys(("message", "reasoning"), (("text",),))
-    thought: str | None = None  # the last id of a thought: it may come twice
-
-    @once
-    def line() -> Any:
-        return shape(
-            "cwd model role id text toolId toolName finalText source", "parameters usage value",
-            isError=Any, message=Any, error=Any, durationMs=int, numTurns=int,
-        )  # fmt: skip
+    thought: Any = None  # the last id of a thought: it may come twice
 
     def read(self, line: Any) -> None:
-        kind, identity = self.event.type, line.id or ""
+        kind = self.event.type
         if kind == "system" and self.event.subtype == "init":
             self.begin(cwd=line.cwd, model=line.model)
         elif kind == "message":
-            (self.ask if line.role == "user" else self.say)(line.text or "")
-        elif kind == "reasoning" and (self.maker.native or identity != self.thought):
-            self.thought = identity
+            (self.ask if line.role == "user" else self.say)(line.text)
+        elif kind == "reasoning" and (self.maker.native or line.id != self.thought):
+            self.thought = line.id
             self.think(line.text)
         elif kind == "tool_call":
-            self.call(identity, line.toolName or line.toolId or "?", line.parameters)
+            self.call(line.id, line.toolName or line.toolId, line.parameters)
         elif kind == "tool_result":
-            failed = line.isError is True
-            text = text_in(bytes(line.value) or b'""') or message_of(line.error)
-            self.answer(identity, text, failed=failed)
+            text = text_in(line.value) or message_of(line.error)
+            self.answer(line.id, text, failed=line.isError is True)
         elif kind == "error":
-            self.complain(message_of([line.message, line.error]))
+            self.complain(line)
         elif kind == "completion":
             told = {"duration_ms": line.durationMs, "num_turns": line.numTurns}
-            self.end(result=line.finalText, usage=line.usage or None, **told)
+            self.end(result=line.finalText, usage=line.usage, **told)
 
 
 class Copilot(Dialect):
@@ -2262,41 +2254,28 @@ class Copilot(Dialect):
     places: ClassVar[dict[str, Places]] = dict.fromkeys(
         ("assistant.message_delta", "assistant.reasoning_delta"), (("data", "deltaContent"),)
     )
-    begun = False
-
-    @once
-    def line() -> Any:
-        result, names = shape("", "content"), "sessionId model content deltaContent toolCallId"
-        data = shape(f"{names} toolName", "arguments", success=Any, error=Any, result=result)
-        usage = shape(sessionDurationMs=int)
-        return shape("sessionId", data=data, exitCode=int, usage=usage)
 
     def read(self, line: Any) -> None:
-        kind, data = self.event.type, line.data or shape("sessionId content")()
-        if not self.begun and kind != "result":
-            self.begun, self.session = True, data.sessionId or self.session
-            self.begin(model=data.model)
+        kind, data = self.event.type or "", line.data
+        self.session = data.sessionId or line.sessionId or self.session
+        if kind == "result":
+            took = line.usage.sessionDurationMs
+            self.end("success" if line.exitCode == 0 else "error", duration_ms=took)
+            return
+        self.begin_once(model=data.model)
         if kind == "user.message":
-            self.ask(data.content or "")
+            self.ask(data.content)
         elif kind in ("assistant.message_delta", "assistant.message"):
-            whole = kind == "assistant.message"
-            self.say(data.content if whole else data.deltaContent, delta=not whole)
+            self.say(data.deltaContent or data.content, delta=kind.endswith("_delta"))
         elif kind in ("assistant.reasoning_delta", "assistant.reasoning"):
-            whole = kind == "assistant.reasoning"
-            self.think(data.content if whole else data.deltaContent, delta=not whole)
+            self.think(data.deltaContent or data.content, delta=kind.endswith("_delta"))
         elif kind in ("assistant.tool_call_delta", "tool.execution_partial_result"):
             self.empty(("data", "inputDelta"), ("data", "partialOutput"))
         elif kind == "tool.execution_start":
-            self.call(data.toolCallId or "", data.toolName or "?", data.arguments)
+            self.call(data.toolCallId, data.toolName, data.arguments)
         elif kind == "tool.execution_complete":
-            failed = data.success is False
-            text = text_in(bytes(data.result.content)) if data.result else ""
-            text = message_of(data.error) or text
-            self.answer(data.toolCallId or "", text, failed=failed)
-        elif kind == "result":
-            self.session = line.sessionId or self.session
-            took = line.usage.sessionDurationMs if line.usage else None
-            self.end("success" if line.exitCode == 0 else "error", duration_ms=took)
+            text = message_of(data.error) or text_in(data.result.content)
+            self.answer(data.toolCallId, text, failed=data.success is False)
 
 
 class Pi(Dialect):
@@ -2306,67 +2285,46 @@ class Pi(Dialect):
     places: ClassVar[dict[str, Places]] = {"message_update": (("assistantMessageEvent", "delta"),)}
     last: Any = None  # the agent's last message
 
-    @once
-    def line() -> Any:
-        block: Any = shape("type text thinking id name", "arguments")
-        message = shape("role model stopReason errorMessage", "usage", content=list[block] | str)
-        event, result = shape("type delta"), shape("", "content")
-        return shape(
-            "id cwd toolCallId toolName", "args", message=message, assistantMessageEvent=event,
-            result=result, isError=Any,
-        )  # fmt: skip
-
     def read(self, line: Any) -> None:
-        kind, message, event = self.event.type, line.message, line.assistantMessageEvent
+        kind, message, part = self.event.type, line.message, line.assistantMessageEvent
         if kind == "session":
-            self.session = line.id
+            self.session = line.id or None
             self.begin(cwd=line.cwd)
-        elif kind == "message_start" and message and message.role == "assistant":
-            self.empty(("message", "content"))
-        elif kind == "message_update" and event:
-            self.update(event)
-        elif kind == "message_end" and message:
+        elif kind == "message_start" and message.role == "assistant":
+            self.empty(("message", "content"))  # its first delta
+        elif part.type == "text_delta":
+            self.say(part.delta, delta=True)
+        elif part.type == "thinking_delta":
+            self.think(part.delta, delta=True)
+        elif part.type == "toolcall_delta":
+            self.empty(("assistantMessageEvent", "delta"))
+        elif kind == "message_end" and message.role in ("user", "assistant"):
             self.message(message)
         elif kind == "tool_execution_start":
-            self.call(line.toolCallId or "", line.toolName or "?", line.args)
+            self.call(line.toolCallId, line.toolName, line.args)
         elif kind == "tool_execution_update":
             self.empty(("partialResult",))
         elif kind == "tool_execution_end":
-            text = text_in(bytes(line.result.content)) if line.result else ""
-            self.answer(line.toolCallId or "", text, failed=line.isError is True)
+            text = text_in(line.result.content)
+            self.answer(line.toolCallId, text, failed=line.isError is True)
+        elif kind == "agent_end" and self.last:
+            bad = self.last.stopReason in ("error", "aborted")
+            answer = None if bad else text_in(self.last.content)
+            error = {"error": self.last.errorMessage or self.last.stopReason} if bad else {}
+            self.end("error" if bad else "success", result=answer, usage=self.last.usage, **error)
         elif kind == "agent_end":
-            self.over()
-
-    def update(self, event: Any) -> None:
-        if event.type == "text_delta":
-            self.say(event.delta, delta=True)
-        elif event.type == "thinking_delta":
-            self.think(event.delta, delta=True)
-        elif event.type == "toolcall_delta":
-            self.empty(("assistantMessageEvent", "delta"))
+            self.end("error")
 
     def message(self, message: Any) -> None:
-        blocks = message.content if isinstance(message.content, list) else ()
-        if message.role == "assistant":
-            self.last = message
-        for block in blocks:
-            if message.role == "user" and block.text is not None:
-                self.ask(block.text)
-            elif message.role == "assistant" and block.text is not None:
-                self.say(block.text)
-            elif message.role == "assistant" and block.thinking is not None:
+        said = self.ask if message.role == "user" else self.say
+        self.last = message if message.role == "assistant" else self.last
+        for block in message.content:
+            if block.type == "text":
+                said(block.text)
+            elif block.type == "thinking":
                 self.think(block.thinking)
-            elif block.type == "toolCall" and block.id:
-                self.call(block.id, block.name or "?", block.arguments)
-
-    def over(self) -> None:
-        last, self.last = self.last, None
-        if last is None or last.stopReason in ("error", "aborted"):
-            self.end("error", error=last and (last.errorMessage or last.stopReason))
-            return
-        blocks = last.content if isinstance(last.content, list) else ()
-        answer = "".join(block.text for block in blocks if block.text is not None)
-        self.end(result=answer, usage=last.usage or None)
+            elif block.type == "toolCall":
+                self.call(block.id, block.name, block.arguments)
 
 
 # ---------------------------------------------------------------- dialects: the stage
@@ -2762,6 +2720,7 @@ def complaint(event: Event) -> str:
 
 def message_of(value: Any, depth: int = 4) -> str:
     """The first text in an error: it is a text, an object with a message, or a list of these."""
+    value = plain(value)
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
