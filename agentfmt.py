@@ -66,10 +66,9 @@ class Lazy:
         self.source = source
 
     def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(*self.source)
-        for method in ("search", "match", "fullmatch", "finditer", "sub", "pattern"):
-            setattr(self, method, getattr(compiled, method))
-        return getattr(compiled, name)
+        found = getattr(re.compile(*self.source), name)
+        setattr(self, name, found)
+        return found
 
 
 def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
@@ -253,23 +252,11 @@ def members(text: bytes) -> dict[str, Raw]:
 
 
 def members_slowly(text: bytes) -> dict[str, Raw]:
-    """The same by counting brackets: lone surrogates and any depth are no matter."""
-    found: dict[str, Raw] = {}
-    depth, key, start = 0, b"", 0
-    for match in TOKEN.finditer(text):
-        token = match[0]
-        if token in b"}]":
-            depth -= 1
-        if key and (depth == 0 or (depth == 1 and token == b",")):
-            found[value_of(key)] = Raw(text[start : match.start()].strip())
-            key = b""
-        elif token in b"{[":
-            depth += 1
-        elif depth == 1 and not key and token[:1] == b'"':
-            key = token
-        elif depth == 1 and token == b":":
-            start = match.end()
-    return found
+    """The same, where lone surrogates and any depth are no matter."""
+    keys = [one for one in strings(text) if one.is_key and len(one.path) == 1]
+    ends = [*(key.start for key in keys[1:]), text.rindex(b"}")] if keys else []
+    values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
+    return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
 
 
 def compact(text: bytes) -> bytes:
@@ -1195,8 +1182,8 @@ def frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterator[Fr
             break
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
-    framing = Documents(limit).frames if source.documents else functools.partial(lines, limit)
-    return framing(itertools.chain((head,), arriving))
+    framing = documents if source.documents else lines
+    return framing(limit, itertools.chain((head,), arriving))
 
 
 def lines(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
@@ -1241,7 +1228,7 @@ def sized(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
         yield block[start:end]
 
 
-class Documents:
+def documents(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """JSON that is not lines: each object of a stream, or of an array, becomes a line.
 
     ijson's lexer for Python finds the tokens; they are joined as they are spelled, and the line is
@@ -1250,90 +1237,58 @@ class Documents:
     integers of 5,000 digits and corrupts lone surrogates. Bytes pass through as Latin-1, which
     makes the lexer's positions byte positions.
     """
+    from ijson.backends.python import Lexer
+    from ijson.common import IncompleteJSONError
+    from ijson.utils import sendable_list
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.tokens: list[str] = []  # of the object that is not complete yet
-        self.depth = 0  # inside that object
-        self.arrays = 0  # open around it
-        self.bare = False  # the last token was a number or a word
-        self.ready: list[Frame] = []
-        self.broken = 0  # where, in bytes from the start, what cannot be understood ended
+    found = sendable_list()  # tokens: their positions and spellings
+    lexer, tokens = Lexer(found), list[str]()  # of the object that is not complete yet
+    depth = arrays = size = read = 0  # inside that object, around it; bytes of it, and of all
+    skipped, bare = "", False  # why the rest is; the last token was a number or a word
 
-    def frames(self, arriving: Iterable[bytes]) -> Iterator[Frame]:
-        from ijson.backends.python import Lexer
-        from ijson.common import IncompleteJSONError
+    def line() -> bytes:
+        return "".join(tokens).translate(ITSELF).encode("latin-1")
 
-        lexer = Lexer(self)
-        try:
-            yield from self.lexed(lexer, arriving)
-        finally:  # left within a string it complains, even to the interpreter that collects it
-            with contextlib.suppress(IncompleteJSONError):
-                lexer.close()
-
-    def lexed(self, lexer: Any, arriving: Iterable[bytes]) -> Iterator[Frame]:
-        from ijson.common import IncompleteJSONError
-
-        read, size, reason = 0, 0, ""
-        for chunk in arriving:
-            if reason:  # there is no way back into step
-                yield Piece(chunk, reason)
+    try:
+        for chunk in itertools.chain(arriving, (b"",)):
+            if skipped:  # there is no way back into step
+                yield Piece(chunk, skipped, last=not chunk)
                 continue
-            lexer.send(chunk.decode("latin-1").translate(VISIBLE))
-            size = len(chunk) if self.ready or not self.depth else size + len(chunk)
-            yield from self.complete()
-            if self.broken:
-                reason = "no JSON object; the rest of the file is skipped"
-                yield Piece(self.rest() + chunk[self.broken - read :], reason, first=True)
-            elif size > self.limit + BLOCK:
-                reason = f"longer than --max-line {self.limit}; the rest of the file is skipped"
-                yield Piece(self.rest(), reason, first=True)
+            try:
+                lexer.send(chunk.decode("latin-1").translate(VISIBLE)) if chunk else lexer.close()
+            except IncompleteJSONError:  # within a string
+                depth += 1
+            size = size + len(chunk) if depth else 0
+            for position, token in found:
+                if token is None or (not depth and token in SEPARATORS):
+                    arrays += SEPARATORS.get(token, 0)
+                    continue
+                tokens += [" "] * (bare and token[0] not in STRUCTURAL) + [token]
+                bare = token[0] not in STRUCTURAL
+                depth += NESTING.get(token, 0)
+                if depth > 0:
+                    continue
+                if tokens[0] != "{":
+                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
+                    skipped = "no JSON object" + (
+                        "; the rest of the file is skipped" if chunk else ""
+                    )
+                    yield Piece(line() + rest, skipped, first=True, last=not chunk)
+                    break
+                whole, size = line() + b"\n", 0
+                long = Piece(whole, f"longer than --max-line {limit}", first=True, last=True)
+                yield whole if len(whole) <= limit + 1 else long
+                tokens.clear()
+            found.clear()
             read += len(chunk)
-        try:
+            if not skipped and not chunk and (depth or arrays):
+                yield Piece(line(), "the document ends too early", first=True, last=True)
+            elif not skipped and size > limit + BLOCK:
+                skipped = f"longer than --max-line {limit}; the rest of the file is skipped"
+                yield Piece(line(), skipped, first=True)
+    finally:  # left within a string it complains, even to the interpreter that collects it
+        with contextlib.suppress(IncompleteJSONError):
             lexer.close()
-        except IncompleteJSONError:  # within a string
-            self.depth += 1
-        if reason:
-            yield Piece(b"", reason, last=True)
-            return
-        yield from self.complete()
-        if self.broken:
-            yield Piece(self.rest(), "no JSON object", first=True, last=True)
-        elif self.depth or self.arrays:
-            yield Piece(self.rest(), "the document ends too early", first=True, last=True)
-
-    def complete(self) -> Iterator[Frame]:
-        yield from self.ready
-        self.ready.clear()
-
-    def rest(self) -> bytes:
-        return "".join(self.tokens).translate(ITSELF).encode("latin-1")
-
-    def send(self, lexeme: tuple[int, str | None]) -> None:
-        """Take one token from the lexer: (position, spelling), and None at the end."""
-        position, token = lexeme
-        if token is None or self.broken:
-            return
-        if not self.depth and token in SEPARATORS:
-            self.arrays += SEPARATORS[token]
-            return
-        bare = token[0] not in STRUCTURAL
-        if bare and self.bare:
-            self.tokens.append(" ")
-        self.bare = bare
-        self.tokens.append(token)
-        self.depth += NESTING.get(token, 0)
-        if self.depth <= 0:
-            self.finish(position + len(token))
-
-    def finish(self, position: int) -> None:
-        if self.tokens[0] != "{":
-            self.broken = position
-            return
-        line = self.rest() + b"\n"
-        reason = f"longer than --max-line {self.limit}"
-        self.ready.append(line if len(line) <= self.limit + 1 else Piece(line, reason, True, True))
-        self.tokens.clear()
 
 
 # What str counts as a blank and JSON does not must not be lost in the lexer.
@@ -1653,10 +1608,13 @@ def todos(given: Any) -> list[dict[str, str]]:
         {
             "id": str(one.id or number),
             "content": as_text(one.content or one.text or one.description),
-            "status": f"TODO_STATUS_{one.status or ('completed' if one.completed else 'pending')}".upper(),
+            "status": f"TODO_STATUS_{one.status or TODO_STATES[bool(one.completed)]}".upper(),
         }
         for number, one in enumerate(Node(given), 1)
     ]
+
+
+TODO_STATES = ("pending", "completed")
 
 
 def success_of(called: Called, content: Any) -> dict[str, Any]:
