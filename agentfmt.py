@@ -91,9 +91,7 @@ DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: edits carry a file four times
 MAX_RUNS = 10_000  # open at a time: what a joined log of a day may hold
 PREFIX = 256  # bytes that a log collector may put before an object
-CONCEALED = (
-    8192  # characters of which an excerpt is made: a secret must not be cut before it is found
-)
+CONCEALED = 8192  # characters of which an excerpt is made: no secret in it must have been cut
 EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
 SHORT = 8  # characters of a session that messages show
@@ -351,19 +349,12 @@ def coerce(value: Any, kind: Any) -> Any:
     if kind is Any:
         return value
     if kind is Raw:
-        return undecoded(value)
+        with contextlib.suppress(RecursionError):
+            return Raw(spelled(value))
+        return UNFIT
     if issubclass(kind, Struct):
         return coerce_struct(value, kind) if isinstance(value, dict) else UNFIT
     return value if type(value) is kind else UNFIT
-
-
-def undecoded(value: Any) -> Raw:
-    import json
-
-    try:
-        return Raw(json.dumps(value).encode())
-    except RecursionError:
-        return Raw(b"null")
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
@@ -423,30 +414,22 @@ def as_text(value: Any) -> str:
 
 
 class Node:
-    """A JSON value that forgives: what an object lacks is empty, and so is all in that. Members
-    are attributes; texts, numbers and booleans are what they are; iteration gives the objects in an
-    array."""
+    """A JSON value that forgives: what stands at a path, or None, whatever is on the way."""
 
-    __slots__ = ("_",)
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
-    def __init__(self, value: Any = None) -> None:
-        self._ = value
+    def __getitem__(self, path: str) -> Any:
+        found = self.value
+        for name in path.split("."):
+            found = as_object(found).get(name)
+        return found
 
-    def __getattr__(self, name: str) -> Any:
-        found = as_object(self._).get(name)
-        return found if isinstance(found, (str, int, float)) else Node(found)
-
-    def __iter__(self) -> Iterator[Node]:
-        items = self._ if isinstance(self._, list) else ()
+    def each(self, path: str) -> Iterator[Node]:
+        """The objects in an array."""
+        found = self[path]
+        items = found if isinstance(found, list) else ()
         return (Node(item) for item in items if isinstance(item, dict))
-
-    def __bool__(self) -> bool:
-        return bool(self._)
-
-
-def plain(value: Any) -> Any:
-    """The value in a node; None where it is empty."""
-    return (value._ or None) if isinstance(value, Node) else value
 
 
 class String(NamedTuple):
@@ -591,9 +574,18 @@ def either(*facts: Fact) -> Fact:
     return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
 
 
+def results(member: str) -> Fact:
+    return counted(member, "result")
+
+
 def file_size(call: Finished) -> str:
     stated = number(call.result.fileSize)
     return "" if stated is None else size(stated)
+
+
+steps, problems = counted("conversationSteps", "step"), counted("totalDiagnostics", "problem")
+lines_written = either(counted("linesCreated", "line"), file_size)
+files_found = either(counted("totalFiles", "file"), counted("files", "file"))
 
 
 def lines_read(call: Finished) -> str:
@@ -692,44 +684,25 @@ TOOLS = {
     "shell": tool("Ran/run/Running terminal command", arg("command"), exit_status, time_taken),
     "read": tool("Read/read/Reading file", path, lines_read),
     "edit": tool("Edited/edit/Editing file", path, lines_changed),
-    "write": tool(
-        "Created/create/Creating new file", path, either(counted("linesCreated", "line"), file_size)
-    ),
+    "write": tool("Created/create/Creating new file", path, lines_written),
     "delete": tool("Deleted/delete/Deleting file", path, file_size),
-    "glob": tool(
-        "Found/find/Finding files",
-        arg("globPattern", "pattern"),
-        either(counted("totalFiles", "file"), counted("files", "file")),
-    ),
+    "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"), files_found),
     "grep": tool("Searched/search/Searching files", arg("pattern"), matches),
-    "semSearch": tool(
-        "Searched/search/Searching codebase", arg("query"), counted("codeResults", "result")
-    ),
+    "semSearch": tool("Searched/search/Searching codebase", arg("query"), results("codeResults")),
     "ls": tool("Listed/list/Listing directory", path, entries),
-    "readLints": tool(
-        "Checked/check/Checking lints", all_paths, counted("totalDiagnostics", "problem")
-    ),
+    "readLints": tool("Checked/check/Checking lints", all_paths, problems),
     "updateTodos": tool("Updated/update/Updating to-do list", arg(), todos_done),
     "readTodos": tool("Read/read/Reading to-do list", arg(), todos_done),
-    "webSearch": tool(
-        "Searched/search/Searching web",
-        arg("searchTerm", "query"),
-        counted("references", "result"),
-        time_taken,
-    ),
+    "webSearch": tool("Searched/search/Searching web", arg("searchTerm", "query"),
+                      results("references"), time_taken),
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool, time_taken),
-    "task": tool(
-        "Ran/run/Running subagent",
-        arg("description"),
-        counted("conversationSteps", "step"),
-        time_taken,
-    ),
+    "task": tool("Ran/run/Running subagent", arg("description"), steps, time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question),
     "createPlan": tool("Created/create/Creating plan", arg("name", "title")),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
-}
+}  # fmt: skip
 LABELS = {name: tool.label for name, tool in TOOLS.items()}
 KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
 
@@ -742,23 +715,17 @@ def tool_named(name: str) -> Tool:
 
 # ---------------------------------------------------------------- calls
 
-VARIANTS = {  # of a call's result -> its status; every other variant is an error
-    "success": "ok",
-    "failure": "error",
-    "rejected": "rejected",
-    "permissionDenied": "denied",
-    "readPermissionDenied": "denied",
-    "writePermissionDenied": "denied",
-    "fileNotFound": "notfound",
-    "timeout": "timeout",
-} | dict.fromkeys(("error", "spawnError", "notFile", "fileBusy"), "error")
+# The variant of a call's result -> its status; every other variant is an error.
+VARIANTS = {
+    "success": "ok", "failure": "error", "rejected": "rejected", "permissionDenied": "denied",
+    "readPermissionDenied": "denied", "writePermissionDenied": "denied", "fileNotFound": "notfound",
+    "timeout": "timeout", "error": "error", "spawnError": "error", "notFile": "error",
+    "fileBusy": "error",
+}  # fmt: skip
 REASONS = {
-    "rejected": "rejected",
-    "denied": "permission denied",
-    "notfound": "not found",
-    "timeout": "timed out",
-    "error": "error",
-}
+    "rejected": "rejected", "denied": "permission denied", "notfound": "not found",
+    "timeout": "timed out", "error": "error",
+}  # fmt: skip
 
 # What is decoded of a call: what tells its target, and how it ended. What may be large is not
 # decoded yet.
@@ -1303,12 +1270,6 @@ NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 # ---------------------------------------------------------------- reading: events
 
 
-class Refused(NamedTuple):
-    """A line that is no event: damaged for a reason, or prose."""
-
-    reason: str | None
-
-
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -1333,31 +1294,28 @@ class Reader:
                 event = decode(line)
             except UNREADABLE:
                 text = line.strip(BLANKS)
-                if not text:
-                    continue
-                examined = self.examine(source, text)
-                if not isinstance(examined, Event):
+                examined = self.examine(source, text) if text else None
+                if isinstance(examined, Event):
+                    yield examined
+                elif text:
                     self.report.refuse(source, examined, line)
-                    continue
-                event = examined
+                continue
             yield event
 
-    def examine(self, source: Source, text: bytes) -> Event | Refused:
-        """The one function that says of a difficult line what it is: event, damaged or prose.
-
-        Takes the prefix of a log collector off ``source.raw``.
-        """
+    def examine(self, source: Source, text: bytes) -> Event | str | None:
+        """The one function that says of a difficult line what it is: an event, damaged for a
+        reason, or, None, prose. Takes the prefix of a log collector off ``source.raw``."""
         brace = text.find(b"{", 0, PREFIX + 1)
         if brace < 0:
-            return Refused(None)
+            return None
         try:
             event = self.reread(text[brace:])
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             damaged = brace == 0 or (source.prefixed and brace < PREFIX)
-            return Refused(reason if damaged else None)
+            return reason if damaged else None
         if brace and event.type is None:
-            return Refused(None)
+            return None
         if brace:
             source.prefixed, source.raw = True, text[brace:]
         return event
@@ -1421,10 +1379,10 @@ class Report:
         self.failed = True
         self.say(why)
 
-    def refuse(self, source: Source, refused: Refused, line: bytes) -> None:
+    def refuse(self, source: Source, reason: str | None, line: bytes) -> None:
         """Take a line that is no event."""
         self.keep(line.removesuffix(b"\n") + b"\n")
-        self.note(source, refused.reason, line)
+        self.note(source, reason, line)
 
     def piece(self, source: Source, piece: Piece) -> None:
         """Take part of a frame that is refused unread."""
@@ -1594,7 +1552,7 @@ def called_by(identity: str, name: str, given: Any) -> Called:
         return Called(identity, "mcp", name, {"name": name, "args": args, **named})
     tool = TOOL_NAMES.get(name.replace("_", "").lower(), name)
     names = ARGUMENT_NAMES.get(tool, {})
-    args = {names.get(key, key): plain(value) for key, value in args.items()}
+    args = {names.get(key, key): value for key, value in args.items()}
     if tool == "updateTodos":
         given = args.get("todos")
         listed = todos(unpacked(given) if isinstance(given, Raw) else given)
@@ -1606,11 +1564,11 @@ def todos(given: Any) -> list[dict[str, str]]:
     """A to-do list with Cursor's names for what became of an item."""
     return [
         {
-            "id": str(one.id or number),
-            "content": as_text(one.content or one.text or one.description),
-            "status": f"TODO_STATUS_{one.status or TODO_STATES[bool(one.completed)]}".upper(),
+            "id": str(one["id"] or number),
+            "content": as_text(one["content"] or one["text"] or one["description"]),
+            "status": f"TODO_STATUS_{one['status'] or TODO_STATES[bool(one['completed'])]}".upper(),
         }
-        for number, one in enumerate(Node(given), 1)
+        for number, one in enumerate(Node({"": given}).each(""), 1)
     ]
 
 
@@ -1679,8 +1637,7 @@ class Maker:
 
     def event(self, **members: Any) -> Event:
         """The event that a line with these members would be, but for those that are absent."""
-        found = {key: plain(value) for key, value in members.items()}
-        raw = spelled({key: value for key, value in found.items() if value is not None})
+        raw = spelled({key: value for key, value in members.items() if value is not None})
         try:
             new = self.reread(raw)
         except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
@@ -1788,7 +1745,7 @@ class Dialect:
         """``given``: the arguments, by name or as they are spelled."""
         identity = as_text(identity)
         known = identity in self.calls
-        called = self.calls[identity] = called_by(identity, as_text(name) or "?", plain(given))
+        called = self.calls[identity] = called_by(identity, as_text(name) or "?", given)
         if not known:
             self.make_call("started", called, None, parent)
 
@@ -1808,7 +1765,7 @@ class Dialect:
         ``failed``: the text says why; ``variant`` is what is known of that; ``code`` an exit
         status; ``facts`` have the names that they have in Cursor's result.
         """
-        identity, content = as_text(identity), "" if isinstance(content, Node) else content
+        identity, content = as_text(identity), "" if content is None else content
         called = self.calls.pop(identity, None) or Called(identity)
         text = as_text(content)
         if isinstance(code, int) and called.tool == "shell" and not variant:
@@ -1831,7 +1788,7 @@ class Dialect:
         self.said.clear()
 
     def complain(self, line: Any) -> None:
-        self.make("error", message=message_of([plain(line.error), line.message]))
+        self.make("error", message=message_of([line["error"], line["message"]]))
 
     def empty(self, *places: Place) -> None:
         """Fragments of what comes whole cannot be redacted: they must not leave."""
@@ -1966,7 +1923,7 @@ class Claude(Dialect):
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
-        text, told = text_in(unpacked(content)), fit(line.tool_use_result, told_by_claude())
+        text, told = text_in(unpacked(content)), Node(unpacked(line.tool_use_result))
         tool = self.calls[identity].tool if identity in self.calls else ""
         failed, denied = block.is_error is True, identity in self.denied
         self.denied.discard(identity)
@@ -1991,38 +1948,31 @@ def claude_line() -> Any:
     return shape(ids, "tool_use_result", message=message, event=event)
 
 
-@functools.cache
-def told_by_claude() -> Any:
-    """What Claude Code tells of a result beside what it tells the model."""
-    counts = "exit_code exitCode numFiles numLines numMatches durationMs totalDurationMs"
-    file = shape(**dict.fromkeys(("numLines", "startLine", "totalLines"), int))
-    hunk: Any = shape(lines=list[str])
-    lists: dict[str, Any] = {"structuredPatch": list[hunk], "filenames": list[str]}
-    return shape("stdout stderr mode", file=file, **lists, **dict.fromkeys(counts.split(), int))
-
-
 def claude_facts(tool: str, told: Any) -> dict[str, Any]:
-    """The same, as Cursor's result of a tool has it."""
-    if tool == "read" and told.file:
-        start, count = told.file.startLine, told.file.numLines
+    """What Claude Code tells of a result beside what it tells the model, as Cursor's has it."""
+    if tool == "read":
+        start, count = number(told["file.startLine"]), number(told["file.numLines"])
         read = {"startLine": start, "endLine": start + count - 1} if start and count else None
-        return {"totalLines": told.file.totalLines, "readRange": read}
+        return {"totalLines": number(told["file.totalLines"]), "readRange": read}
     if tool == "shell":
-        streams = {name: text for name in ("stdout", "stderr") if (text := getattr(told, name))}
-        return streams | {"executionTime": told.durationMs}
-    if tool == "edit" and told.structuredPatch is not None:
-        marks = [line[:1] for hunk in told.structuredPatch for line in hunk.lines or ()]
+        streams = {name: told[name] for name in ("stdout", "stderr")}
+        return {key: text for key, text in streams.items() if as_text(text)} | {
+            "executionTime": number(told["durationMs"])
+        }
+    if tool == "edit" and told["structuredPatch"]:
+        hunks = (hunk["lines"] for hunk in told.each("structuredPatch"))
+        marks = [str(line)[:1] for hunk in hunks if isinstance(hunk, list) for line in hunk]
         return {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
     if tool == "glob":
-        return {"files": told.filenames, "totalFiles": told.numFiles}
-    if tool == "grep" and told.mode in GREP_MODES:
-        names, mode = GREP_MODES[told.mode]
-        found = {name: getattr(told, own) for name, own in names.items()}
+        return {"files": told["filenames"], "totalFiles": told["numFiles"]}
+    if tool == "grep":
+        names, mode = GREP_MODES.get(as_text(told["mode"]), ({}, ""))
+        found = {name: told[own] for name, own in names.items()}
         found = {name: value for name, value in found.items() if value is not None}
-        return {"workspaceResults": {"": {mode: found}}}
-    if tool not in ("read", "write", "edit", "grep", "webFetch", "mcp"):
-        return {"durationMs": told.totalDurationMs or told.durationMs}
-    return {}
+        return {"workspaceResults": {"": {mode: found}}} if mode else {}
+    if tool in ("write", "webFetch", "mcp"):
+        return {}
+    return {"durationMs": number(told["totalDurationMs"]) or number(told["durationMs"])}
 
 
 GREP_MODES = {
@@ -2034,20 +1984,21 @@ GREP_MODES = {
 
 def claude_code(text: str, told: Any, *, failed: bool) -> Any:
     """The exit status of a command where it is told: beside the result, or in its text."""
-    stated = told.exitCode if told.exit_code is None else told.exit_code
-    if stated is None and text.startswith('{"') and '"exitCode"' in text:  # Amp
-        stated = fit(Raw(utf8(text)), told_by_claude()).exitCode
-    if stated is None and failed and (match := re.match(EXIT_CODE, text)):
-        stated = int(match[1])
-    if stated is None and text.startswith("Command: "):  # what it printed comes before
-        stated = next(map(int, reversed(re.findall(EXIT_CODE_LINE, text))), None)
-    return stated
+    codes = [told["exit_code"], told["exitCode"]]
+    if text.startswith('{"') and '"exitCode"' in text:  # Amp
+        codes.append(Node(unpacked(utf8(text)))["exitCode"])
+    if failed:
+        codes += re.findall(rf"\A{EXIT_CODE}", text)
+    if text.startswith("Command: "):  # what it printed comes before
+        codes += reversed(re.findall(EXIT_CODE_LINE, text))
+    known = (code for code in codes if type(code) is int or isinstance(code, str))
+    return next(map(int, known), None)
 
 
 def text_in(content: Any) -> str:
     """The text of a result: it is one, or a list of blocks with texts."""
-    blocks = content if isinstance(content, Node) else Node(content)
-    texts = [block.text for block in blocks if isinstance(block.text, str)]
+    texts = [block["text"] for block in Node({"": content}).each("")]
+    texts = [text for text in texts if isinstance(text, str)]
     return as_text(content) or "\n".join(texts)
 
 
@@ -2062,47 +2013,49 @@ class Codex(Dialect):
     answered: Any = None  # what the agent said last
 
     def read(self, line: Any) -> None:
-        kind, item = self.event.type, line.item
+        kind, item = self.event.type, Node(line["item"])
         if kind == "thread.started":
-            self.session = line.thread_id or None
+            self.session = as_text(line["thread_id"]) or None
             self.begin()
         elif kind == "turn.completed":
-            self.end(result=self.answered, usage=line.usage)
+            self.end(result=self.answered, usage=line["usage"])
             self.answered = None
         elif kind == "turn.failed":
-            self.end("error", error=line.error)
+            self.end("error", error=line["error"])
         elif kind == "error":
             self.complain(line)
         elif kind == "item.updated":  # it comes whole
             self.empty(("item", "text"), ("item", "aggregated_output"))
-        elif item.type == "agent_message" and kind == "item.completed":
-            self.answered = item.text
-            self.say(item.text)
-        elif item.type == "reasoning" and kind == "item.completed":
-            self.think(item.text)
-        elif item.type == "file_change":
-            for number, change in enumerate(item.changes):
-                name = {"add": "write", "delete": "delete"}.get(change.kind, "edit")
-                self.act(f"{item.id}.{number}", item, name, {"path": change.path})
-        elif item.type in CODEX_CALLS:
-            self.act(item.id, item, *CODEX_CALLS[item.type](item))
+        elif item["type"] == "agent_message" and kind == "item.completed":
+            self.answered = item["text"]
+            self.say(item["text"])
+        elif item["type"] == "reasoning" and kind == "item.completed":
+            self.think(item["text"])
+        elif item["type"] == "file_change":
+            for number, change in enumerate(item.each("changes")):
+                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
+                self.act(f"{item['id']}.{number}", item, name, {"path": change["path"]})
+        elif calls := CODEX_CALLS.get(as_text(item["type"])):
+            self.act(item["id"], item, *calls(item))
 
     def act(self, identity: str, item: Any, name: str, given: Any) -> None:
         self.call(identity, name, given)
         if self.event.type == "item.completed":
-            text = message_of(item.error) or item.aggregated_output or text_in(item.result.content)
-            variant = "rejected" if item.status == "declined" else ""
-            failed = item.status in ("failed", "declined")
-            self.answer(identity, text, failed=failed, variant=variant, code=item.exit_code)
+            text = message_of(item["error"]) or text_in(item["result.content"])
+            text = text or item["aggregated_output"]
+            variant = "rejected" if item["status"] == "declined" else ""
+            failed = item["status"] in ("failed", "declined")
+            self.answer(identity, text, failed=failed, variant=variant, code=item["exit_code"])
 
 
+CODEX_CHANGES = {"add": "write", "delete": "delete"}
 # What an item is -> Cursor's tool and its arguments.
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
-    "command_execution": lambda item: ("shell", {"command": item.command}),
-    "mcp_tool_call": lambda item: (f"mcp__{item.server}__{item.tool}", item.arguments),
-    "web_search": lambda item: ("webSearch", {"searchTerm": item.query}),
-    "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
-    "collab_tool_call": lambda item: ("task", {"prompt": item.prompt}),
+    "command_execution": lambda item: ("shell", {"command": item["command"]}),
+    "mcp_tool_call": lambda item: (f"mcp__{item['server']}__{item['tool']}", item["arguments"]),
+    "web_search": lambda item: ("webSearch", {"searchTerm": item["query"]}),
+    "todo_list": lambda item: ("updateTodos", {"todos": item["items"]}),
+    "collab_tool_call": lambda item: ("task", {"prompt": item["prompt"]}),
 }
 
 
@@ -2115,19 +2068,20 @@ class Gemini(Dialect):
     def read(self, line: Any) -> None:
         kind = self.event.type
         if kind == "init":
-            self.begin(model=line.model)
+            self.begin(model=line["model"])
         elif kind == "message":
-            (self.ask if line.role == "user" else self.say)(line.content)
+            (self.ask if line["role"] == "user" else self.say)(line["content"])
         elif kind == "tool_use":
-            self.call(line.tool_id, line.tool_name, line.parameters)
+            self.call(line["tool_id"], line["tool_name"], line["parameters"])
         elif kind == "tool_result":
-            failed = line.status == "error"
-            text = message_of(line.error) if failed else ""
-            self.answer(line.tool_id, text or line.output, failed=failed)
+            failed = line["status"] == "error"
+            text = message_of(line["error"]) if failed else ""
+            self.answer(line["tool_id"], text or line["output"], failed=failed)
         elif kind == "result":
-            took = {"duration_ms": line.stats.duration_ms, "usage": line.stats}
-            self.end("success" if line.status == "success" else "error", error=line.error, **took)
-        elif kind == "error" and line.severity != "warning":
+            took = {"duration_ms": line["stats.duration_ms"], "usage": line["stats"]}
+            ended = "success" if line["status"] == "success" else "error"
+            self.end(ended, error=line["error"], **took)
+        elif kind == "error" and line["severity"] != "warning":
             self.complain(line)
 
 
@@ -2143,28 +2097,28 @@ class OpenCode(Dialect):
         return first(look(event).get("sessionID")) or None
 
     def read(self, line: Any) -> None:
-        kind, part = self.event.type, line.part
+        kind, part = self.event.type, Node(line["part"])
         self.begin_once()
         if kind == "step_start":
             self.reason = None
         elif kind == "text":
-            self.say(part.text)
+            self.say(part["text"])
         elif kind == "reasoning":
-            self.think(part.text)
+            self.think(part["text"])
         elif kind == "tool_use":
-            state, told = part.state, part.state.metadata
-            failed, span = state.status == "error", state.time
-            took = span.end - span.start if span.start and span.end else None
-            self.call(part.callID, part.tool, state.input)
+            state = Node(part["state"])
+            failed, code = state["status"] == "error", state["metadata.exit"]
+            start, end = number(state["time.start"]), number(state["time.end"])
+            self.call(part["callID"], part["tool"], state["input"])
             self.answer(
-                part.callID,
-                state.error if failed else state.output,
+                part["callID"],
+                state["error"] if failed else state["output"],
                 failed=failed,
-                code=told.exit if isinstance(told.exit, int) else told.exitCode,
-                executionTime=took,
+                code=state["metadata.exitCode"] if code is None else code,
+                executionTime=end - start if start and end else None,
             )
         elif kind == "step_finish":
-            self.reason = part.reason or "stop"
+            self.reason = part["reason"] or "stop"
         elif kind == "error":
             self.reason = None
             self.complain(line)
@@ -2187,22 +2141,22 @@ class Droid(Dialect):
     def read(self, line: Any) -> None:
         kind = self.event.type
         if kind == "system" and self.event.subtype == "init":
-            self.begin(cwd=line.cwd, model=line.model)
+            self.begin(cwd=line["cwd"], model=line["model"])
         elif kind == "message":
-            (self.ask if line.role == "user" else self.say)(line.text)
-        elif kind == "reasoning" and (self.maker.native or line.id != self.thought):
-            self.thought = line.id
-            self.think(line.text)
+            (self.ask if line["role"] == "user" else self.say)(line["text"])
+        elif kind == "reasoning" and (self.maker.native or line["id"] != self.thought):
+            self.thought = line["id"]
+            self.think(line["text"])
         elif kind == "tool_call":
-            self.call(line.id, line.toolName or line.toolId, line.parameters)
+            self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":
-            text = text_in(line.value) or message_of(line.error)
-            self.answer(line.id, text, failed=line.isError is True)
+            text = text_in(line["value"]) or message_of(line["error"])
+            self.answer(line["id"], text, failed=line["isError"] is True)
         elif kind == "error":
             self.complain(line)
         elif kind == "completion":
-            told = {"duration_ms": line.durationMs, "num_turns": line.numTurns}
-            self.end(result=line.finalText, usage=line.usage, **told)
+            told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
+            self.end(result=line["finalText"], usage=line["usage"], **told)
 
 
 class Copilot(Dialect):
@@ -2214,26 +2168,26 @@ class Copilot(Dialect):
     )
 
     def read(self, line: Any) -> None:
-        kind, data = self.event.type or "", line.data
-        self.session = data.sessionId or line.sessionId or self.session
+        kind, data = self.event.type or "", Node(line["data"])
+        self.session = first(data["sessionId"], line["sessionId"]) or self.session
         if kind == "result":
-            took = line.usage.sessionDurationMs
-            self.end("success" if line.exitCode == 0 else "error", duration_ms=took)
+            took = line["usage.sessionDurationMs"]
+            self.end("success" if line["exitCode"] == 0 else "error", duration_ms=took)
             return
-        self.begin_once(model=data.model)
+        self.begin_once(model=data["model"])
         if kind == "user.message":
-            self.ask(data.content)
+            self.ask(data["content"])
         elif kind in ("assistant.message_delta", "assistant.message"):
-            self.say(data.deltaContent or data.content, delta=kind.endswith("_delta"))
+            self.say(data["deltaContent"] or data["content"], delta=kind.endswith("_delta"))
         elif kind in ("assistant.reasoning_delta", "assistant.reasoning"):
-            self.think(data.deltaContent or data.content, delta=kind.endswith("_delta"))
+            self.think(data["deltaContent"] or data["content"], delta=kind.endswith("_delta"))
         elif kind in ("assistant.tool_call_delta", "tool.execution_partial_result"):
             self.empty(("data", "inputDelta"), ("data", "partialOutput"))
         elif kind == "tool.execution_start":
-            self.call(data.toolCallId, data.toolName, data.arguments)
+            self.call(data["toolCallId"], data["toolName"], data["arguments"])
         elif kind == "tool.execution_complete":
-            text = message_of(data.error) or text_in(data.result.content)
-            self.answer(data.toolCallId, text, failed=data.success is False)
+            text = message_of(data["error"]) or text_in(data["result.content"])
+            self.answer(data["toolCallId"], text, failed=data["success"] is False)
 
 
 class Pi(Dialect):
@@ -2244,45 +2198,48 @@ class Pi(Dialect):
     last: Any = None  # the agent's last message
 
     def read(self, line: Any) -> None:
-        kind, message, part = self.event.type, line.message, line.assistantMessageEvent
+        kind, message = self.event.type, Node(line["message"])
+        part = Node(line["assistantMessageEvent"])
         if kind == "session":
-            self.session = line.id or None
-            self.begin(cwd=line.cwd)
-        elif kind == "message_start" and message.role == "assistant":
+            self.session = as_text(line["id"]) or None
+            self.begin(cwd=line["cwd"])
+        elif kind == "message_start" and message["role"] == "assistant":
             self.empty(("message", "content"))  # its first delta
-        elif part.type == "text_delta":
-            self.say(part.delta, delta=True)
-        elif part.type == "thinking_delta":
-            self.think(part.delta, delta=True)
-        elif part.type == "toolcall_delta":
+        elif part["type"] == "text_delta":
+            self.say(part["delta"], delta=True)
+        elif part["type"] == "thinking_delta":
+            self.think(part["delta"], delta=True)
+        elif part["type"] == "toolcall_delta":
             self.empty(("assistantMessageEvent", "delta"))
-        elif kind == "message_end" and message.role in ("user", "assistant"):
+        elif kind == "message_end" and message["role"] in ("user", "assistant"):
             self.message(message)
         elif kind == "tool_execution_start":
-            self.call(line.toolCallId, line.toolName, line.args)
+            self.call(line["toolCallId"], line["toolName"], line["args"])
         elif kind == "tool_execution_update":
             self.empty(("partialResult",))
         elif kind == "tool_execution_end":
-            text = text_in(line.result.content)
-            self.answer(line.toolCallId, text, failed=line.isError is True)
+            text = text_in(line["result.content"])
+            self.answer(line["toolCallId"], text, failed=line["isError"] is True)
         elif kind == "agent_end" and self.last:
-            bad = self.last.stopReason in ("error", "aborted")
-            answer = None if bad else text_in(self.last.content)
-            error = {"error": self.last.errorMessage or self.last.stopReason} if bad else {}
-            self.end("error" if bad else "success", result=answer, usage=self.last.usage, **error)
+            bad = self.last["stopReason"] in ("error", "aborted")
+            answer = None if bad else text_in(self.last["content"])
+            error = {"error": self.last["errorMessage"] or self.last["stopReason"]} if bad else {}
+            self.end(
+                "error" if bad else "success", result=answer, usage=self.last["usage"], **error
+            )
         elif kind == "agent_end":
             self.end("error")
 
     def message(self, message: Any) -> None:
-        said = self.ask if message.role == "user" else self.say
-        self.last = message if message.role == "assistant" else self.last
-        for block in message.content:
-            if block.type == "text":
-                said(block.text)
-            elif block.type == "thinking":
-                self.think(block.thinking)
-            elif block.type == "toolCall":
-                self.call(block.id, block.name, block.arguments)
+        said = self.ask if message["role"] == "user" else self.say
+        self.last = message if message["role"] == "assistant" else self.last
+        for block in message.each("content"):
+            if block["type"] == "text":
+                said(block["text"])
+            elif block["type"] == "thinking":
+                self.think(block["thinking"])
+            elif block["type"] == "toolCall":
+                self.call(block["id"], block["name"], block["arguments"])
 
 
 # ---------------------------------------------------------------- dialects: the stage
@@ -2678,7 +2635,6 @@ def complaint(event: Event) -> str:
 
 def message_of(value: Any, depth: int = 4) -> str:
     """The first text in an error: it is a text, an object with a message, or a list of these."""
-    value = plain(value)
     if isinstance(value, str):
         return value
     if isinstance(value, dict):

@@ -882,3 +882,47 @@ def test_other_agents(
     assert progressed.stdout.decode().splitlines() == lines
     assert results.stdout.count(b"\n") == succeeded
     assert progressed.stderr.count(" failed: ") == failed
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    10**30,
+    1e400,
+    "",
+    "\ud83d",
+    [],
+    [[]],
+    [{}],
+    {},
+    {"a": {}},
+    "7",
+)
+
+
+def members_in(value: Any) -> Iterator[tuple[Any, Any]]:
+    for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        yield value, key
+        if isinstance(inner, (dict, list)):
+            yield from members_in(inner)
+
+
+@pytest.mark.parametrize("path", [row for row in ALL if "/cursor/" not in str(row.values[0])])
+def test_members_of_any_shape_never_crash(path: str) -> None:
+    lines = [json.loads(line) for line in objects(content(path))]
+    seen: set[str] = set()
+    for number, line in enumerate(lines):
+        kind = f"{line.get('type')} {line.get('subtype')} {(line.get('item') or {}).get('type')}"
+        if kind in seen:
+            continue
+        seen.add(kind)
+        before = b"".join(json.dumps(each).encode() + b"\n" for each in lines[:number][-3:])
+        for container, key in list(members_in(line))[:24]:
+            kept = container[key]
+            for odd in ODD:
+                container[key] = odd
+                text = json.dumps(line).replace("Infinity", "1e400").encode()
+                for flags in ((), ("-t", "cursor"), ("-t", "stream-json", "-r", "secrets")):
+                    convert(before + text + b"\n", *flags)
+            container[key] = kept
