@@ -370,16 +370,12 @@ def fields(kind: type[Struct]) -> list[tuple[str, str, Any]]:
     return [(field, name, hints[field]) for field, name in names]
 
 
-def fit(raw: Any, kind: type[T]) -> T:
-    """What of an undecoded value fits a type, whatever the value is."""
-    if not bytes(raw):
-        return kind()
-    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+def fit(raw: bytes, kind: type[T]) -> T:
+    """What of an undecoded object fits a type, whatever it is."""
+    try:
         return msgspec.json.decode(raw, type=kind)
-    with contextlib.suppress(ValueError, RecursionError):
-        value = parse(bytes(raw))
-        return coerce_struct(value, kind) if isinstance(value, dict) else kind()
-    return kind()
+    except (msgspec.DecodeError, RecursionError):
+        return coerce_struct(as_object(unpacked(raw)), kind)
 
 
 def number(value: Any) -> int | None:
@@ -2411,20 +2407,30 @@ class Runs:
     def look_into(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and few are passed over."""
         found = self.dialects.translate(self.source, event) if self.dialects else None
+        session, drops = self.foreign, "thinking" in self.unread
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
             for part in parts:
-                self.step(part)
-                if self.lapsed:
-                    yield from self.ends()
-                thought = all(part.type == "thinking" for part in parts)
-                if part is parts[-1] and not (thought and "thinking" in self.unread):
+                if part.session_id == session and part.type in ACTS:
+                    self.act(part)
+                else:
+                    self.step(part)
+                    session = self.session
+                    yield from self.ends() if self.lapsed else ()
+                thought = part.type == "thinking" and drops
+                if part is parts[-1] and not (thought and all(p.type == part.type for p in parts)):
                     whole.run = part.run
                     yield whole
-                yield from self.ends()
-        self.foreign = NOBODY
-        if found is not None:
-            self.foreign, self.session = self.session, NOBODY
+                yield from self.ends() if self.whys else ()
+        self.foreign = NOBODY if found is None else session
+        self.session = session if found is None else NOBODY
+
+    def act(self, event: Event) -> None:
+        """One more event of the run of the event before."""
+        event.run = self.run
+        self.run.events += 1  # type: ignore[union-attr]
+        if event.type == "tool_call":
+            track(self.run, event)  # type: ignore[arg-type]
 
     def step(self, event: Event) -> None:
         """An event that may open or end runs."""
