@@ -11,6 +11,31 @@ init, user, assistant, thinking or tool_call event and ends with its terminal ev
 turn_ended with an error), as failed with a second init or with the input. Its verdict is the
 exit status.
 
+Contents, in the order of the file:
+
+    vocabulary     exit statuses, limits with their reasons
+    text           escaping for terminals and CI runners, widths, cutting, sizes, durations, paths
+    JSON           values as they are spelled, shapes of objects, the places of strings
+    files          signals, os.read and os.write, and what ends them
+    events         one line, and the few of its members that stages look at
+    calls          tools and their labels; what a call is about, how it ended, what came out of it
+    messages       what is said on stderr, excerpts, rejected lines, the exit status
+    reading        frames of whole lines, or documents; a line becomes an event
+    conversations  what agents say, as moves in one vocabulary; tables of tools, arguments, failures
+    agents         Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi
+    recognition    who wrote a line; one conversation a session
+    runs           the state machine: when runs open and end, and their verdicts
+    words          what the assistant said, each text once
+    selecting      selectors, and which events are printed
+    secrets        tokens, forms of assignment, names; the scanner
+    structure      which strings of an event are structure, and the class of every other
+    redacting      the strings of one event, and the lines of words that run over events
+    shortening     the longest strings of an event, until its line fits
+    action lines   one line for each call, as wide as the terminal
+    outputs        a small class for each form: text, words, summary, json, stream-json
+    pipeline       convert(): the specification
+    command        options, files, and the exit status
+
 The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect turns what
 another agent writes into it, and no other stage knows that there are dialects.
 """
@@ -34,6 +59,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from types import UnionType
 from typing import (
+    TYPE_CHECKING,
     Any,
     AnyStr,
     ClassVar,
@@ -55,10 +81,13 @@ from msgspec import Raw, Struct
 __version__ = "0.1.0"
 
 
-# ---------------------------------------------------------------- expressions
+# ---------------------------------------------------------------- vocabulary
+#
+# Exit statuses, limits with their reasons, regular expressions that are compiled on first use.
+# Data alone: it knows nothing of what follows.
 
 
-class Lazy:
+class LazyPattern:
     """A regular expression that is compiled when it is first used: a run uses few of them, and
     together they would take a tenth of the time that it takes to start."""
 
@@ -72,10 +101,8 @@ class Lazy:
 
 
 def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    return cast("re.Pattern[AnyStr]", Lazy(pattern, flags))
+    return cast("re.Pattern[AnyStr]", LazyPattern(pattern, flags))
 
-
-# ---------------------------------------------------------------- vocabulary
 
 OK, FAILED, ERROR, DAMAGED = 0, 1, 2, 3  # exit statuses; a signal adds 128
 EXITS = """\b
@@ -111,7 +138,10 @@ BLANKS = b" \t\r\n"
 BOM = b"\xef\xbb\xbf"
 
 
-# ---------------------------------------------------------------- text that others wrote
+# ---------------------------------------------------------------- text
+#
+# Escaping for terminals and CI runners, widths, cutting, sizes, durations, paths.
+# Strings in, strings out. It knows nothing of events.
 
 # What could drive a terminal: C0, DEL, C1, bidi controls, line and paragraph separators; and lone
 # surrogates, which UTF-8 cannot spell.
@@ -121,7 +151,7 @@ CONTROL = regex(
 ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
-def escape(match: re.Match[str]) -> str:
+def escape_char(match: re.Match[str]) -> str:
     char = match[0]
     return ESCAPES.get(char) or (
         f"\\x{ord(char):02x}" if char < "\u0100" else f"\\u{ord(char):04x}"
@@ -134,27 +164,27 @@ HASHES = regex(r"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
 COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 
-def shown(text: str) -> str:
+def escape(text: str) -> str:
     """Text of an agent, a file or a tool, safe within a line: control characters are escaped."""
-    return HASHES.sub(r"\\x23", CONTROL.sub(escape, text))
+    return HASHES.sub(r"\\x23", CONTROL.sub(escape_char, text))
 
 
 PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
 
 
-def mended(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """A text with the characters whole that were cut into surrogates."""
     return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
-def own_line(line: str) -> str:
+def escape_line(line: str) -> str:
     """A line of an agent's text, safe as a line of its own; deltas may have cut a character."""
-    return COLONS.sub(r"\1\\x3a", shown(mended(line.removesuffix("\r"))))
+    return COLONS.sub(r"\1\\x3a", escape(join_surrogates(line.removesuffix("\r"))))
 
 
 def excerpt(text: str) -> str:
     """The beginning of a text on one line, at most EXCERPT characters."""
-    line = shown(text[:EXCERPT].strip())
+    line = escape(text[:EXCERPT].strip())
     return line if len(text) <= EXCERPT >= len(line) else line[: EXCERPT - 3] + "..."
 
 
@@ -162,13 +192,13 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
-def width(text: str) -> int:
+def display_width(text: str) -> int:
     """The columns that a terminal needs for a text without control characters."""
-    return len(text) if text.isascii() else sum(map(columns, text))
+    return len(text) if text.isascii() else sum(map(char_width, text))
 
 
 @functools.lru_cache(4096)
-def columns(char: str) -> int:
+def char_width(char: str) -> int:
     import unicodedata
 
     if unicodedata.category(char) in ("Mn", "Me", "Cf") and char != "\xad":
@@ -178,20 +208,20 @@ def columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def cut(text: str, limit: int) -> str:
+def truncate(text: str, limit: int) -> str:
     """The beginning of a text, at most ``limit`` columns wide with the dots that say so."""
-    if width(text) <= limit:
+    if display_width(text) <= limit:
         return text
     left, end = limit - 3, 0
     for char in text:
-        left -= columns(char)
+        left -= char_width(char)
         if left < 0:
             break
         end += 1
     return text[:end].rstrip() + "..."[: max(limit, 0)]
 
 
-def duration(milliseconds: int) -> str:
+def format_duration(milliseconds: int) -> str:
     seconds, rest = divmod(milliseconds, 1000)
     if seconds < 60:
         return f"{milliseconds / 1000:.1f} s" if milliseconds >= 50 else f"{rest} ms"
@@ -200,7 +230,7 @@ def duration(milliseconds: int) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """Bytes, as people say them."""
     if count < 1000:
         return plural(count, "byte")
@@ -214,24 +244,31 @@ def size(count: int) -> str:
 WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 
 
-def relative(path: str, here: str) -> str:
+def relative_path(path: str, here: str) -> str:
     """A path as seen from a directory that holds it. macOS spells /tmp as /private/tmp, too."""
     windows = WINDOWS.match(here) is not None
     for base in (here, here.removeprefix("/private")):
         base = base.rstrip("\\/" if windows else "/")
         end = len(base)
-        if base.endswith(":") or not base or folded(path[:end], windows) != folded(base, windows):
+        if (
+            base.endswith(":")
+            or not base
+            or fold_path(path[:end], windows) != fold_path(base, windows)
+        ):
             continue
         if path[end:] == "" or path[end] in ("\\/" if windows else "/"):
             return path[end:].lstrip("\\/" if windows else "/") or "."
     return path
 
 
-def folded(path: str, windows: bool) -> str:
+def fold_path(path: str, windows: bool) -> str:
     return path.replace("/", "\\").lower() if windows else path
 
 
-# ---------------------------------------------------------------- JSON where msgspec does not do
+# ---------------------------------------------------------------- JSON
+#
+# Values as they are spelled, shapes of objects, the slow reader, the places of strings.
+# Bytes in, values, places or bytes out; one function, splice, changes them. It knows no events.
 
 TOKEN = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
 UNICODE = b"\\u"
@@ -251,7 +288,7 @@ def members(text: bytes) -> dict[str, Raw]:
 
 def members_slowly(text: bytes) -> dict[str, Raw]:
     """The same, where lone surrogates and any depth are no matter."""
-    keys = [one for one in strings(text) if one.is_key and len(one.path) == 1]
+    keys = [one for one in find_strings(text) if one.is_key and len(one.path) == 1]
     ends = [*(key.start for key in keys[1:]), text.rindex(b"}")] if keys else []
     values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
     return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
@@ -266,36 +303,36 @@ def compact(text: bytes) -> bytes:
         token = match[0]
         if token[:1] in b" \t\r\n" or (token[:1] == b'"' and UNICODE in token):
             done += text[position : match.start()]
-            done += spelled(value_of(token)) if token[:1] == b'"' else b""
+            done += encode_json(decode_json(token)) if token[:1] == b'"' else b""
             position = match.end()
     return bytes(done + text[position:])
 
 
-def spelled(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """A value as compact JSON in UTF-8: what is Raw as it is spelled, a lone surrogate escaped."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
         pass
     if isinstance(value, dict):
-        pairs = (spelled(key) + b":" + spelled(item) for key, item in value.items())
+        pairs = (encode_json(key) + b":" + encode_json(item) for key, item in value.items())
         return b"{" + b",".join(pairs) + b"}"
     if isinstance(value, list):
-        return b"[" + b",".join(map(spelled, value)) + b"]"
+        return b"[" + b",".join(map(encode_json, value)) + b"]"
     import json
 
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
-def value_of(text: bytes) -> Any:
-    """Any JSON value; see ``parse``."""
+def decode_json(text: bytes) -> Any:
+    """Any JSON value; see ``parse_slowly``."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        return parse(text)
+        return parse_slowly(text)
 
 
-def parse(text: bytes) -> Any:
+def parse_slowly(text: bytes) -> Any:
     """A JSON value, decoded slowly: lone surrogates and integers of any length are accepted.
 
     An integer too long for the interpreter stays a string of digits. Raises ValueError with the
@@ -322,7 +359,7 @@ def _constant(word: str) -> Any:
 
 
 T = TypeVar("T", bound=Struct)
-UNFIT = object()
+MISFIT = object()
 
 
 @functools.cache
@@ -340,26 +377,26 @@ def coerce(value: Any, kind: Any) -> Any:
     origin = get_origin(kind)
     if origin in (Union, UnionType):
         fits = (coerce(value, option) for option in get_args(kind))
-        return next((fit for fit in fits if fit is not UNFIT), UNFIT)
+        return next((fit for fit in fits if fit is not MISFIT), MISFIT)
     if origin is list:
         if not isinstance(value, list):
-            return UNFIT
+            return MISFIT
         items = (coerce(item, get_args(kind)[0]) for item in value)
-        return [item for item in items if item is not UNFIT]
+        return [item for item in items if item is not MISFIT]
     if kind is Any:
         return value
     if kind is Raw:
         with contextlib.suppress(RecursionError):
-            return Raw(spelled(value))
-        return UNFIT
+            return Raw(encode_json(value))
+        return MISFIT
     if issubclass(kind, Struct):
-        return coerce_struct(value, kind) if isinstance(value, dict) else UNFIT
-    return value if type(value) is kind else UNFIT
+        return coerce_struct(value, kind) if isinstance(value, dict) else MISFIT
+    return value if type(value) is kind else MISFIT
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
     fits = {field: coerce(value[name], hint) for field, name, hint in fields(kind) if name in value}
-    return kind(**{field: fit for field, fit in fits.items() if fit is not UNFIT})
+    return kind(**{field: fit for field, fit in fits.items() if fit is not MISFIT})
 
 
 @functools.cache
@@ -370,15 +407,15 @@ def fields(kind: type[Struct]) -> list[tuple[str, str, Any]]:
     return [(field, name, hints[field]) for field, name in names]
 
 
-def fit(raw: bytes, kind: type[T]) -> T:
+def decode_as(raw: bytes, kind: type[T]) -> T:
     """What of an undecoded object fits a type, whatever it is."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, RecursionError):
-        return coerce_struct(as_object(unpacked(raw)), kind)
+        return coerce_struct(as_object(decode_raw(raw)), kind)
 
 
-def number(value: Any) -> int | None:
+def as_count(value: Any) -> int | None:
     """A count that is stated; protobuf's JSON writes 64-bit integers as strings."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
         return int(value)
@@ -387,15 +424,15 @@ def number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def unpacked(raw: Raw | bytes) -> Any:
+def decode_raw(raw: Raw | bytes) -> Any:
     """What a member holds that was left undecoded; None where it is absent or beyond reach."""
     try:
-        return value_of(bytes(raw)) if bytes(raw) else None
+        return decode_json(bytes(raw)) if bytes(raw) else None
     except (ValueError, RecursionError):
         return None
 
 
-def first(*values: Any) -> str:
+def first_text(*values: Any) -> str:
     """The first text that says something."""
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
@@ -428,7 +465,7 @@ class Node:
         return (Node(item) for item in items if isinstance(item, dict))
 
 
-class String(NamedTuple):
+class StringLiteral(NamedTuple):
     """A string in a line: where its literal stands, what it says, under which names, and in which
     object or array."""
 
@@ -445,7 +482,7 @@ class String(NamedTuple):
 LITERAL = regex(rb'("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?|[{}\[\]]', re.DOTALL)
 
 
-def strings(raw: bytes) -> Iterator[String]:
+def find_strings(raw: bytes) -> Iterator[StringLiteral]:
     """All strings of a valid JSON object, names of members too."""
     stack: list[tuple[tuple[str, ...], bool, int]] = []
     path: tuple[str, ...] = ()  # of the value that comes
@@ -455,9 +492,9 @@ def strings(raw: bytes) -> Iterator[String]:
         if kind:
             start, end = match.span(1)
             literal = match[1]
-            text = value_of(literal) if b"\\" in literal else literal[1:-1].decode()
+            text = decode_json(literal) if b"\\" in literal else literal[1:-1].decode()
             path = (*base, text) if kind == 2 else path
-            yield String(start, end, text, path, kind == 2, holder, array)
+            yield StringLiteral(start, end, text, path, kind == 2, holder, array)
         elif match[0] in b"{[":
             stack.append((base, array, holder))
             count += 1
@@ -467,14 +504,16 @@ def strings(raw: bytes) -> Iterator[String]:
             base, array, holder = stack.pop()
 
 
-def edited(raw: bytes, found: Iterable[String], change: Callable[[String], str]) -> bytes:
+def edit_strings(
+    raw: bytes, found: Iterable[StringLiteral], change: Callable[[StringLiteral], str]
+) -> bytes:
     """A line in which some strings say something else, and no other byte has changed."""
     changed = ((one, change(one)) for one in found)
-    edits = [(one.start, one.end, spelled(new)) for one, new in changed if new != one.text]
-    return spliced(raw, edits) if edits else raw
+    edits = [(one.start, one.end, encode_json(new)) for one, new in changed if new != one.text]
+    return splice(raw, edits) if edits else raw
 
 
-def spliced(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
+def splice(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
     """A text in which something else stands from one position to another."""
     done: list[Any] = []
     position = 0
@@ -484,22 +523,234 @@ def spliced(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
     return text[:0].join([*done, text[position:]])
 
 
-def utf8(text: str) -> bytes:
+def to_utf8(text: str) -> bytes:
     """A text for RE2; lone surrogates as if they were characters."""
     return text.encode("utf-8", "surrogatepass")
 
 
-def text_of(data: bytes) -> str:
+def from_utf8(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-# ---------------------------------------------------------------- tools
+def error_message(value: Any, depth: int = 4) -> str:
+    """The first text in an error: it is a text, an object with a message, or a list of these."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        value = [value[key] for key in MESSAGE_KEYS if key in value]
+    if not isinstance(value, list) or not depth:
+        return ""
+    return next(filter(None, (error_message(item, depth - 1) for item in value)), "")
+
+
+MESSAGE_KEYS = ("message", "error", "errorMessage", "data", "text")
+
+
+# ---------------------------------------------------------------- files
+#
+# Signals, os.read and os.write, and what ends them.
+# Descriptors in, chunks of bytes out, or the other way round. It knows no lines.
+
+
+class Interrupted(Exception):  # noqa: N818
+    """A signal ended the reading."""
+
+
+class ReaderGone(Exception):  # noqa: N818
+    """The reader of the output is gone."""
+
+
+class OutputError(Exception):
+    """The output cannot be written; the message says which and why."""
+
+
+class Signals:
+    """Remembers the signal that asks the program to end, and wakes the read that waits."""
+
+    CODES = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+    def __init__(self) -> None:
+        self.caught = 0
+        self.fd, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        for code in self.CODES:
+            if signal.getsignal(code) is not signal.SIG_IGN:  # nohup, a job in the background
+                signal.signal(code, self._catch)
+
+    def _catch(self, code: int, _frame: object) -> None:
+        self.caught = self.caught or code
+        signal.signal(code, signal.SIG_DFL)  # who asks twice is not kept waiting
+
+
+def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
+    """What each read of a FILE delivers, until its end. A FILE that cannot be read is reported.
+
+    Raises Interrupted after a signal, when what was there already has been delivered.
+    """
+    fd = -1
+    try:
+        # Non-blocking, for a FIFO that nobody writes to: a signal must end that wait too.
+        fd = 0 if name == "-" else os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        yield from read_chunks(fd, signals)
+    except OSError as error:
+        report.error(f"{file_name(name)}: {error.strerror}")
+    finally:
+        if fd > 0:
+            os.close(fd)
+
+
+def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
+    """Waits in poll and not in read: a neighbour may have made the pipe non-blocking."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    waiting.register(signals.fd, select.POLLIN)
+    left = DRAIN
+    while True:
+        caught = signals.caught
+        if caught:
+            with contextlib.suppress(KeyError):
+                waiting.unregister(signals.fd)
+        ready = [number for number, _ in waiting.poll(0 if caught else None)]
+        if caught and (left <= 0 or not ready):
+            raise Interrupted
+        if fd not in ready:
+            continue
+        try:
+            chunk = os.read(fd, BLOCK)
+        except BlockingIOError:
+            continue
+        if not chunk and signals.caught:
+            raise Interrupted
+        if not chunk:
+            return
+        left -= len(chunk) if caught else 0
+        yield chunk
+
+
+def file_name(name: str) -> str:
+    return "stdin" if name == "-" else escape(name)
+
+
+@contextlib.contextmanager
+def output_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderGone from None
+    except OSError as error:
+        raise OutputError(f"{name}: {error.strerror}") from None
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte, also to a pipe that a neighbour made non-blocking."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            room = select.poll()
+            room.register(fd, select.POLLOUT)
+            room.poll()
+
+
+def write_ci_safe(fd: int, data: bytes) -> None:
+    """JSON, spelled so that it holds no command of a CI runner: its values stay the same."""
+    write_all(fd, HASHES_IN_JSON.sub(rb"\\u0023", data))
+
+
+HASHES_IN_JSON = regex(HASHES.pattern.encode(), re.IGNORECASE)
+
+
+# ---------------------------------------------------------------- events
+#
+# One line, and the few of its members that stages look at.
+# What flows through the program. What only a detail needs is read from the line on demand.
+
+if TYPE_CHECKING:
+    Internal: TypeAlias = Any
+else:
+    Internal = None  # of what the stages set: the input can say nothing but null there
+
+
+class Event(Struct, gc=False):
+    """One event in Cursor's vocabulary: what the state machine looks at.
+
+    ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
+    is the run it belongs to; ``started`` is the tool of a call that is completed; ``hidden`` says
+    that it is followed, but not printed; ``foreign`` is what it was made from, where that is what
+    leaves. An event without a line is implied: its run ended, and no event of the input says so.
+    """
+
+    type: str | None = None
+    subtype: str | None = None
+    session_id: str | None = None
+    call_id: str | None = None
+    tool_call: Call | None = None  # type: ignore[valid-type]
+    raw: Internal = msgspec.field(name="\x7fraw", default=b"")
+    started: Internal = msgspec.field(name="\x7fstarted", default=None)
+    run: Internal = msgspec.field(name="\x7frun", default=None)
+    hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
+    foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
+
+
+class TextBlock(Struct, gc=False):
+    text: str | None = None  # only blocks of type text have it
+
+
+class Message(Struct, gc=False):
+    content: list[TextBlock] | str | None = None
+
+
+class SpokenEvent(Event, gc=False):
+    """An event with words: the assistant's, with what tells a delta from a replay, or thoughts."""
+
+    message: Message | None = None
+    timestamp_ms: Any = None
+    model_call_id: Any = None
+    parent_tool_use_id: Any = None
+    text: str | None = None  # of thinking
+
+
+def details(event: Event) -> dict[str, Any]:
+    """All members of an event, for the few of which its type is not enough."""
+    try:
+        return as_object(decode_json(event.raw))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def error_text(event: Event) -> str:
+    """What an event says went wrong, or ""."""
+    end = details(event)
+    return error_message([end.get("error"), end.get("errors"), end.get("message")])
+
+
+def message_text(content: list[TextBlock] | str | None) -> str:
+    """The text of an assistant event's message."""
+    if not content:
+        return ""
+    return content if isinstance(content, str) else "".join(block.text or "" for block in content)
+
+
+def words_of(event: Any) -> str:
+    if event.type == "thinking":
+        return event.text or ""
+    content = event.message.content if event.message is not None else None
+    if type(content) is list and len(content) == 1:  # nearly always: it saves two calls
+        return content[0].text or ""
+    return message_text(content)
+
+
+# ---------------------------------------------------------------- calls
+#
+# Tools and their labels; what a call is about, how it ended, what came out of it.
+# An event in, an action out; one row of TOOLS a tool. It knows no runs and no writers.
+
 
 # What a call is about, from its arguments and the run's directory; and what came out of it: one
 # fact each, or "" where nothing is stated.
-
-
-class Finished(NamedTuple):
+class FinishedCall(NamedTuple):
     """A finished call: its arguments, what its result holds, its milliseconds, and whether it is an
     edit that created its file."""
 
@@ -510,56 +761,59 @@ class Finished(NamedTuple):
 
 
 Target: TypeAlias = Callable[[Any, str], str]
-Fact: TypeAlias = Callable[[Finished], str]
+Fact: TypeAlias = Callable[[FinishedCall], str]
 
 
 def arg(*names: str) -> Target:
     """The first of some arguments that is there."""
-    return lambda args, _here: first(*(getattr(args, name) for name in names))
+    return lambda args, _here: first_text(*(getattr(args, name) for name in names))
 
 
-def path(args: Any, here: str) -> str:
-    return relative(first(args.path, args.filePath), here)
+def path_arg(args: Any, here: str) -> str:
+    return relative_path(first_text(args.path, args.filePath), here)
 
 
-def all_paths(args: Any, here: str) -> str:
+def paths_arg(args: Any, here: str) -> str:
     paths = args.paths if isinstance(args.paths, list) else [args.path]
-    return " ".join(relative(path, here) for path in paths if isinstance(path, str))
+    return " ".join(relative_path(path, here) for path in paths if isinstance(path, str))
 
 
-def mcp_tool(args: Any, _here: str) -> str:
-    server, tool = first(args.providerIdentifier, args.server), first(args.toolName, args.name)
+def mcp_tool_arg(args: Any, _here: str) -> str:
+    server, tool = (
+        first_text(args.providerIdentifier, args.server),
+        first_text(args.toolName, args.name),
+    )
     return "/".join(filter(None, (server, tool)))
 
 
-def question(args: Any, _here: str) -> str:
+def question_arg(args: Any, _here: str) -> str:
     questions = args.questions if isinstance(args.questions, list) else []
     prompts = (question.get("prompt") for question in questions if isinstance(question, dict))
-    return " ".join(filter(None, map(first, prompts))) or first(args.title)
+    return " ".join(filter(None, map(first_text, prompts))) or first_text(args.title)
 
 
-def best_guess(args: Any, here: str) -> str:
+def any_arg(args: Any, here: str) -> str:
     """Of a tool that nobody knows."""
     names = "command query pattern globPattern searchTerm url title description taskId".split()
-    return path(args, here) or arg(*names)(args, here) or mcp_tool(args, here)
+    return path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
 
 
-def time_taken(call: Finished) -> str:
-    return "" if call.took is None else duration(call.took)
+def time_taken(call: FinishedCall) -> str:
+    return "" if call.took is None else format_duration(call.took)
 
 
-def exit_status(call: Finished) -> str:
+def exit_status(call: FinishedCall) -> str:
     code = call.result.exitCode
-    return f"exit {exit_code(code)}" if exit_code(code) or number(code) == 0 else ""
+    return f"exit {exit_code(code)}" if exit_code(code) or as_count(code) == 0 else ""
 
 
 def counted(member: str, noun: str, nouns: str = "") -> Fact:
     """A number that is stated, or how many items a list has that was left undecoded."""
 
-    def fact(call: Finished) -> str:
+    def fact(call: FinishedCall) -> str:
         value = getattr(call.result, member)
-        listed = unpacked(value) if isinstance(value, Raw) else None
-        count = len(listed) if isinstance(listed, list) else number(value)
+        listed = decode_raw(value) if isinstance(value, Raw) else None
+        count = len(listed) if isinstance(listed, list) else as_count(value)
         return "" if count is None else plural(count, noun, nouns)
 
     return fact
@@ -574,9 +828,9 @@ def results(member: str) -> Fact:
     return counted(member, "result")
 
 
-def file_size(call: Finished) -> str:
-    stated = number(call.result.fileSize)
-    return "" if stated is None else size(stated)
+def file_size(call: FinishedCall) -> str:
+    stated = as_count(call.result.fileSize)
+    return "" if stated is None else format_size(stated)
 
 
 steps, problems = counted("conversationSteps", "step"), counted("totalDiagnostics", "problem")
@@ -584,10 +838,10 @@ lines_written = either(counted("linesCreated", "line"), file_size)
 files_found = either(counted("totalFiles", "file"), counted("files", "file"))
 
 
-def lines_read(call: Finished) -> str:
-    result, total = call.result, number(call.result.totalLines)
+def lines_read(call: FinishedCall) -> str:
+    result, total = call.result, as_count(call.result.totalLines)
     part = result.readRange if isinstance(result.readRange, dict) else {}
-    start, end = number(part.get("startLine")), number(part.get("endLine"))
+    start, end = as_count(part.get("startLine")), as_count(part.get("endLine"))
     if total and start and end and start <= end and end - start + 1 < total:
         return f"lines {start}-{end} of {total}"
     if total is None and result.isEmpty is True:
@@ -597,21 +851,21 @@ def lines_read(call: Finished) -> str:
     )
 
 
-def lines_changed(call: Finished) -> str:
-    added, removed = number(call.result.linesAdded), number(call.result.linesRemoved)
+def lines_changed(call: FinishedCall) -> str:
+    added, removed = as_count(call.result.linesAdded), as_count(call.result.linesRemoved)
     if call.created:
         return "" if added is None else plural(added, "line")
     signed = (("+", added), ("-", removed))
     return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
 
 
-def matches(call: Finished) -> str:
+def matches(call: FinishedCall) -> str:
     """What the three output modes of a search state, of all workspaces together."""
-    found = unpacked(call.result.workspaceResults)
+    found = decode_raw(call.result.workspaceResults)
     spaces = map(as_object, as_object(found).values())
     modes = [mode for space in spaces for mode in space.values() if isinstance(mode, dict)]
     stated = ("totalMatchedLines", "totalMatches")
-    lines = total(number(mode.get(name)) for mode in modes for name in stated)
+    lines = total(as_count(mode.get(name)) for mode in modes for name in stated)
     files = total(map(files_matched, modes))
     some = plural(files, "file") if files or (files == 0 and lines is None) else ""
     many = "" if lines is None else plural(lines, "match", "matches")
@@ -621,7 +875,7 @@ def matches(call: Finished) -> str:
 def files_matched(mode: dict[str, Any]) -> int | None:
     listed = (mode.get(name) for name in ("matches", "files", "counts"))
     lengths = [len(value) for value in listed if isinstance(value, (list, str))]
-    stated = number(mode.get("totalFiles"))
+    stated = as_count(mode.get("totalFiles"))
     return next(iter(lengths), None) if stated is None else stated
 
 
@@ -630,28 +884,28 @@ def total(counts: Iterable[int | None]) -> int | None:
     return sum(stated) if stated else None
 
 
-def entries(call: Finished) -> str:
-    root = as_object(unpacked(call.result.directoryTreeRoot))
+def entries(call: FinishedCall) -> str:
+    root = as_object(decode_raw(call.result.directoryTreeRoot))
     children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
     lists = [child for child in children if isinstance(child, list)]
     return plural(sum(map(len, lists)), "entry", "entries") if lists else ""
 
 
-def page_size(call: Finished) -> str:
+def page_size(call: FinishedCall) -> str:
     """Of a page that redaction replaced, the size that its marker states."""
-    page = unpacked(call.result.markdown)
+    page = decode_raw(call.result.markdown)
     marker = MARKER.fullmatch(page) if isinstance(page, str) else None
-    count = number(marker[1]) if marker else len(page) if isinstance(page, (str, list)) else None
+    count = as_count(marker[1]) if marker else len(page) if isinstance(page, (str, list)) else None
     return "" if count is None else plural(count, "character")
 
 
 MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 
-def todos_done(call: Finished) -> str:
+def todos_done(call: FinishedCall) -> str:
     """Of the whole list, which an update that merges does not carry in its arguments."""
     given = None if call.args.merge is True else call.args.todos
-    lists = (value for value in (unpacked(call.result.todos), given) if isinstance(value, list))
+    lists = (value for value in (decode_raw(call.result.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
     return f"{done} of {len(states)} done" if states else ""
@@ -678,24 +932,24 @@ def tool(label: str, target: Target, *facts: Fact) -> Tool:
 
 TOOLS = {
     "shell": tool("Ran/run/Running terminal command", arg("command"), exit_status, time_taken),
-    "read": tool("Read/read/Reading file", path, lines_read),
-    "edit": tool("Edited/edit/Editing file", path, lines_changed),
-    "write": tool("Created/create/Creating new file", path, lines_written),
-    "delete": tool("Deleted/delete/Deleting file", path, file_size),
+    "read": tool("Read/read/Reading file", path_arg, lines_read),
+    "edit": tool("Edited/edit/Editing file", path_arg, lines_changed),
+    "write": tool("Created/create/Creating new file", path_arg, lines_written),
+    "delete": tool("Deleted/delete/Deleting file", path_arg, file_size),
     "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"), files_found),
     "grep": tool("Searched/search/Searching files", arg("pattern"), matches),
     "semSearch": tool("Searched/search/Searching codebase", arg("query"), results("codeResults")),
-    "ls": tool("Listed/list/Listing directory", path, entries),
-    "readLints": tool("Checked/check/Checking lints", all_paths, problems),
+    "ls": tool("Listed/list/Listing directory", path_arg, entries),
+    "readLints": tool("Checked/check/Checking lints", paths_arg, problems),
     "updateTodos": tool("Updated/update/Updating to-do list", arg(), todos_done),
     "readTodos": tool("Read/read/Reading to-do list", arg(), todos_done),
     "webSearch": tool("Searched/search/Searching web", arg("searchTerm", "query"),
                       results("references"), time_taken),
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
-    "mcp": tool("Called/call/Calling MCP tool", mcp_tool, time_taken),
+    "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
     "task": tool("Ran/run/Running subagent", arg("description"), steps, time_taken),
-    "askQuestion": tool("Asked/ask/Asking question", question),
+    "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", arg("name", "title")),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
 }  # fmt: skip
@@ -706,10 +960,8 @@ KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
 def tool_named(name: str) -> Tool:
     """A tool that is unknown is called by its name."""
     known, name = TOOLS.get(name), excerpt(name)
-    return known or tool(f"Used/use/Using tool {name}", best_guess, time_taken)
+    return known or tool(f"Used/use/Using tool {name}", any_arg, time_taken)
 
-
-# ---------------------------------------------------------------- calls
 
 # The variant of a call's result -> its status; every other variant is an error.
 VARIANTS = {
@@ -755,7 +1007,7 @@ def tool_of(event: Event) -> tuple[str, Any]:
 
 def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
     """All members of a call that are a tool's."""
-    for key, body in as_object(look(event).get("tool_call")).items():
+    for key, body in as_object(details(event).get("tool_call")).items():
         if key.endswith("ToolCall") and isinstance(body, dict):
             yield key, body
 
@@ -810,17 +1062,17 @@ def exit_code(value: Any) -> int:
 CREATED = "--- /dev/null"  # how the diff of an edit begins that created its file
 
 
-def created(tool: str, body: Any) -> bool:
+def creates_file(tool: str, body: Any) -> bool:
     """An edit may create its file: then there was nothing before."""
     success = body.result.success if tool == "edit" and body and body.result else None
     if success is None:
         return False
     before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
     diff = bytes(success.diffString) if before in (b"", b"null") else b""
-    return diff != b"" and str(value_of(diff)).startswith(CREATED)
+    return diff != b"" and str(decode_json(diff)).startswith(CREATED)
 
 
-class Act(NamedTuple):
+class Action(NamedTuple):
     """What the line of a finished call says."""
 
     label: str
@@ -829,266 +1081,196 @@ class Act(NamedTuple):
     failed: bool = False
 
 
-def acted(event: Event) -> Act:
+def action_of(event: Event) -> Action:
     """What became of a finished call, in a word."""
     tool, body = tool_of(event)
     tool = tool or event.started or "?"
     outcome = outcome_of(event, tool, body)
-    if outcome.status == "ok" and created(tool, body):
+    if outcome.status == "ok" and creates_file(tool, body):
         tool = "write"
-    return act_of(tool[: EXCERPT + 1], outcome.status, outcome.code)
+    return plain_action(tool[: EXCERPT + 1], outcome.status, outcome.code)
 
 
 @functools.lru_cache(256)
-def act_of(tool: str, status: str, code: int) -> Act:
+def plain_action(tool: str, status: str, code: int) -> Action:
     label = tool_named(tool).label
     if status in REASONS:
-        return Act(f"Failed to {label.do}", "", REASONS[status], failed=True)
+        return Action(f"Failed to {label.do}", "", REASONS[status], failed=True)
     if status == "nonzero":
-        return Act(label.done, "", f"exit {code}", failed=True)
-    return Act(label.done)
+        return Action(label.done, "", f"exit {code}", failed=True)
+    return Action(label.done)
 
 
-def target_of(tool: str, body: Any, found: Any, here: str) -> str:
+def find_target(tool: str, body: Any, found: Any, here: str) -> str:
     """What a call is about; a failed one may name it in its result alone."""
-    args = arguments(body)
+    args = call_arguments(body)
     if args is None:
         args = coerce_struct(found, Args) if isinstance(found, dict) else Args()
     return tool_named(tool).target(args, here)[:TARGET].strip()
 
 
-def arguments(body: Any) -> Any:
+def call_arguments(body: Any) -> Any:
     """The arguments of a call; those of a function are JSON in a string."""
     value = body.arguments if body else None
     if isinstance(value, str):
-        value = unpacked(Raw(utf8(value)))
+        value = decode_raw(Raw(to_utf8(value)))
     given = coerce_struct(value, Args) if isinstance(value, dict) else None
     return (body and body.args) or given
 
 
-def detailed(event: Event, here: str, target: str) -> Act:
+def detailed_action(event: Event, here: str, target: str) -> Action:
     """What became of a finished call, to what, and what came out of it.
 
     ``target`` is what its start said it was about: a completion may carry nothing but the outcome.
     """
     tool, body = tool_of(event)
     tool = tool or event.started or "?"
-    act, outcome = acted(event), outcome_of(event, tool, body)
-    args, found = arguments(body), outcome.found
-    target = (target_of(tool, body, found, here) if args else "") or target
-    target = target or target_of(tool, body, found, here)
+    act, outcome = action_of(event), outcome_of(event, tool, body)
+    args, found = call_arguments(body), outcome.found
+    target = (find_target(tool, body, found, here) if args else "") or target
+    target = target or find_target(tool, body, found, here)
     if outcome.status in REASONS:
-        return act._replace(target=target, outcome=reason_in(outcome))
+        return act._replace(target=target, outcome=failure_reason(outcome))
     result = found if isinstance(found, Success) else Success()
-    call = Finished(args or Args(), result, took(event, result), created(tool, body))
+    call = FinishedCall(
+        args or Args(), result, call_duration(event, result), creates_file(tool, body)
+    )
     facts = filter(None, (fact(call) for fact in tool_named(tool).facts))
     return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
 
 
-def took(event: Event, result: Any) -> int | None:
+def call_duration(event: Event, result: Any) -> int | None:
     """Milliseconds: as the two clocks of the call say, else as its result does."""
     clocks = (getattr(event.tool_call, name, None) for name in ("startedAtMs", "completedAtMs"))
-    begin, end = map(number, clocks)
+    begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
-    stated = number(result.executionTime)
-    return number(result.durationMs) if stated is None else stated
+    stated = as_count(result.executionTime)
+    return as_count(result.durationMs) if stated is None else stated
 
 
-def reason_in(outcome: Outcome) -> str:
+def failure_reason(outcome: Outcome) -> str:
     """Why a call did not happen, in its own words too."""
     status, _, variant, found = outcome
     own = found if isinstance(found, dict) else {}
-    limit = number(own.get("timeoutMs"))
+    limit = as_count(own.get("timeoutMs"))
     if status == "timeout" and limit is not None:
-        return f"{REASONS[status]} after {duration(limit)}"
+        return f"{REASONS[status]} after {format_duration(limit)}"
     if isinstance(found, Success):
-        killed = f"killed by {found.signal}" if first(found.signal) else ""
-        text = killed or message_of(unpacked(found.content))
+        killed = f"killed by {found.signal}" if first_text(found.signal) else ""
+        text = killed or error_message(decode_raw(found.content))
     else:
         unknown = "" if variant in VARIANTS else variant
-        text = first(own.get("reason"), message_of(found), unknown)
+        text = first_text(own.get("reason"), error_message(found), unknown)
     return ": ".join(filter(None, (REASONS[status], text.strip()[:TARGET])))
 
 
-# ---------------------------------------------------------------- events and runs
+# ---------------------------------------------------------------- messages
+#
+# What is said on stderr, excerpts, rejected lines, the exit status.
+# Every message of the program passes here. It knows no formats.
 
 
-class Event(Struct, gc=False):
-    """One event in Cursor's vocabulary: what the state machine looks at.
+class Report:
+    """What went wrong so far: says it on stderr, keeps the refused lines, owns the exit status."""
 
-    ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
-    is the run it belongs to; ``started`` is the tool of a call that is completed; ``fate`` is
-    DROPPED where it is followed, but not printed; ``foreign`` is what it was made from, where that
-    is what leaves. Each stage sets its own in every event, so that no member of these names in the
-    input can. An event without a line is made up: its run ended, and no event of the input says so.
-    """
+    def __init__(
+        self,
+        out: Output,
+        rejects: int | None = None,
+        conceal: Callable[[str], str] | None = None,
+    ) -> None:
+        """``conceal`` takes the secrets out of what others wrote; without it, that is not shown."""
+        self.out = out
+        self.conceal = conceal
+        self.rejects = rejects  # a descriptor
+        self.progress: Progress | None = None
+        self.prose: str | None = None  # the last line of it, mostly the reason of a failure
+        self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
+        self.redactions: dict[str, int] = {}  # by rule, since the last summary
+        self.unused = 0  # values of variables and files that are not looked for
+        self.damaged = self.failed = self.has_error = False
 
-    type: str | None = None
-    subtype: str | None = None
-    session_id: str | None = None
-    call_id: str | None = None
-    tool_call: Call | None = None  # type: ignore[valid-type]
-    raw: Any = msgspec.field(name="\x7fraw", default=b"")
-    started: Any = msgspec.field(name="\x7fstarted", default=None)
-    run: Any = msgspec.field(name="\x7frun", default=None)
-    fate: Any = msgspec.field(name="\x7ffate", default=None)
-    foreign: Any = msgspec.field(name="\x7fforeign", default=None)
+    def status(self) -> int:
+        return (
+            ERROR if self.has_error else FAILED if self.failed else DAMAGED if self.damaged else OK
+        )
 
+    def message(self, text: str) -> None:
+        """One line on stderr, after the output that came before it."""
+        self.write(f"agentfmt: {text}".encode("utf-8", "backslashreplace"))
 
-DROPPED = object()
+    def write(self, line: bytes) -> None:
+        self.out.write_lines()
+        self.out.screen.erase()
+        if self.progress:
+            self.progress.erase()
+        with contextlib.suppress(OSError):  # nobody left to tell
+            write_all(2, line + b"\n")
 
+    def error(self, text: str) -> None:
+        self.has_error = True
+        self.message(text)
 
-class Block(Struct, gc=False):
-    text: str | None = None  # only blocks of type text have it
+    def excerpt(self, text: str) -> str:
+        """The beginning of what others wrote, without its secrets."""
+        return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
 
+    def failure(self, why: str) -> None:
+        self.failed = True
+        self.message(why)
 
-class Message(Struct, gc=False):
-    content: list[Block] | str | None = None
+    def reject(self, source: Source, reason: str | None, line: bytes) -> None:
+        """Take a line that is no event."""
+        self.save_rejected(line.removesuffix(b"\n") + b"\n")
+        self.show_rejected(source, reason, line)
 
+    def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
+        """Take part of a frame that is refused unread."""
+        if piece.first:
+            next(source.begin(b"\n"))  # one more line
+            object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+            self.show_rejected(source, piece.reason if object_ else None, piece.data)
+        self.save_rejected(piece.data)
+        if piece.last and not piece.data.endswith(b"\n"):
+            self.save_rejected(b"\n")
 
-class SpokenEvent(Event, gc=False):
-    """An event with words: the assistant's, with what tells a delta from a replay, or thoughts."""
+    def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
+        """Say which line is refused; without a reason it is prose."""
+        text = self.excerpt(line[: 4 * CONCEALED].strip(BLANKS).decode("utf-8", "backslashreplace"))
+        if reason is None:
+            self.prose = text
+        else:
+            self.damaged = True
+        self.counts["prose line" if reason is None else "damaged line"] += 1
+        source.refused += 1
+        if source.refused <= MESSAGES:
+            self.message(": ".join(filter(None, (source.where(), reason, text))))
 
-    message: Message | None = None
-    timestamp_ms: Any = None
-    model_call_id: Any = None
-    parent_tool_use_id: Any = None
-    text: str | None = None  # of thinking
+    def save_rejected(self, data: bytes) -> None:
+        if self.rejects is not None:
+            with output_errors("--rejects"):
+                write_all(self.rejects, data)
 
-
-def look(event: Event) -> dict[str, Any]:
-    """All members of an event, for the few of which its type is not enough."""
-    try:
-        return as_object(value_of(event.raw))
-    except (ValueError, RecursionError):
-        return {}
-
-
-class Run:
-    """One answer of an agent, from its first event to its terminal event."""
-
-    __slots__ = (
-        "_notes", "calls", "condemned", "cwd", "error", "events", "paths", "session", "state",
-        "succeeded", "waiting", "where",
-    )  # fmt: skip
-
-    def __init__(self, session: str | None, where: str) -> None:
-        self.session = session
-        self.where = where  # FILE:LINE of its first event
-        self.state = OPEN
-        self.events = 1
-        self.succeeded = False
-        self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
-        self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
-        self.cwd = ""  # as its init says
-        self.condemned = ""  # by --fail-on: the selector and where
-        self.waiting: Held | None = None  # what redaction holds
-        self.error: str | None = None  # what the last error event said
-        self._notes: Notes | None = None
-
-    @property
-    def notes(self) -> Notes:
-        """What the writers remember of it."""
-        self._notes = self._notes or Notes()
-        return self._notes
-
-    def __str__(self) -> str:
-        session = f"{shown(self.session[:SHORT])} " if self.session else ""
-        return f"run {session}({self.where})"
-
-
-class Interrupted(Exception):  # noqa: N818
-    """A signal ended the reading."""
-
-
-class Gone(Exception):  # noqa: N818
-    """The reader of the output is gone."""
+    def count_rest(self, source: Source) -> None:
+        """A run of this FILE, or the FILE, has ended: say how many lines were not shown."""
+        if source.refused > MESSAGES:
+            more = plural(source.refused - MESSAGES, "more line")
+            self.message(f"{source.name}: {more} without an event")
+        source.refused = 0
 
 
-class OutputError(Exception):
-    """The output cannot be written; the message says which and why."""
-
-
-# ---------------------------------------------------------------- reading: chunks
-
-
-class Signals:
-    """Remembers the signal that asks the program to end, and wakes the read that waits."""
-
-    CODES = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-
-    def __init__(self) -> None:
-        self.caught = 0
-        self.fd, self._wake = os.pipe()
-        os.set_blocking(self._wake, False)
-        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
-        for code in self.CODES:
-            if signal.getsignal(code) is not signal.SIG_IGN:  # nohup, a job in the background
-                signal.signal(code, self._catch)
-
-    def _catch(self, code: int, _frame: object) -> None:
-        self.caught = self.caught or code
-        signal.signal(code, signal.SIG_DFL)  # who asks twice is not kept waiting
-
-
-def chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
-    """What each read of a FILE delivers, until its end. A FILE that cannot be read is reported.
-
-    Raises Interrupted after a signal, when what was there already has been delivered.
-    """
-    fd = -1
-    try:
-        # Non-blocking, for a FIFO that nobody writes to: a signal must end that wait too.
-        fd = 0 if name == "-" else os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        yield from reads(fd, signals)
-    except OSError as error:
-        report.wrong(f"{file_name(name)}: {error.strerror}")
-    finally:
-        if fd > 0:
-            os.close(fd)
-
-
-def reads(fd: int, signals: Signals) -> Iterator[bytes]:
-    """Waits in poll and not in read: a neighbour may have made the pipe non-blocking."""
-    waiting = select.poll()
-    waiting.register(fd, select.POLLIN)
-    waiting.register(signals.fd, select.POLLIN)
-    left = DRAIN
-    while True:
-        caught = signals.caught
-        if caught:
-            with contextlib.suppress(KeyError):
-                waiting.unregister(signals.fd)
-        ready = [number for number, _ in waiting.poll(0 if caught else None)]
-        if caught and (left <= 0 or not ready):
-            raise Interrupted
-        if fd not in ready:
-            continue
-        try:
-            chunk = os.read(fd, BLOCK)
-        except BlockingIOError:
-            continue
-        if not chunk and signals.caught:
-            raise Interrupted
-        if not chunk:
-            return
-        left -= len(chunk) if caught else 0
-        yield chunk
-
-
-def file_name(name: str) -> str:
-    return "stdin" if name == "-" else shown(name)
-
-
-# ---------------------------------------------------------------- reading: frames
+# ---------------------------------------------------------------- reading
+#
+# Frames of whole lines, or documents; a line becomes an event.
+# Chunks in, events out, damage stays in its line. It knows no agents and no runs.
 
 # The first line that is not blank is `{` alone, `[` alone, or `[` followed by `{` or `]`: no lines.
 UNDECIDED = regex(rb"(?:\xef(?:\xbb(?:\xbf)?)?)?[ \t\r\n]*(?:[{\[][ \t\r]*)?")
 DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
 
 
-class Piece(NamedTuple):
+class RefusedPiece(NamedTuple):
     """Part of a frame that is refused unread: a line that is too long, a document cut short."""
 
     data: bytes
@@ -1097,15 +1279,24 @@ class Piece(NamedTuple):
     last: bool = False
 
 
-Frame: TypeAlias = "bytes | Piece"
+Frame: TypeAlias = "bytes | RefusedPiece"
 
 
 class Source:
     """One FILE: what of it outlives a block."""
 
     __slots__ = (
-        "anonymous", "before", "dialect", "documents", "last", "left", "name", "prefixed", "raw",
-        "refused", "size",
+        "before",
+        "dialect",
+        "documents",
+        "last",
+        "left",
+        "name",
+        "prefixed",
+        "raw",
+        "refused",
+        "size",
+        "unnamed_run",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -1118,7 +1309,7 @@ class Source:
         self.prefixed = False  # an event stood behind a prefix
         self.refused = 0  # lines since the last end of a run
         self.last: Run | None = None  # the run that had the last event
-        self.anonymous: Run | None = None  # the open run without a session
+        self.unnamed_run: Run | None = None  # the open run without a session
         self.dialect: Dialect | None = None  # of the last event that has one
 
     def begin(self, block: bytes) -> Iterator[bytes]:
@@ -1136,7 +1327,7 @@ class Source:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
-def frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterator[Frame]:
+def read_frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterator[Frame]:
     """Blocks of whole lines from the chunks of one FILE, as each arrives."""
     head = b""
     for chunk in arriving:
@@ -1145,11 +1336,11 @@ def frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterator[Fr
             break
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
-    framing = documents if source.documents else lines
+    framing = document_frames if source.documents else line_frames
     return framing(limit, itertools.chain((head,), arriving))
 
 
-def lines(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
+def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Blocks that end with a line; a line longer than ``limit`` bytes leaves in pieces."""
     reason = f"longer than --max-line {limit}"
     tail: list[bytes] = []  # of the line that is not complete yet
@@ -1157,27 +1348,27 @@ def lines(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     for chunk in arriving:
         if cut:
             end = chunk.find(b"\n") + 1
-            yield Piece(chunk[: end or None], reason, last=bool(end))
+            yield RefusedPiece(chunk[: end or None], reason, last=bool(end))
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
         if end:
             block = b"".join((*tail, memoryview(chunk)[:end]))
             tail, size = [], 0
-            yield from (block,) if len(block) <= limit else sized(block, limit, reason)
+            yield from (block,) if len(block) <= limit else limited_frames(block, limit, reason)
         if end < len(chunk):
             tail.append(chunk[end:])
             size += len(tail[-1])
         if size > limit:
-            yield Piece(b"".join(tail), reason, first=True)
+            yield RefusedPiece(b"".join(tail), reason, first=True)
             tail, size, cut = [], 0, True
     if cut:
-        yield Piece(b"", reason, last=True)
+        yield RefusedPiece(b"", reason, last=True)
     elif size:
         yield b"".join(tail)
 
 
-def sized(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
+def limited_frames(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
     """A block in which a line may be too long: that one as a piece, the others in blocks."""
     start = end = 0
     for line in io.BytesIO(block):
@@ -1185,13 +1376,13 @@ def sized(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
         if len(line) > limit + 1:
             if start < end - len(line):
                 yield block[start : end - len(line)]
-            yield Piece(line, reason, first=True, last=True)
+            yield RefusedPiece(line, reason, first=True, last=True)
             start = end
     if start < end:
         yield block[start:end]
 
 
-def documents(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
+def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """JSON that is not lines: each object of a stream, or of an array, becomes a line.
 
     ijson's lexer for Python finds the tokens; they are joined as they are spelled, and the line is
@@ -1215,7 +1406,7 @@ def documents(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     try:
         for chunk in itertools.chain(arriving, (b"",)):
             if skipped:  # there is no way back into step
-                yield Piece(chunk, skipped, last=not chunk)
+                yield RefusedPiece(chunk, skipped, last=not chunk)
                 continue
             try:
                 lexer.send(chunk.decode("latin-1").translate(VISIBLE)) if chunk else lexer.close()
@@ -1236,19 +1427,19 @@ def documents(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     skipped = "no JSON object" + (
                         "; the rest of the file is skipped" if chunk else ""
                     )
-                    yield Piece(line() + rest, skipped, first=True, last=not chunk)
+                    yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
                     break
                 whole, size = line() + b"\n", 0
-                long = Piece(whole, f"longer than --max-line {limit}", first=True, last=True)
+                long = RefusedPiece(whole, f"longer than --max-line {limit}", first=True, last=True)
                 yield whole if len(whole) <= limit + 1 else long
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
-                yield Piece(line(), "the document ends too early", first=True, last=True)
+                yield RefusedPiece(line(), "the document ends too early", first=True, last=True)
             elif not skipped and size > limit + BLOCK:
                 skipped = f"longer than --max-line {limit}; the rest of the file is skipped"
-                yield Piece(line(), skipped, first=True)
+                yield RefusedPiece(line(), skipped, first=True)
     finally:  # left within a string it complains, even to the interpreter that collects it
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
@@ -1263,9 +1454,6 @@ STRUCTURAL = frozenset('"{}[]:,')
 NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
-# ---------------------------------------------------------------- reading: events
-
-
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -1278,8 +1466,8 @@ class Reader:
         self.decode = msgspec.json.Decoder(kind).decode
 
     def read(self, source: Source, frame: Frame) -> Iterator[Event]:
-        if isinstance(frame, Piece):
-            self.report.piece(source, frame)
+        if isinstance(frame, RefusedPiece):
+            self.report.reject_piece(source, frame)
             return
         decode, is_ascii = self.decode, frame.isascii()
         for line in source.begin(frame):
@@ -1294,7 +1482,7 @@ class Reader:
                 if isinstance(examined, Event):
                     yield examined
                 elif text:
-                    self.report.refuse(source, examined, line)
+                    self.report.reject(source, examined, line)
                 continue
             yield event
 
@@ -1322,156 +1510,14 @@ class Reader:
             text.decode()
             return self.decode(text)
         except UNREADABLE:
-            return coerce_struct(parse(text), self.kind)
+            return coerce_struct(parse_slowly(text), self.kind)
 
 
-# ---------------------------------------------------------------- what is said on stderr
-
-
-class Report:
-    """What went wrong so far: says it on stderr, keeps the refused lines, owns the exit status."""
-
-    def __init__(
-        self,
-        out: Output,
-        rejects: int | None = None,
-        conceal: Callable[[str], str] | None = None,
-    ) -> None:
-        """``conceal`` takes the secrets out of what others wrote; without it, that is not shown."""
-        self.out = out
-        self.conceal = conceal
-        self.rejects = rejects  # a descriptor
-        self.progress: Progress | None = None
-        self.prose: str | None = None  # the last line of it, mostly the reason of a failure
-        self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
-        self.redactions: dict[str, int] = {}  # by rule, since the last summary
-        self.unused = 0  # values of variables and files that are not looked for
-        self.damaged = self.failed = self.error = False
-
-    def status(self) -> int:
-        return ERROR if self.error else FAILED if self.failed else DAMAGED if self.damaged else OK
-
-    def say(self, text: str) -> None:
-        """One line on stderr, after the output that came before it."""
-        self.tell(f"agentfmt: {text}".encode("utf-8", "backslashreplace"))
-
-    def tell(self, line: bytes) -> None:
-        self.out.write_lines()
-        self.out.screen.erase()
-        if self.progress:
-            self.progress.erase()
-        with contextlib.suppress(OSError):  # nobody left to tell
-            write_all(2, line + b"\n")
-
-    def wrong(self, text: str) -> None:
-        self.error = True
-        self.say(text)
-
-    def excerpt(self, text: str) -> str:
-        """The beginning of what others wrote, without its secrets."""
-        return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
-
-    def fail(self, why: str) -> None:
-        self.failed = True
-        self.say(why)
-
-    def refuse(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Take a line that is no event."""
-        self.keep(line.removesuffix(b"\n") + b"\n")
-        self.note(source, reason, line)
-
-    def piece(self, source: Source, piece: Piece) -> None:
-        """Take part of a frame that is refused unread."""
-        if piece.first:
-            next(source.begin(b"\n"))  # one more line
-            object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-            self.note(source, piece.reason if object_ else None, piece.data)
-        self.keep(piece.data)
-        if piece.last and not piece.data.endswith(b"\n"):
-            self.keep(b"\n")
-
-    def note(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Say which line is refused; without a reason it is prose."""
-        text = self.excerpt(line[: 4 * CONCEALED].strip(BLANKS).decode("utf-8", "backslashreplace"))
-        if reason is None:
-            self.prose = text
-        else:
-            self.damaged = True
-        self.counts["prose line" if reason is None else "damaged line"] += 1
-        source.refused += 1
-        if source.refused <= MESSAGES:
-            self.say(": ".join(filter(None, (source.where(), reason, text))))
-
-    def keep(self, data: bytes) -> None:
-        if self.rejects is not None:
-            with output_errors("--rejects"):
-                write_all(self.rejects, data)
-
-    def settle(self, source: Source) -> None:
-        """A run of this FILE, or the FILE, has ended: say how many lines were not shown."""
-        if source.refused > MESSAGES:
-            more = plural(source.refused - MESSAGES, "more line")
-            self.say(f"{source.name}: {more} without an event")
-        source.refused = 0
-
-
-# ---------------------------------------------------------------- dialects: who wrote a line
-
-OWN_KEYS = ("env", "flag", "login")  # what Cursor's init names as the source of its key
-PI_TYPES = ("session", "agent_start", "turn_start", "message_update")
-
-
-def recognise(line: bytes) -> str | None:
-    """The dialect that an object decides for; None if it does not tell. The first sign counts:
-    what agentfmt converted itself, others, Claude and its relatives, Cursor."""
-    try:
-        e = value_of(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(e, dict) or not isinstance(e.get("type"), str):
-        return None
-    kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
-    init, own_key = name == "system/init", e.get("apiKeySource") in OWN_KEYS
-    shared = kind in ("assistant", "user", "system", "result")
-    signs = (
-        ("cursor", "converted_from" in has),
-        ("codex", kind.startswith(("thread.", "turn.", "item."))),
-        ("copilot", "." in kind and isinstance(e.get("data"), dict)),
-        ("opencode", "sessionID" in has),
-        ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
-        ("gemini", kind == "init"),
-        ("gemini", kind == "message" and has >= {"role", "content"}),
-        ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
-        ("gemini", kind == "result" and has >= {"status", "stats"}),
-        ("droid", kind == "message" and has >= {"role", "text"}),
-        ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
-        ("droid", kind == "completion"),
-        ("droid", init and "reasoning_effort" in has),
-        ("claude", init and "qwen_code_version" in has),
-        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
-        ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        ("claude", init and "mcp_servers" in has and not own_key),  # Cursor may list them too
-        ("claude", kind in ("stream_event", "rate_limit_event") or "system/hook_" in name),
-        ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
-        ("claude", block_types(e) & {"tool_use", "tool_result"}),
-        ("claude", kind == "result" and "total_cost_usd" in has),
-        ("cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"),
-        ("cursor", name in ("thinking/delta", "thinking/completed")),
-        ("cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}),
-        ("cursor", kind == "result" and "request_id" in has),
-        ("cursor", init and own_key and "tools" not in has),
-    )
-    return next((dialect for dialect, holds in signs if holds), None)
-
-
-def block_types(event: dict[str, Any]) -> set[str]:
-    message = event.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    blocks = content if isinstance(content, list) else ()
-    return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
-
-
-# ---------------------------------------------------------------- dialects: one vocabulary
+# ---------------------------------------------------------------- conversations
+#
+# What agents say, as moves in one vocabulary; tables of tools, arguments, failures.
+# Members of a foreign line in, events of Cursor's vocabulary out. It knows no writers, no
+# selectors, no redaction.
 
 # Cursor's tool -> what others call it: Claude Code, Amp, Gemini and Qwen, OpenCode, Droid, Copilot,
 # Pi. Case and underscores do not count.
@@ -1530,7 +1576,7 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 WORDED_AS = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
-class Called(NamedTuple):
+class ForeignCall(NamedTuple):
     """A call of a foreign tool; its arguments have Cursor's names."""
 
     id: str
@@ -1539,24 +1585,24 @@ class Called(NamedTuple):
     args: dict[str, Any] = {}  # noqa: RUF012
 
 
-def called_by(identity: str, name: str, given: Any) -> Called:
+def translate_call(identity: str, name: str, given: Any) -> ForeignCall:
     """A call in Cursor's vocabulary, from the agent's name for the tool and its arguments."""
     args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
     if mcp := re.fullmatch(MCP_TOOL, name):
         server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
         named = {"providerIdentifier": server, "toolName": its_name}
-        return Called(identity, "mcp", name, {"name": name, "args": args, **named})
+        return ForeignCall(identity, "mcp", name, {"name": name, "args": args, **named})
     tool = TOOL_NAMES.get(name.replace("_", "").lower(), name)
     names = ARGUMENT_NAMES.get(tool, {})
     args = {names.get(key, key): value for key, value in args.items()}
     if tool == "updateTodos":
         given = args.get("todos")
-        listed = todos(unpacked(given) if isinstance(given, Raw) else given)
+        listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
         args |= {"todos": listed} if listed else {}
-    return Called(identity, tool, name, args)
+    return ForeignCall(identity, tool, name, args)
 
 
-def todos(given: Any) -> list[dict[str, str]]:
+def translate_todos(given: Any) -> list[dict[str, str]]:
     """A to-do list with Cursor's names for what became of an item."""
     return [
         {
@@ -1571,7 +1617,7 @@ def todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def success_of(called: Called, content: Any) -> dict[str, Any]:
+def make_success(called: ForeignCall, content: Any) -> dict[str, Any]:
     """Where Cursor's result of a call has what came back from it: a text, or something else."""
     args, text = called.args, content if isinstance(content, str) else ""
     if called.tool == "shell":
@@ -1579,7 +1625,7 @@ def success_of(called: Called, content: Any) -> dict[str, Any]:
         return {"command": args.get("command", ""), **streams}
     if called.tool == "write":
         written = args.get("fileText", "")
-        written = unpacked(written) if isinstance(written, Raw) else written
+        written = decode_raw(written) if isinstance(written, Raw) else written
         lines = len(written.splitlines()) if isinstance(written, str) and written else None
         return {"message": content, "linesCreated": lines}
     if called.tool == "webFetch":
@@ -1588,8 +1634,6 @@ def success_of(called: Called, content: Any) -> dict[str, Any]:
         return {"content": [{"text": {"text": text}}], "isError": False}
     return {"message" if called.tool == "edit" else "content": content}
 
-
-# ---------------------------------------------------------------- dialects: moves
 
 Place: TypeAlias = "tuple[str, ...]"  # the names of members, from the outermost in
 Places: TypeAlias = "tuple[Place, ...]"
@@ -1604,15 +1648,15 @@ class Foreign(Struct, gc=False):
     places: Places | None
 
 
-CERTAIN = object()  # as ``timestamp_ms``: a delta, whatever its text equals
+CERTAIN_DELTA = object()  # as ``timestamp_ms``: a delta, whatever its text equals
 
 
-class Maker:
+class EventMaker:
     """Makes events in Cursor's vocabulary: the line that one would be, and what the reader makes
     of that.
 
     ``native``: the input's own lines leave. ``converts``: the lines that are made leave.
-    ``redacts``: nothing may leave that nobody can redact. ``lines``: those of words are read.
+    ``redacts``: nothing may leave that nobody can redact. ``line_frames``: those of words are read.
     """
 
     def __init__(
@@ -1633,7 +1677,7 @@ class Maker:
 
     def event(self, **members: Any) -> Event:
         """The event that a line with these members would be, but for those that are absent."""
-        raw = spelled({key: value for key, value in members.items() if value is not None})
+        raw = encode_json({key: value for key, value in members.items() if value is not None})
         try:
             new = self.reread(raw)
         except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
@@ -1653,7 +1697,7 @@ class Maker:
         new = self.kind(kind, "delta" if thought else None, session, raw=b"{}")
         if isinstance(new, SpokenEvent):
             new.text, new.parent_tool_use_id = (text if thought else None), parent
-            new.message = None if thought else Message([Block(text)])
+            new.message = None if thought else Message([TextBlock(text)])
         return new
 
 
@@ -1667,18 +1711,18 @@ class Dialect:
     name: ClassVar[str]
     places: ClassVar[dict[str, Places]] = {}
 
-    def __init__(self, maker: Maker, session: str | None = None) -> None:
+    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
         self.session = session
         self.guessed = False  # nothing in the stream says that it is this dialect
         self.begun = False
         self.event = Event()  # what is read
         self.parts: list[Event] = []  # of it
-        self.calls: dict[str, Called] = {}  # that are open
+        self.calls: dict[str, ForeignCall] = {}  # that are open
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
 
     def line(self) -> Any:
-        return Node(look(self.event))
+        return Node(details(self.event))
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -1697,7 +1741,7 @@ class Dialect:
         if self.parts or (event.type in SHARED_TYPES and not self.maker.native):
             return self.parts  # if there are none, it says nothing new
         if self.maker.converts and event.type not in CURSOR_TYPES:
-            event.fate = DROPPED
+            event.hidden = True
         return (event,)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> Event:
@@ -1728,7 +1772,7 @@ class Dialect:
         if rest or delta or self.maker.native:
             part: Any = self.words("assistant", (self.maker.native and text) or rest, parent)
             if delta and self.maker.redacts:
-                part.timestamp_ms = CERTAIN
+                part.timestamp_ms = CERTAIN_DELTA
 
     def think(self, text: Any, parent: str | None = None, *, delta: bool = False) -> None:
         rest = self.rest("thinking", as_text(text), parent, delta=delta)
@@ -1741,7 +1785,7 @@ class Dialect:
         """``given``: the arguments, by name or as they are spelled."""
         identity = as_text(identity)
         known = identity in self.calls
-        called = self.calls[identity] = called_by(identity, as_text(name) or "?", given)
+        called = self.calls[identity] = translate_call(identity, as_text(name) or "?", given)
         if not known:
             self.make_call("started", called, None, parent)
 
@@ -1762,7 +1806,7 @@ class Dialect:
         status; ``facts`` have the names that they have in Cursor's result.
         """
         identity, content = as_text(identity), "" if content is None else content
-        called = self.calls.pop(identity, None) or Called(identity)
+        called = self.calls.pop(identity, None) or ForeignCall(identity)
         text = as_text(content)
         if isinstance(code, int) and called.tool == "shell" and not variant:
             variant, failed = "failure" if code else "success", False
@@ -1774,7 +1818,7 @@ class Dialect:
             variant = variant or next(rules, "error")
             found = {WORDED_AS.get(variant, "errorMessage"): text}
         else:
-            found = success_of(called, content) | facts
+            found = make_success(called, content) | facts
             found = {key: value for key, value in found.items() if value is not None}
         self.make_call("completed", called, {variant or "success": found}, parent)
 
@@ -1784,12 +1828,12 @@ class Dialect:
         self.said.clear()
 
     def complain(self, line: Any) -> None:
-        self.make("error", message=message_of([line["error"], line["message"]]))
+        self.make("error", message=error_message([line["error"], line["message"]]))
 
     def empty(self, *places: Place) -> None:
         """Fragments of what comes whole cannot be redacted: they must not leave."""
         if self.maker.redacts:
-            self.event.raw = emptied(self.event.raw, places)
+            self.event.raw = empty_strings(self.event.raw, places)
 
     # What they have in common.
 
@@ -1807,7 +1851,7 @@ class Dialect:
         return text.removeprefix(said)
 
     def make_call(
-        self, subtype: str, called: Called, result: Any = None, parent: str | None = None
+        self, subtype: str, called: ForeignCall, result: Any = None, parent: str | None = None
     ) -> None:
         body = {"args": called.args} | ({"result": result} if result else {})
         call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
@@ -1828,17 +1872,20 @@ CURSOR_TYPES = frozenset(
 )
 
 
-def emptied(raw: bytes, places: Places) -> bytes:
+def empty_strings(raw: bytes, places: Places) -> bytes:
     """A line whose strings at some places, and in what stands there, are empty."""
 
-    def change(one: String) -> str:
+    def change(one: StringLiteral) -> str:
         there = any(one.path[: len(place)] == place for place in places)
         return "" if there and not one.is_key else one.text
 
-    return edited(raw, strings(raw), change)
+    return edit_strings(raw, find_strings(raw), change)
 
 
-# ---------------------------------------------------------------- dialects: Claude Code
+# ---------------------------------------------------------------- agents
+#
+# Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
+# A class each: the places of words in its lines, and one `read` that makes moves.
 
 EXIT_CODE = r"(?:Error: )?Exit code:? (-?[0-9]{1,9})\b"  # Claude Code
 EXIT_CODE_LINE = r"(?m)^Exit Code: (-?[0-9]{1,9})$"  # Qwen
@@ -1861,9 +1908,9 @@ class Claude(Dialect):
     }
 
     def line(self) -> Any:
-        return fit(self.event.raw, claude_line())
+        return decode_as(self.event.raw, claude_line())
 
-    def __init__(self, maker: Maker, session: str | None = None) -> None:
+    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.denied: set[str] = set()  # the calls that permission was denied for
 
@@ -1919,7 +1966,7 @@ class Claude(Dialect):
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
-        text, told = text_in(unpacked(content)), Node(unpacked(line.tool_use_result))
+        text, told = text_in(decode_raw(content)), Node(decode_raw(line.tool_use_result))
         tool = self.calls[identity].tool if identity in self.calls else ""
         failed, denied = block.is_error is True, identity in self.denied
         self.denied.discard(identity)
@@ -1947,13 +1994,13 @@ def claude_line() -> Any:
 def claude_facts(tool: str, told: Any) -> dict[str, Any]:
     """What Claude Code tells of a result beside what it tells the model, as Cursor's has it."""
     if tool == "read":
-        start, count = number(told["file.startLine"]), number(told["file.numLines"])
+        start, count = as_count(told["file.startLine"]), as_count(told["file.numLines"])
         read = {"startLine": start, "endLine": start + count - 1} if start and count else None
-        return {"totalLines": number(told["file.totalLines"]), "readRange": read}
+        return {"totalLines": as_count(told["file.totalLines"]), "readRange": read}
     if tool == "shell":
         streams = {name: told[name] for name in ("stdout", "stderr")}
         return {key: text for key, text in streams.items() if as_text(text)} | {
-            "executionTime": number(told["durationMs"])
+            "executionTime": as_count(told["durationMs"])
         }
     if tool == "edit" and told["structuredPatch"]:
         hunks = (hunk["lines"] for hunk in told.each("structuredPatch"))
@@ -1968,7 +2015,7 @@ def claude_facts(tool: str, told: Any) -> dict[str, Any]:
         return {"workspaceResults": {"": {mode: found}}} if mode else {}
     if tool in ("write", "webFetch", "mcp"):
         return {}
-    return {"durationMs": number(told["totalDurationMs"]) or number(told["durationMs"])}
+    return {"durationMs": as_count(told["totalDurationMs"]) or as_count(told["durationMs"])}
 
 
 GREP_MODES = {
@@ -1982,7 +2029,7 @@ def claude_code(text: str, told: Any, *, failed: bool) -> Any:
     """The exit status of a command where it is told: beside the result, or in its text."""
     codes = [told["exit_code"], told["exitCode"]]
     if text.startswith('{"') and '"exitCode"' in text:  # Amp
-        codes.append(Node(unpacked(utf8(text)))["exitCode"])
+        codes.append(Node(decode_raw(to_utf8(text)))["exitCode"])
     if failed:
         codes += re.findall(rf"\A{EXIT_CODE}", text)
     if text.startswith("Command: "):  # what it printed comes before
@@ -1996,9 +2043,6 @@ def text_in(content: Any) -> str:
     texts = [block["text"] for block in Node({"": content}).each("")]
     texts = [text for text in texts if isinstance(text, str)]
     return as_text(content) or "\n".join(texts)
-
-
-# ---------------------------------------------------------------- dialects: others
 
 
 class Codex(Dialect):
@@ -2037,7 +2081,7 @@ class Codex(Dialect):
     def act(self, identity: str, item: Any, name: str, given: Any) -> None:
         self.call(identity, name, given)
         if self.event.type == "item.completed":
-            text = message_of(item["error"]) or text_in(item["result.content"])
+            text = error_message(item["error"]) or text_in(item["result.content"])
             text = text or item["aggregated_output"]
             variant = "rejected" if item["status"] == "declined" else ""
             failed = item["status"] in ("failed", "declined")
@@ -2071,7 +2115,7 @@ class Gemini(Dialect):
             self.call(line["tool_id"], line["tool_name"], line["parameters"])
         elif kind == "tool_result":
             failed = line["status"] == "error"
-            text = message_of(line["error"]) if failed else ""
+            text = error_message(line["error"]) if failed else ""
             self.answer(line["tool_id"], text or line["output"], failed=failed)
         elif kind == "result":
             took = {"duration_ms": line["stats.duration_ms"], "usage": line["stats"]}
@@ -2090,7 +2134,7 @@ class OpenCode(Dialect):
     reason: Any = None  # why the last step finished
 
     def session_in(self, event: Event) -> str | None:
-        return first(look(event).get("sessionID")) or None
+        return first_text(details(event).get("sessionID")) or None
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
@@ -2104,7 +2148,7 @@ class OpenCode(Dialect):
         elif kind == "tool_use":
             state = Node(part["state"])
             failed, code = state["status"] == "error", state["metadata.exit"]
-            start, end = number(state["time.start"]), number(state["time.end"])
+            start, end = as_count(state["time.start"]), as_count(state["time.end"])
             self.call(part["callID"], part["tool"], state["input"])
             self.answer(
                 part["callID"],
@@ -2146,7 +2190,7 @@ class Droid(Dialect):
         elif kind == "tool_call":
             self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":
-            text = text_in(line["value"]) or message_of(line["error"])
+            text = text_in(line["value"]) or error_message(line["error"])
             self.answer(line["id"], text, failed=line["isError"] is True)
         elif kind == "error":
             self.complain(line)
@@ -2165,7 +2209,7 @@ class Copilot(Dialect):
 
     def read(self, line: Any) -> None:
         kind, data = self.event.type or "", Node(line["data"])
-        self.session = first(data["sessionId"], line["sessionId"]) or self.session
+        self.session = first_text(data["sessionId"], line["sessionId"]) or self.session
         if kind == "result":
             took = line["usage.sessionDurationMs"]
             self.end("success" if line["exitCode"] == 0 else "error", duration_ms=took)
@@ -2182,7 +2226,7 @@ class Copilot(Dialect):
         elif kind == "tool.execution_start":
             self.call(data["toolCallId"], data["toolName"], data["arguments"])
         elif kind == "tool.execution_complete":
-            text = message_of(data["error"]) or text_in(data["result.content"])
+            text = error_message(data["error"]) or text_in(data["result.content"])
             self.answer(data["toolCallId"], text, failed=data["success"] is False)
 
 
@@ -2238,7 +2282,64 @@ class Pi(Dialect):
                 self.call(block["id"], block["name"], block["arguments"])
 
 
-# ---------------------------------------------------------------- dialects: the stage
+# ---------------------------------------------------------------- recognition
+#
+# Who wrote a line; one conversation a session.
+# Events in, events in Cursor's vocabulary out. It knows of agents what DIALECTS says.
+
+OWN_KEYS = ("env", "flag", "login")  # what Cursor's init names as the source of its key
+PI_TYPES = ("session", "agent_start", "turn_start", "message_update")
+
+
+def recognize(line: bytes) -> str | None:
+    """The dialect that an object decides for; None if it does not tell. The first sign counts:
+    what agentfmt converted itself, others, Claude and its relatives, Cursor."""
+    try:
+        e = decode_json(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(e, dict) or not isinstance(e.get("type"), str):
+        return None
+    kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
+    init, own_key = name == "system/init", e.get("apiKeySource") in OWN_KEYS
+    shared = kind in ("assistant", "user", "system", "result")
+    signs = (
+        ("cursor", "converted_from" in has),
+        ("codex", kind.startswith(("thread.", "turn.", "item."))),
+        ("copilot", "." in kind and isinstance(e.get("data"), dict)),
+        ("opencode", "sessionID" in has),
+        ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
+        ("gemini", kind == "init"),
+        ("gemini", kind == "message" and has >= {"role", "content"}),
+        ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
+        ("gemini", kind == "result" and has >= {"status", "stats"}),
+        ("droid", kind == "message" and has >= {"role", "text"}),
+        ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
+        ("droid", kind == "completion"),
+        ("droid", init and "reasoning_effort" in has),
+        ("claude", init and "qwen_code_version" in has),
+        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
+        ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
+        ("claude", init and "mcp_servers" in has and not own_key),  # Cursor may list them too
+        ("claude", kind in ("stream_event", "rate_limit_event") or "system/hook_" in name),
+        ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
+        ("claude", block_types(e) & {"tool_use", "tool_result"}),
+        ("claude", kind == "result" and "total_cost_usd" in has),
+        ("cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"),
+        ("cursor", name in ("thinking/delta", "thinking/completed")),
+        ("cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}),
+        ("cursor", kind == "result" and "request_id" in has),
+        ("cursor", init and own_key and "tools" not in has),
+    )
+    return next((dialect for dialect, holds in signs if holds), None)
+
+
+def block_types(event: dict[str, Any]) -> set[str]:
+    message = event.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else ()
+    return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
+
 
 DIALECTS: dict[str, type[Dialect]] = {
     dialect.name: dialect
@@ -2246,7 +2347,7 @@ DIALECTS: dict[str, type[Dialect]] = {
 }
 
 
-class Dialects:
+class Conversations:
     """Recognises who wrote an event, per session, and has it turned into events of ours.
 
     Most events never come here: those of a session that is known to be Cursor's go the short way
@@ -2254,7 +2355,7 @@ class Dialects:
     Until an event decides, a session is taken for what its FILE is, and a FILE for Cursor's.
     """
 
-    def __init__(self, given: str, maker: Maker, *, strict: bool) -> None:
+    def __init__(self, given: str, maker: EventMaker, *, strict: bool) -> None:
         """``given`` overrides; ``strict``: the input's own lines leave, and must be Cursor's."""
         self.given = None if given == "auto" else given
         self.maker = maker
@@ -2276,7 +2377,7 @@ class Dialects:
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = known.translate(event)
         if self.maker.native and parts[0] is not event:
-            return (as_one(event, parts, known.places.get(event.type or "")),)
+            return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
 
     def of(self, source: Source, event: Event) -> Dialect | None:
@@ -2285,7 +2386,7 @@ class Dialects:
         session = event.session_id or (last.session_in(event) if last else None)
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed:
-            name = self.given or recognise(event.raw)
+            name = self.given or recognize(event.raw)
             if name is None and (last is None or isinstance(last, Cursor)):
                 return None
             if known is None or (name and DIALECTS[name] is not type(known)):
@@ -2305,7 +2406,7 @@ class Dialects:
             known.parts = []
             known.finish()
             for part in known.parts:
-                part.fate = DROPPED if self.maker.native else None
+                part.hidden = self.maker.native
                 yield part
 
 
@@ -2314,17 +2415,20 @@ def parts_of(event: Event) -> Sequence[Event]:
     return event.foreign.parts if event.foreign else (event,)
 
 
-def as_one(event: Event, parts: Sequence[Event], places: Places | None) -> Event:
+def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> Event:
     """A foreign event that leaves as its own line, once, whatever it holds."""
     last = parts[-1]
     whole = msgspec.structs.replace(last, raw=event.raw, foreign=Foreign(parts, places))
     if whole.type == "assistant" and isinstance(whole, SpokenEvent):
-        texts = [spoken(part) for part in parts if part.type == "assistant"]
+        texts = [words_of(part) for part in parts if part.type == "assistant"]
         whole.message = Message(content="".join(texts))
     return whole
 
 
 # ---------------------------------------------------------------- runs
+#
+# The state machine: when runs open and end, and their verdicts.
+# Events in, the same events with their run out. It knows no agents and no writers.
 
 # Kinds of event, and states of a run. A run is open until it has its init, then begun.
 INIT, ACT, END, OTHER = "init", "act", "end", "other"
@@ -2332,9 +2436,52 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 ACTS = frozenset(("assistant", "thinking", "tool_call"))
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
-NOBODY = object()  # the session of no event
+NO_SESSION = object()  # the session of no event
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
 EXPECTED = "is this the output of --output-format stream-json?"
+
+
+class Run:
+    """One answer of an agent, from its first event to its terminal event."""
+
+    __slots__ = (
+        "_notes",
+        "calls",
+        "cwd",
+        "error",
+        "events",
+        "failed_by",
+        "paths",
+        "session",
+        "state",
+        "succeeded",
+        "waiting",
+        "where",
+    )  # fmt: skip
+
+    def __init__(self, session: str | None, where: str) -> None:
+        self.session = session
+        self.where = where  # FILE:LINE of its first event
+        self.state = OPEN
+        self.events = 1
+        self.succeeded = False
+        self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
+        self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
+        self.cwd = ""  # as its init says
+        self.failed_by = ""  # by --fail-on: the selector and where
+        self.waiting: RunWords | None = None  # what redaction holds
+        self.error: str | None = None  # what the last error event said
+        self._notes: RunNotes | None = None
+
+    @property
+    def notes(self) -> RunNotes:
+        """What the writers remember of it."""
+        self._notes = self._notes or RunNotes()
+        return self._notes
+
+    def __str__(self) -> str:
+        session = f"{escape(self.session[:SHORT])} " if self.session else ""
+        return f"run {session}({self.where})"
 
 
 class Runs:
@@ -2353,34 +2500,34 @@ class Runs:
         words: bool,
         silent: bool = False,
         fail_on: Sequence[Selector] = (),
-        dialects: Dialects | None = None,
+        dialects: Conversations | None = None,
     ) -> None:
         """``dialects`` are asked about each event that is not simply one more of its run."""
         self.report = report
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
         self.unread = frozenset(kind for kind in read if not read[kind])
-        self.saying = SAYING if silent else frozenset[str | None]()
+        self.speech = SAYING if silent else frozenset[str | None]()
         self.fail_on = fail_on
         self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
         self.named: dict[int, None] = {}  # the hashes of the last MAX_RUNS sessions
-        self.opened = self.strays = 0  # runs; events outside any run
+        self.opened = self.outside_runs = 0  # runs; events outside any run
         self.error = ""  # what the last of these said, if it was an error
         self.source = Source("")
         self.run: Run | None = None  # of the event before
-        self.session: object = NOBODY  # of the event before, while its run is open,
-        self.foreign: object = NOBODY  # and where it was foreign
-        self.recent: object = NOBODY  # the session that spoke last
-        self.lapsed: list[Event] = []  # made up: the ends that no event carries
-        self.whys: list[str] = []  # runs failed, said when their last line is written
+        self.session: object = NO_SESSION  # of the event before, while its run is open,
+        self.foreign: object = NO_SESSION  # and where it was foreign
+        self.recent: object = NO_SESSION  # the session that spoke last
+        self.implied_ends: list[Event] = []  # made up: the ends that no event carries
+        self.failures: list[str] = []  # runs failed, said when their last line is written
 
     def follow(self, source: Source, events: Iterator[Event]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the run of the event before: only counted."""
         if source is not self.source:
-            self.source, self.session, self.foreign = source, NOBODY, NOBODY
+            self.source, self.session, self.foreign = source, NO_SESSION, NO_SESSION
             if not self.runs:
                 self.report.prose = None
-        unread, saying = self.unread, self.saying
+        unread, saying = self.unread, self.speech
         session, foreign, run, acts = self.session, self.foreign, self.run, 0
         for event in events:
             kind = event.type
@@ -2390,7 +2537,7 @@ class Runs:
                     continue
                 event.raw, event.run = source.raw, run
                 if kind == "tool_call":
-                    track(run, event)  # type: ignore[arg-type]
+                    track_call(run, event)  # type: ignore[arg-type]
                 yield event
             elif kind in saying and event.session_id == foreign:
                 acts += 1
@@ -2399,12 +2546,12 @@ class Runs:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
                 event.raw = source.raw
-                yield from self.look_into(event)
+                yield from self.dispatch(event)
                 session, foreign, run = self.session, self.foreign, self.run
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
-    def look_into(self, event: Event) -> Iterator[Event]:
+    def dispatch(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and few are passed over."""
         found = self.dialects.translate(self.source, event) if self.dialects else None
         session, drops = self.foreign, "thinking" in self.unread
@@ -2416,25 +2563,25 @@ class Runs:
                 else:
                     self.step(part)
                     session = self.session
-                    yield from self.ends() if self.lapsed else ()
+                    yield from self.ends() if self.implied_ends else ()
                 thought = part.type == "thinking" and drops
                 if part is parts[-1] and not (thought and all(p.type == part.type for p in parts)):
                     whole.run = part.run
                     yield whole
-                yield from self.ends() if self.whys else ()
-        self.foreign = NOBODY if found is None else session
-        self.session = session if found is None else NOBODY
+                yield from self.ends() if self.failures else ()
+        self.foreign = NO_SESSION if found is None else session
+        self.session = session if found is None else NO_SESSION
 
     def act(self, event: Event) -> None:
         """One more event of the run of the event before."""
         event.run = self.run
         self.run.events += 1  # type: ignore[union-attr]
         if event.type == "tool_call":
-            track(self.run, event)  # type: ignore[arg-type]
+            track_call(self.run, event)  # type: ignore[arg-type]
 
     def step(self, event: Event) -> None:
         """An event that may open or end runs."""
-        kind = kind_of(event)
+        kind = event_kind(event)
         event.run = run = self.find(event.session_id, kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
@@ -2442,23 +2589,23 @@ class Runs:
         if run:
             self.source.last = run
             if event.type == "tool_call":
-                track(run, event)
+                track_call(run, event)
             elif event.type == "error":
-                run.error = self.report.excerpt(complaint(event)) or run.error
+                run.error = self.report.excerpt(error_text(event)) or run.error
         quick = run and run.state != ENDED and not self.fail_on
-        self.session = event.session_id if quick else NOBODY
+        self.session = event.session_id if quick else NO_SESSION
 
     def ends(self) -> Iterator[Event]:
         """The ends that no event carries: an event without a line. Then why runs failed."""
-        yield from self.lapsed
-        self.lapsed.clear()
-        for why in self.whys:
-            self.report.fail(why)
-        self.whys.clear()
+        yield from self.implied_ends
+        self.implied_ends.clear()
+        for why in self.failures:
+            self.report.failure(why)
+        self.failures.clear()
 
     def find(self, session: str | None, kind: str) -> Run | None:
         """The open run that an event belongs to."""
-        last, anonymous = self.source.last, self.source.anonymous
+        last, anonymous = self.source.last, self.source.unnamed_run
         if not session:
             return last if last and last.state != ENDED else anonymous
         run = self.runs.get(session)
@@ -2480,40 +2627,40 @@ class Runs:
 
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
-    def stray(self, _run: Run | None, event: Event) -> None:
-        self.strays += 1
+    def outside_run(self, _run: Run | None, event: Event) -> None:
+        self.outside_runs += 1
         if event.type == "error":
-            self.error = self.report.excerpt(complaint(event)) or self.error
+            self.error = self.report.excerpt(error_text(event)) or self.error
         if matched := self.matched(event):
-            self.report.fail(f"{matched} after the end of a run")
+            self.report.failure(f"{matched} after the end of a run")
 
     def start(self, _run: Run | None, event: Event) -> Run:
         self.opened += 1
         run = Run(event.session_id or None, self.source.where())
         event.run = run
-        self.judge(run, event)
+        self.check_fail_on(run, event)
         if not run.session:
-            self.source.anonymous = run
+            self.source.unnamed_run = run
             return run
         if len(self.runs) >= MAX_RUNS:
             why = f"least recently active of more than {MAX_RUNS} open runs"
-            self.lapse(next(iter(self.runs.values())), why)
+            self.close_unfinished(next(iter(self.runs.values())), why)
         self.runs[run.session] = run
         return run
 
     def take(self, run: Run, event: Event) -> Run:
         run.events += 1
-        self.judge(run, event)
+        self.check_fail_on(run, event)
         return run
 
-    def judge(self, run: Run, event: Event) -> None:
+    def check_fail_on(self, run: Run, event: Event) -> None:
         """A run that --fail-on condemns will have failed, whatever its last event says."""
         if not self.fail_on:
             return
         if event.type == "tool_call":
             event.started = run.calls.get(event.call_id)
         matched = self.matched(event)
-        run.condemned = run.condemned or matched
+        run.failed_by = run.failed_by or matched
 
     def matched(self, event: Event) -> str:
         choices = [choice for choice in self.fail_on if choice.matches(event)]
@@ -2522,20 +2669,20 @@ class Runs:
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
-        run.cwd = first(look(event).get("cwd"))
+        run.cwd = first_text(details(event).get("cwd"))
         return run
 
     def supersede(self, run: Run, _event: Event) -> None:
-        self.lapse(run, f"superseded by another init at {self.source.where()}")
+        self.close_unfinished(run, f"superseded by another init at {self.source.where()}")
         self.report.prose = None
 
     def close(self, run: Run, event: Event) -> Run:
-        why = failure(event)
-        if why is None and not run.condemned:
+        why = failure_of(event)
+        if why is None and not run.failed_by:
             run.succeeded = True
             self.end(run)
         else:
-            why = self.report.excerpt(why or "") or run.condemned or run.error
+            why = self.report.excerpt(why or "") or run.failed_by or run.error
             self.fail(run, why or "its last event does not say that it succeeded")
         self.report.prose = None
         return run
@@ -2545,7 +2692,7 @@ class Runs:
         (ABSENT, INIT): (start, begin),
         (ABSENT, ACT): (start,),
         (ABSENT, END): (start, close),
-        (ABSENT, OTHER): (stray,),
+        (ABSENT, OTHER): (outside_run,),
         (OPEN, INIT): (take, begin),
         (OPEN, ACT): (take,),
         (OPEN, END): (take, close),
@@ -2562,23 +2709,23 @@ class Runs:
         run.state = ENDED
         if run.session:
             del self.runs[run.session]
-        elif self.source.anonymous is run:
-            self.source.anonymous = None
-        self.report.settle(self.source)
+        elif self.source.unnamed_run is run:
+            self.source.unnamed_run = None
+        self.report.count_rest(self.source)
 
     def fail(self, run: Run, why: str) -> None:
         self.end(run)
-        self.whys.append(f"{run} failed: {why}")
+        self.failures.append(f"{run} failed: {why}")
 
-    def lapse(self, run: Run, why: str) -> None:
+    def close_unfinished(self, run: Run, why: str) -> None:
         """A run failed that no event ends."""
         self.fail(run, why)
-        self.lapsed.append(Event(run=run, fate=DROPPED))
+        self.implied_ends.append(Event(run=run, hidden=True))
 
-    def abandon(self, run: Run) -> None:
+    def end_unfinished(self, run: Run) -> None:
         """The input ended before the run did."""
         if run.error:
-            self.lapse(run, run.error)
+            self.close_unfinished(run, run.error)
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
@@ -2589,13 +2736,13 @@ class Runs:
             why.append(f"{plural(len(run.calls), 'call')} open ({names}{more})")
         if self.report.prose:
             why.append(self.report.prose)
-        self.lapse(run, "; ".join(why))
+        self.close_unfinished(run, "; ".join(why))
 
     def end_of_file(self, source: Source) -> Iterator[Event]:
-        if source.anonymous:
-            self.abandon(source.anonymous)
+        if source.unnamed_run:
+            self.end_unfinished(source.unnamed_run)
         yield from self.ends()
-        self.report.settle(source)
+        self.report.count_rest(source)
 
     def end_of_input(self) -> Iterator[Event]:
         for event in self.dialects.finish() if self.dialects else ():
@@ -2603,57 +2750,37 @@ class Runs:
             yield event
             yield from self.ends()
         for run in list(self.runs.values()):
-            self.abandon(run)
+            self.end_unfinished(run)
         yield from self.ends()
-        if self.report.error:  # said already why there is nothing
+        if self.report.has_error:  # said already why there is nothing
             return
-        if self.strays and not self.opened:
-            events = plural(self.strays, "event")
+        if self.outside_runs and not self.opened:
+            events = plural(self.outside_runs, "event")
             why = self.error or "name the agent with --from"
-            self.report.fail(f"no run in {events} of unknown type: {why}")
+            self.report.failure(f"no run in {events} of unknown type: {why}")
         elif not self.opened:
-            self.report.fail(f"no events: {EXPECTED}")
+            self.report.failure(f"no events: {EXPECTED}")
 
 
-def kind_of(event: Event) -> str:
+def event_kind(event: Event) -> str:
     if event.type == "system":
         return INIT if event.subtype == "init" else OTHER
     if event.type == "turn_ended":
-        return END if look(event).get("status") == "error" else OTHER
+        return END if details(event).get("status") == "error" else OTHER
     return KINDS.get(event.type or "", OTHER)
 
 
-def failure(event: Event) -> str | None:
+def failure_of(event: Event) -> str | None:
     """Why a terminal event says that its run failed, perhaps ""; None if it succeeded."""
-    end, error = look(event), (event.subtype or "").startswith("error")
+    end, error = details(event), (event.subtype or "").startswith("error")
     failed = end.get("is_error")
     if event.type == "result" and failed is False and not error:
         return None
     answer = end.get("result") if failed is True or error else None
-    return complaint(event) or message_of(answer) or (event.subtype or "" if error else "")
+    return error_text(event) or error_message(answer) or (event.subtype or "" if error else "")
 
 
-def complaint(event: Event) -> str:
-    """What an event says went wrong, or ""."""
-    end = look(event)
-    return message_of([end.get("error"), end.get("errors"), end.get("message")])
-
-
-def message_of(value: Any, depth: int = 4) -> str:
-    """The first text in an error: it is a text, an object with a message, or a list of these."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        value = [value[key] for key in MESSAGE_KEYS if key in value]
-    if not isinstance(value, list) or not depth:
-        return ""
-    return next(filter(None, (message_of(item, depth - 1) for item in value)), "")
-
-
-MESSAGE_KEYS = ("message", "error", "errorMessage", "data", "text")
-
-
-def track(run: Run, event: Event) -> None:
+def track_call(run: Run, event: Event) -> None:
     """Remember a call while it is open: its completion may carry nothing but the outcome."""
     if event.subtype == "started":
         run.calls[event.call_id] = tool_of(event)[0]
@@ -2662,6 +2789,9 @@ def track(run: Run, event: Event) -> None:
 
 
 # ---------------------------------------------------------------- words
+#
+# What the assistant said, each text once.
+# Assistant events of one run in, their text out. It knows no formats.
 
 
 class Segments:
@@ -2684,7 +2814,7 @@ class Segments:
 
     def text(self) -> str:
         """All that was said, at the end of the run."""
-        return mended(self.said.getvalue() + "".join(self.segment) + self.held)
+        return join_surrogates(self.said.getvalue() + "".join(self.segment) + self.held)
 
     def say(self, event: SpokenEvent) -> str:
         """Take an assistant event; what of it had not been said yet."""
@@ -2695,7 +2825,7 @@ class Segments:
         if type(content) is list and len(content) == 1:
             text = content[0].text or ""  # nearly always: it saves a call
         else:
-            text = words(content)
+            text = message_text(content)
         if event.timestamp_ms is None or event.model_call_id is not None:
             return self.cut(text)
         size = len(text)
@@ -2723,7 +2853,7 @@ class Segments:
         if PAIR.match(last[-1:] + text[:1]):
             self.segment.pop()
             self.length -= len(last)
-            text = mended(last + text)
+            text = join_surrogates(last + text)
         self.segment.append(text)
         self.length += len(text)
 
@@ -2745,17 +2875,13 @@ class Segments:
         self.said = io.StringIO()
 
 
-CUTTING = ("tool_call", "interaction_query", "result")  # an init opens a run of its own
-
-
-def words(content: list[Block] | str | None) -> str:
-    """The text of an assistant event's message."""
-    if not content:
-        return ""
-    return content if isinstance(content, str) else "".join(block.text or "" for block in content)
+SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a run of its own
 
 
 # ---------------------------------------------------------------- selecting
+#
+# Selectors, and which events are printed.
+# Events in, the same events out, some of them hidden. It knows no writers.
 
 
 class Selector(NamedTuple):
@@ -2765,7 +2891,7 @@ class Selector(NamedTuple):
     terms: tuple[tuple[str, re.Pattern[str]], ...]
 
     def matches(self, event: Event) -> bool:
-        return all(any(map(glob.match, FACTS[key](event))) for key, glob in self.terms)
+        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
 
     def names(self, kind: str) -> bool:
         """Does it spell out this type, and not by a wildcard?"""
@@ -2776,7 +2902,7 @@ def split_terms(text: str) -> list[str]:
     return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
 
 
-def selector(text: str) -> Selector:
+def parse_selector(text: str) -> Selector:
     """Raises ValueError with the reason where the text is no selector."""
     import fnmatch
 
@@ -2785,8 +2911,8 @@ def selector(text: str) -> Selector:
         key, equals, glob = term.partition("=")
         if not equals:
             key, glob = "word", term
-        if key not in FACTS or (key == "word" and equals):
-            keys = ", ".join(key for key in FACTS if key != "word")
+        if key not in SELECTOR_KEYS or (key == "word" and equals):
+            keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
             raise ValueError(f"{text!r}: no key {key!r}; the keys are {keys}")
         if not glob:
             raise ValueError(f"{text!r}: an empty pattern matches nothing")
@@ -2799,11 +2925,11 @@ def selector(text: str) -> Selector:
     return Selector(text, tuple(terms))
 
 
-def tools(event: Event) -> Iterable[str]:
+def event_tools(event: Event) -> Iterable[str]:
     return (tool_of(event)[0] or event.started or "",) if event.type == "tool_call" else ()
 
 
-def statuses(event: Event) -> Iterable[str]:
+def event_statuses(event: Event) -> Iterable[str]:
     if event.type != "tool_call" or event.subtype != "completed":
         return ()
     tool, body = tool_of(event)
@@ -2814,7 +2940,7 @@ def statuses(event: Event) -> Iterable[str]:
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
 
 
-def paths(event: Event) -> Iterable[str]:
+def event_paths(event: Event) -> Iterable[str]:
     """The files and directories that a call names: its completion may lack them."""
     if event.type != "tool_call":
         return ()
@@ -2825,7 +2951,7 @@ def paths(event: Event) -> Iterable[str]:
                 found += value if isinstance(value, list) else [value]
     here, known = event.run.cwd, event.run.paths
     named = [path for path in found if isinstance(path, str)]
-    named += [near for path in named if here and (near := relative(path, here)) != path]
+    named += [near for path in named if here and (near := relative_path(path, here)) != path]
     if event.subtype == "started":
         known[event.call_id] = named
         if len(known) > OPEN_PATHS:
@@ -2833,26 +2959,26 @@ def paths(event: Event) -> Iterable[str]:
     return named or known.get(event.call_id, ())
 
 
-def sessions(event: Event) -> Iterable[str]:
+def event_sessions(event: Event) -> Iterable[str]:
     named = event.session_id or (event.run.session if event.run else None)
     return (named, named[:SHORT]) if named else ()
 
 
 # What a selector may ask of an event: each gives the texts of which one must match.
-FACTS: dict[str, Callable[[Event], Iterable[str]]] = {
+SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
     "type": lambda event: (event.type,) if event.type else (),
     "subtype": lambda event: (event.subtype,) if event.subtype else (),
-    "tool": tools,
-    "status": statuses,
-    "path": paths,
-    "session": sessions,
-    "word": lambda event: filter(None, (event.type, *tools(event))),
+    "tool": event_tools,
+    "status": event_statuses,
+    "path": event_paths,
+    "session": event_sessions,
+    "word": lambda event: filter(None, (event.type, *event_tools(event))),
 }
 
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
 
 
-def dropped(kind: str, drop: Sequence[Selector]) -> bool:
+def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
     """Is every event of a type dropped, whatever else it holds?"""
     return any(choice.names(kind) and len(choice.terms) == 1 for choice in drop)
 
@@ -2871,7 +2997,7 @@ class Selection:
         simple, known = self.simple, self.known
         for event in events:
             if simple and event.foreign is None and event.raw:
-                kind = (event.type, event.subtype, *tools(event))
+                kind = (event.type, event.subtype, *event_tools(event))
                 kept = known.get(kind)
                 if kept is None:
                     if len(known) > FATES:  # an input may invent types for ever
@@ -2880,7 +3006,7 @@ class Selection:
             else:
                 kept = not event.raw or self.keeps(event)
             if not kept:
-                event.fate = DROPPED
+                event.hidden = True
             yield event
 
     def keeps(self, event: Event) -> bool:
@@ -2895,8 +3021,10 @@ class Selection:
         return not all(refused) and (result or not self.only or any(asked))
 
 
-# ---------------------------------------------------------------- redacting: what is a secret
-
+# ---------------------------------------------------------------- secrets
+#
+# Tokens, forms of assignment, names; the scanner.
+# A text in, spans out. It knows no events.
 
 # A token that is not unmistakable begins after no letter or digit, but an escape or ANSI code may
 # stand before it.
@@ -3091,11 +3219,11 @@ class Scanner:
         """
         found = self.found(text)
         for _ in range(ROUNDS if found else 0):
-            bare = spliced(text, [(first, last, b"[]") for first, last, _ in found])
+            bare = splice(text, [(first, last, b"[]") for first, last, _ in found])
             if not self.patterns and not self.hint.search(bare):
                 break
             changes = [(first, last, marker(name)) for first, last, name in found]
-            more = self.found(spliced(text, changes))
+            more = self.found(splice(text, changes))
             if not more:
                 break
             found = merged(found + [(*moved_back(span, changes), span[2]) for span in more])
@@ -3166,11 +3294,11 @@ class Scanner:
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
         """``cut_off``: the beginning of a secret at the end is hidden too."""
-        data = utf8(text)
+        data = to_utf8(text)
         spans = self.spans(data)
         if cut_off:
             spans = self.unmarked(data, merged(spans + self.begun(data)))
-        hidden = spliced(data, [(a, b, marker(name)) for a, b, name in spans])
+        hidden = splice(data, [(a, b, marker(name)) for a, b, name in spans])
         return hidden.decode("utf-8", "surrogatepass")
 
     def begun(self, text: bytes) -> list[Span]:
@@ -3238,10 +3366,10 @@ def forms(value: str) -> Iterator[bytes]:
 
     texts = {value, value.replace("\n", "\r\n"), *filter(is_usable, value.splitlines())}
     for text in texts:
-        plain = utf8(text)
+        plain = to_utf8(text)
         yield plain
         for halves in split_pairs(text):
-            yield utf8(halves)
+            yield to_utf8(halves)
         for ascii_only in (True, False):
             once = dumps(text, ensure_ascii=ascii_only)[1:-1]
             for spelled in (
@@ -3249,7 +3377,7 @@ def forms(value: str) -> Iterator[bytes]:
                 once.replace("/", r"\/"),
                 dumps(once, ensure_ascii=ascii_only)[1:-1],
             ):
-                yield utf8(spelled)
+                yield to_utf8(spelled)
         for safe in ("", "/", "!'()*"):  # what some leave as it is
             url = quote(plain, safe=safe)
             for spelled in (url, url.replace("%20", "+")):
@@ -3424,7 +3552,10 @@ def marker(name: str) -> bytes:
     return f"[REDACTED:{name}]".encode()
 
 
-# ---------------------------------------------------------------- redacting: what is structure
+# ---------------------------------------------------------------- structure
+#
+# Which strings of an event are structure, and the class of every other.
+# The path of a member in, a class out: one table. What it does not know is content.
 
 # How a string may prove that it is structure. Everything else in a table is the name of a class.
 WORD_KIND, ID_KIND, MODEL_KIND, DIGITS_KIND = "word", "id", "model", "digits"
@@ -3446,32 +3577,34 @@ STRUCTURE: dict[str, Callable[[str], object]] = {
 CLASSES = ("secrets", "paths", "content", "commands", "prompts", "messages")
 
 
-def of(kind: str, names: str) -> dict[str, Any]:
+def members_of(kind: str, names: str) -> dict[str, Any]:
     return dict.fromkeys(names.split(), kind)
 
 
-COMMAND: dict[str, Any] = of("commands", "name fullText type value operator destination")
+COMMAND: dict[str, Any] = members_of("commands", "name fullText type value operator destination")
 PARSED: dict[str, Any] = {
     "executableCommands": COMMAND | {"args": COMMAND},
     "redirects": COMMAND,
-} | of(DIGITS_KIND, "parsingFailed hasRedirects hasCommandSubstitution")
-QUESTION: dict[str, Any] = of("messages", "id prompt label") | of(DIGITS_KIND, "allowMultiple")
-TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | of(ID_KIND, "id")
+} | members_of(DIGITS_KIND, "parsingFailed hasRedirects hasCommandSubstitution")
+QUESTION: dict[str, Any] = members_of("messages", "id prompt label") | members_of(
+    DIGITS_KIND, "allowMultiple"
+)
+TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | members_of(ID_KIND, "id")
 
 # The members of arguments and results, whatever the tool.
 FIELDS: dict[str, Any] = (
-    of(
+    members_of(
         "paths",
         "path paths workingDirectory targetDirectory targetDirectories ignore globPattern glob "
         "file files deletedFile url relatedCursorRulePaths absPath",
     )
-    | of("commands", "command simpleCommands description")
-    | of("prompts", "prompt")
-    | of("messages", "title")
-    | of(ID_KIND, "toolCallId conversationId agentId asyncOriginalToolCallId id")
-    | of(WORD_KIND, "timeoutBehavior outputMode signal type")
-    | of(MODEL_KIND, "model")
-    | of(
+    | members_of("commands", "command simpleCommands description")
+    | members_of("prompts", "prompt")
+    | members_of("messages", "title")
+    | members_of(ID_KIND, "toolCallId conversationId agentId asyncOriginalToolCallId id")
+    | members_of(WORD_KIND, "timeoutBehavior outputMode signal type")
+    | members_of(MODEL_KIND, "model")
+    | members_of(
         DIGITS_KIND,
         "timeout timeoutMs hardTimeout offset limit exitCode executionTime localExecutionTimeMs "
         "totalLines totalChars fileSize isEmpty exceededLimit startLine endLine linesAdded "
@@ -3480,7 +3613,7 @@ FIELDS: dict[str, Any] = (
         "hasInputRedirect hasOutputRedirect fileOutputThresholdBytes runAsync caseInsensitive "
         "multiline headLimit lineNumber",
     )
-    | of(
+    | members_of(
         "content",
         "content contents stdout stderr interleavedOutput streamContent fileText diffString "
         "beforeFullFileContent afterFullFileContent message error errorMessage reason markdown "
@@ -3489,28 +3622,30 @@ FIELDS: dict[str, Any] = (
         "relatedCursorRules conversationSteps subagentType name toolName providerIdentifier "
         "answers workspaceResults server text old_string new_string",
     )
-    | {"parsingResult": PARSED, "readRange": of(DIGITS_KIND, "startLine endLine")}
+    | {"parsingResult": PARSED, "readRange": members_of(DIGITS_KIND, "startLine endLine")}
     | {"todos": TODO, "questions": QUESTION | {"options": QUESTION}}
 )
-VARIANT: dict[str, Any] = dict.fromkeys(VARIANTS, FIELDS) | of(DIGITS_KIND, "isBackground")
+VARIANT: dict[str, Any] = dict.fromkeys(VARIANTS, FIELDS) | members_of(DIGITS_KIND, "isBackground")
 BODY: dict[str, Any] = {"args": FIELDS, "result": VARIANT, "description": "commands"}
-TASK_FIELDS = FIELDS | of("prompts", "description")
+TASK_FIELDS = FIELDS | members_of("prompts", "description")
 OPAQUE = {"args": FIELDS | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
 
 SHAPE: dict[str, Any] = (
-    of(WORD_KIND, "type subtype apiKeySource permissionMode query_type status converted_from")
-    | of(ID_KIND, "session_id call_id model_call_id request_id parent_tool_use_id")
-    | of(MODEL_KIND, "model")
-    | of(
+    members_of(
+        WORD_KIND, "type subtype apiKeySource permissionMode query_type status converted_from"
+    )
+    | members_of(ID_KIND, "session_id call_id model_call_id request_id parent_tool_use_id")
+    | members_of(MODEL_KIND, "model")
+    | members_of(
         DIGITS_KIND,
         "timestamp_ms duration_ms duration_api_ms is_error attempt is_resume total_cost_usd "
         "num_turns",
     )
-    | of("paths", "cwd endpoint_url")
-    | of("messages", "text result")
-    | of("content", "error errors tools mcp_servers")
+    | members_of("paths", "cwd endpoint_url")
+    | members_of("messages", "text result")
+    | members_of("content", "error errors tools mcp_servers")
     | {
-        "usage": of(
+        "usage": members_of(
             DIGITS_KIND,
             "inputTokens outputTokens cacheReadTokens cacheWriteTokens input_tokens output_tokens "
             "cache_read_input_tokens cache_creation_input_tokens",
@@ -3520,8 +3655,8 @@ SHAPE: dict[str, Any] = (
         | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
         | {"mcpToolCall": OPAQUE}
         | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
-        | of(ID_KIND, "toolCallId")
-        | of(DIGITS_KIND, "startedAtMs completedAtMs")
+        | members_of(ID_KIND, "toolCallId")
+        | members_of(DIGITS_KIND, "startedAtMs completedAtMs")
         | {"description": "commands", "hookAdditionalContexts": "content", "name": "content"},
         "query": {"id": ID_KIND, "toolCallId": ID_KIND}
         | {
@@ -3557,7 +3692,11 @@ def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
     return node if isinstance(node, str) else spoken
 
 
-# ---------------------------------------------------------------- redacting: one event
+# ---------------------------------------------------------------- redacting
+#
+# The strings of one event, and the lines of words that run over events.
+# Events in, the same events out, in their order, without what the classes name. It knows no
+# writers.
 
 # What stands where something was: for a class, and for anything.
 _CLASS = rf"\[({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?\]"
@@ -3568,7 +3707,7 @@ WORDED = frozenset(("assistant", "thinking"))  # events with words
 PLACES = (("message", "content", "text"), ("message", "content"), ("text",))  # of these
 
 
-class Surgeon:
+class EventRedactor:
     """Changes the strings of an event that have to change, and no other byte."""
 
     def __init__(self, scanner: Scanner | None, classes: frozenset[str], homes: list[str]) -> None:
@@ -3576,18 +3715,18 @@ class Surgeon:
         self.classes = classes - {"secrets"}
         self.strict = bool(self.classes - {"paths"})  # the allow-lists hold
         self.homes = homes
-        self.hidden: dict[str, int] = {}  # how often, by rule or class
+        self.counts: dict[str, int] = {}  # how often, by rule or class
 
-    def operate(
+    def redact_event(
         self, event: Event, cwd: str | None, edits: list[Replacement] | None, marked: str | None
     ) -> bytes:
         """An event's line, redacted. Its words have been decided, as ``edits`` say, or are
         ``marked``; if there is neither, they are strings like others."""
         raw = event.raw.strip()
-        found = [*strings(raw)]
+        found = [*find_strings(raw)]
         places = (event.foreign.places if event.foreign else None) or PLACES
         words = [one for one in found if one.path in places and not one.is_key]
-        if edits is not None and "".join(one.text for one in words) != spoken(event):
+        if edits is not None and "".join(one.text for one in words) != words_of(event):
             edits = None if not edits else [(0, sys.maxsize, edits[0][2])]  # a member twice
         decided = {one.start: one.text for one in words} if edits is not None else {}
         rest = [one for one in found if one.start not in decided]
@@ -3598,29 +3737,29 @@ class Surgeon:
         marks = {one.start for one in words if one.text} if marked is not None else set()
         names: dict[tuple[int, str], int] = {}
 
-        def change(one: String) -> str:
+        def change(one: StringLiteral) -> str:
             text = one.text
             if one.start in decided:
                 begin = starts[one.start]
-                return spliced(text, clipped(edits or [], begin, begin + len(text)))
+                return splice(text, clip(edits or [], begin, begin + len(text)))
             new, whole = text, one.start in assigned
             if whole or one.start in suspects:
                 new = self.redacted(one, event.type, cwd, whole=whole)
             if marked is not None and one.start in marks:
                 new = marked
             if one.is_key:
-                new = numbered(names, one.holder, text, new)
+                new = number_names(names, one.holder, text, new)
             if new != text:
                 self.count(new, text)
             return new
 
-        return edited(raw, found, change)
+        return edit_strings(raw, found, change)
 
-    def suspects(self, found: list[String]) -> Container[int]:
+    def suspects(self, found: list[StringLiteral]) -> Container[int]:
         """Where those stand that may have to change."""
         if self.classes or not self.scanner or self.scanner.patterns:
             return {one.start for one in found}
-        numbers = hits((self.scanner.hint,), [utf8(one.text) for one in found])
+        numbers = hits((self.scanner.hint,), [to_utf8(one.text) for one in found])
         return {found[number].start for number in numbers}
 
     def count(self, new: str, old: str = "") -> None:
@@ -3628,28 +3767,30 @@ class Surgeon:
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
-                self.hidden[name] = self.hidden.get(name, 0) + one
+                self.counts[name] = self.counts.get(name, 0) + one
 
-    def redacted(self, one: String, kind: str | None, cwd: str | None, *, whole: bool) -> str:
-        stand_in = self.stand_in(one, kind) if self.strict and one.text else None
+    def redacted(
+        self, one: StringLiteral, kind: str | None, cwd: str | None, *, whole: bool
+    ) -> str:
+        stand_in = self.marker_for(one, kind) if self.strict and one.text else None
         if stand_in is not None:
             return stand_in
-        data = utf8(one.text)
+        data = to_utf8(one.text)
         if whole and self.scanner and not self.scanner.marker.fullmatch(data):
             return "[REDACTED:assignment]"
         spans = self.scanner.spans(data) if self.scanner else []
-        return text_of(spliced(data, self.with_paths(data, cwd, masks(spans))))
+        return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
         """What is hidden, and what is shortened beside it, in order and apart."""
         if "paths" not in self.classes:
             return changes
-        paths = path_spans(text, self.homes, cwd)
+        paths = find_paths(text, self.homes, cwd)
         taken = [(start, end) for start, end, _ in changes]
         free = (path for path in paths if all(path[1] <= a or path[0] >= b for a, b in taken))
         return sorted([*changes, *free])
 
-    def stand_in(self, one: String, kind: str | None) -> str | None:
+    def marker_for(self, one: StringLiteral, kind: str | None) -> str | None:
         """The marker in the place of a string of a class; None if it survives."""
         named, text = class_of(one.path, is_key=one.is_key), one.text
         if named == "spoken":
@@ -3670,10 +3811,10 @@ class Surgeon:
         """A text in which a letter stands for each marker: structure from which a secret went."""
         if self.scanner is None or "[REDACTED:" not in text:
             return text
-        return text_of(self.scanner.marker.sub(b"x", utf8(text)))
+        return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
 
 
-def numbered(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
+def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
     """No two members of an object may end with the same name."""
     if new == old:
         return new
@@ -3681,7 +3822,7 @@ def numbered(names: dict[tuple[int, str], int], holder: int, old: str, new: str)
     return new if count == 1 else f"{new} {count}"
 
 
-def secret_members(found: list[String]) -> set[int]:
+def secret_members(found: list[StringLiteral]) -> set[int]:
     """Where values stand whose name, beside them, is that of a secret.
 
     A member of a secret name; {"name": NAME, "value": VALUE}; ["--name", VALUE], and the same with
@@ -3695,7 +3836,7 @@ def secret_members(found: list[String]) -> set[int]:
         if one.is_key or not one.path:
             continue
         key = one.path[-1]
-        if (flag or is_secret_name(key)) and not is_plain(utf8(one.text)):
+        if (flag or is_secret_name(key)) and not is_plain(to_utf8(one.text)):
             starts.add(one.start)
         if key in ("name", "key", "variable") and is_secret_name(one.text):
             named.add(one.holder)
@@ -3711,18 +3852,20 @@ def is_plain(text: bytes) -> bool:
     return bool(NOTHING.fullmatch(text) or VARIABLE.fullmatch(text))
 
 
-def path_spans(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
+def find_paths(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
     """Home directories become ~, the run's cwd becomes a dot: whole components only."""
     if b"/" in text or b"\\" in text:
-        for match in directories(tuple(homes), cwd).finditer(text):
+        for match in home_pattern(tuple(homes), cwd).finditer(text):
             yield match.start(), match.end(), b"." if match.lastgroup == "cwd" else b"~"
 
 
 @functools.lru_cache(maxsize=256)
-def directories(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
+def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS spells /tmp so, too
     named = (
-        [rb"(?P<cwd>" + b"|".join(re.escape(utf8(path)) for path in here) + rb")"] if here else []
+        [rb"(?P<cwd>" + b"|".join(re.escape(to_utf8(path)) for path in here) + rb")"]
+        if here
+        else []
     )
     named += [re.escape(home.encode("utf-8", "surrogateescape")) for home in homes]
     named += [
@@ -3731,8 +3874,6 @@ def directories(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     ]  # fmt: skip
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 
-
-# ---------------------------------------------------------------- redacting: words over events
 
 LONG = 64 * 1024  # characters of a line of words that may wait to be decided
 HELD = 100_000  # events of a run that may wait behind it
@@ -3747,7 +3888,7 @@ class Channel:
         "state", "texts", "word",
     )  # fmt: skip
 
-    def __init__(self, redactor: Redactor, state: Held) -> None:
+    def __init__(self, redactor: Redactor, state: RunWords) -> None:
         self.redactor = redactor
         self.state = state
         self.queue: deque[tuple[Event, int]] = deque()  # events that wait, and where these end
@@ -3769,7 +3910,7 @@ class Channel:
             return self.join(event, text)
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
-        replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN
+        replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
         if replay and "".join(self.segment) == text:
             self.doubtful = event, text
             return decided
@@ -3820,26 +3961,26 @@ class Channel:
     def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
         """Decide the lines that are complete, or all."""
         waiting = "".join(self.texts)
-        parts = pieces(waiting, self.word)
+        parts = split_lines(waiting, self.word)
         size = len(waiting) if whole else self.redactor.complete(waiting, parts)
         text, self.texts = waiting[:size], [waiting[size:]]
         parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
         changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
         self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
         if self.key or "-----BEGIN" in text:
-            self.key = open_key(utf8(text), self.key)
+            self.key = open_key(to_utf8(text), self.key)
         self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
         self.begin += size
         while self.queue and self.queue[0][1] <= self.begin:
             event, end = self.queue.popleft()
             if self.edits:
-                self.state.edits[id(event)] = clipped(self.edits, self.left, end)
+                self.state.edits[id(event)] = clip(self.edits, self.left, end)
             self.left = end
         if self.edits:
             self.edits = [edit for edit in self.edits if edit[1] > self.left]
 
 
-def clipped(edits: list[Replacement], begin: int, end: int) -> list[Replacement]:
+def clip(edits: list[Replacement], begin: int, end: int) -> list[Replacement]:
     """What of some edits falls in a stretch of a text. What takes the place of something stands
     where that begins."""
     return [
@@ -3858,7 +3999,7 @@ def open_key(text: bytes, inside: bool) -> bool:
     return bool(begins) and not PEM_END.search(text, begins[-1])
 
 
-class Held:
+class RunWords:
     """What redaction remembers of a run: its channels, and its events in their order."""
 
     __slots__ = ("channels", "cwd", "edits", "pending", "said")
@@ -3878,7 +4019,7 @@ class Redactor:
     The others leave as they came, and of their words only lines that may hold one are looked at.
     """
 
-    def __init__(self, surgeon: Surgeon, reread: Callable[[bytes], Event]) -> None:
+    def __init__(self, surgeon: EventRedactor, reread: Callable[[bytes], Event]) -> None:
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
@@ -3886,7 +4027,7 @@ class Redactor:
         self.every = bool(surgeon.classes) or anchored  # each event is looked at
         self.marks = "messages" in surgeon.classes  # words are replaced, so nothing is split
         self.splits = not self.marks and (self.scanner is not None or "paths" in surgeon.classes)
-        self.waiting: dict[Run, Held] = {}
+        self.waiting: dict[Run, RunWords] = {}
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, ready = list(events), list[Event]()
@@ -3899,7 +4040,7 @@ class Redactor:
                 continue
             state = run.waiting
             if state is None:
-                state = run.waiting = Held()
+                state = run.waiting = RunWords()
             decided, pending = self.take(state, event), state.pending
             pending.append((event, suspect))
             if decided:
@@ -3907,15 +4048,15 @@ class Redactor:
             elif len(pending) == 1:
                 self.waiting[run] = state
             if len(pending) > HELD:
-                self.give_up(run, ready)
+                self.cut_off_run(run, ready)
         while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
-            self.give_up(next(iter(self.waiting)), ready)
+            self.cut_off_run(next(iter(self.waiting)), ready)
         return ready
 
-    def take(self, state: Held, event: Any) -> bool:
+    def take(self, state: RunWords, event: Any) -> bool:
         """Hear what an event says, or ends. May anything leave?"""
         if not self.splits or event.type not in WORDED:
-            if event.type in ENDS or (event.type == "system" and event.subtype == "init"):
+            if event.type in SEGMENT_ENDS or (event.type == "system" and event.subtype == "init"):
                 state.said.clear()
                 self.close(state)
             elif not event.raw:  # the run ended without its last event
@@ -3933,23 +4074,23 @@ class Redactor:
                 channel.close()
             return channel.add(event, event.text or "")
         if event.timestamp_ms is not None and event.model_call_id is None:
-            return channel.delta(event, spoken(event))
-        return channel.whole(event, spoken(event))
+            return channel.delta(event, words_of(event))
+        return channel.whole(event, words_of(event))
 
-    def close(self, state: Held, *, cut_off: bool = False) -> None:
+    def close(self, state: RunWords, *, cut_off: bool = False) -> None:
         for channel in state.channels.values():
             channel.close(cut_off=cut_off)
 
-    def enter(self, state: Held, event: Event) -> None:
+    def enter(self, state: RunWords, event: Event) -> None:
         """Remember the directory of a run, if it has two or more components and no secret."""
         for part in parts_of(event):
-            cwd = first(look(part).get("cwd"))
+            cwd = first_text(details(part).get("cwd"))
             cwd = self.scanner.conceal(cwd) if self.scanner else cwd
             parts = [part for part in re.split(r"[/\\]", cwd) if part]
             if len(parts) > 1 and "[REDACTED:" not in cwd:
                 state.cwd = cwd.rstrip("/\\")
 
-    def release(self, run: Run, state: Held, ready: list[Event]) -> None:
+    def release(self, run: Run, state: RunWords, ready: list[Event]) -> None:
         """The events that nothing holds any longer leave in their order."""
         held = {id(channel.first()) for channel in state.channels.values()}
         pending, edits = state.pending, state.edits
@@ -3966,15 +4107,15 @@ class Redactor:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
         for run in list(self.waiting):
-            self.give_up(run, ready)
+            self.cut_off_run(run, ready)
         return ready
 
-    def give_up(self, run: Run, ready: list[Event]) -> None:
+    def cut_off_run(self, run: Run, ready: list[Event]) -> None:
         state = self.waiting[run]
         self.close(state, cut_off=True)
         self.release(run, state, ready)
 
-    def finished(self, event: Event, state: Held | None) -> Event:
+    def finished(self, event: Event, state: RunWords | None) -> Event:
         """An event as it leaves."""
         worded = event.type in WORDED
         edits = state.edits.pop(id(event), []) if state and self.splits and worded else None
@@ -3984,10 +4125,10 @@ class Redactor:
                 for part in event.foreign.parts
             ]
         marked = self.mark(state, event) if self.marks and worded else None
-        raw = self.surgeon.operate(event, state.cwd if state else None, edits, marked)
-        return event if raw == event.raw.strip() else again(event, raw, self.reread)
+        raw = self.surgeon.redact_event(event, state.cwd if state else None, edits, marked)
+        return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
-    def mark(self, state: Held | None, event: Any) -> str:
+    def mark(self, state: RunWords | None, event: Any) -> str:
         """[messages] in a segment's first event and in its replay, nothing in its other deltas."""
         said = state.said if state else set()
         delta = event.type == "thinking" or (
@@ -3995,7 +4136,7 @@ class Redactor:
         )
         replay = not delta and "delta" in said
         first = event.type not in said
-        if spoken(event):
+        if words_of(event):
             said.add(event.type)
             if delta and event.type == "assistant":
                 said.add("delta")
@@ -4016,17 +4157,17 @@ class Redactor:
         self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
         """What changes in words whose lines are complete; ``inside`` a private key at first."""
-        data = utf8(text)
+        data = to_utf8(text)
         spans = self.found(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
         if not spans and not self.surgeon.classes:
             return []
-        changes = self.surgeon.with_paths(data, cwd, masks(spans))
+        changes = self.surgeon.with_paths(data, cwd, markers_for(spans))
         for _, _, new in changes:
-            self.surgeon.count(text_of(new))
+            self.surgeon.count(from_utf8(new))
         if data.isascii():
-            return [(first, last, text_of(new)) for first, last, new in changes]
+            return [(first, last, from_utf8(new)) for first, last, new in changes]
         return [
-            (len(text_of(data[:first])), len(text_of(data[:last])), text_of(new))
+            (len(from_utf8(data[:first])), len(from_utf8(data[:last])), from_utf8(new))
             for first, last, new in changes
         ]
 
@@ -4040,7 +4181,7 @@ class Redactor:
         doubtful: list[Span] = []  # may hold a marker, which stays
         found, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
-            piece = utf8(text[first:last])
+            piece = to_utf8(text[first:last])
             if overlong:
                 doubtful.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
             else:
@@ -4054,7 +4195,7 @@ class Redactor:
         return merged(found)
 
 
-def masks(spans: Iterable[Span]) -> list[Change]:
+def markers_for(spans: Iterable[Span]) -> list[Change]:
     """What takes the place of secrets; of a key that began before, nothing."""
     return [(max(start, 0), end, marker(name) if name else b"") for start, end, name in spans]
 
@@ -4078,11 +4219,10 @@ def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     return hold
 
 
-ENDS = frozenset(("tool_call", "interaction_query", "result"))  # of a segment of words
 Part: TypeAlias = "tuple[int, int, bool]"  # of words: from, to, is it too long to be shown
 
 
-def pieces(text: str, inside: bool) -> list[Part]:
+def split_lines(text: str, inside: bool) -> list[Part]:
     """Cut lines longer than LONG characters after their last blank; short lines stay together.
 
     ``inside`` a word of which the beginning was too long: then so is the rest of it.
@@ -4094,13 +4234,13 @@ def pieces(text: str, inside: bool) -> list[Part]:
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         if inside or len(line.removesuffix("\n")) > LONG:
             found += [(start, end, False)] if start < end else []
-            found += cuts(line, end, inside)
+            found += split_line(line, end, inside)
             start, inside = end + len(line), False
         end += len(line)
     return [*found, (start, end, False)] if start < end else found
 
 
-def cuts(line: str, start: int, inside: bool) -> Iterator[Part]:
+def split_line(line: str, start: int, inside: bool) -> Iterator[Part]:
     position, size = 0, len(line.removesuffix("\n"))
     while inside or size - position > LONG:
         match = (NO_BLANK if inside else TO_LAST_BLANK).match(line, position, size)
@@ -4124,27 +4264,21 @@ NO_BLANK = regex(rf"[^ \t\r\n]{{1,{LONG}}}")
 KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
 
 
-def again(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
+def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
     """The event that a changed line makes; into a foreign line nobody looks any more."""
     if event.foreign:
         event.raw = raw
         return event
     new = reread(raw)
     known = event.started if event.started in LABELS else None  # else it may be a name to hide
-    new.raw, new.run, new.started, new.fate = raw, event.run, known, event.fate
+    new.raw, new.run, new.started, new.hidden = raw, event.run, known, event.hidden
     return new
 
 
-def spoken(event: Any) -> str:
-    if event.type == "thinking":
-        return event.text or ""
-    content = event.message.content if event.message is not None else None
-    if type(content) is list and len(content) == 1:  # nearly always: it saves two calls
-        return content[0].text or ""
-    return words(content)
-
-
 # ---------------------------------------------------------------- shortening
+#
+# The longest strings of an event, until its line fits.
+# Events in, events out. Nothing of their structure is cut.
 
 
 class Shortener:
@@ -4161,15 +4295,17 @@ class Shortener:
             if len(event.raw) <= self.limit or len(raw := event.raw.strip()) <= self.limit:
                 yield event
             else:
-                yield again(event, self.shorten(raw, event.type), self.reread)
+                yield reparse(event, self.shorten(raw, event.type), self.reread)
 
     def shorten(self, raw: bytes, kind: str | None) -> bytes:
         found = [
-            one for one in strings(raw) if not one.is_key and class_of(one.path) not in STRUCTURE
+            one
+            for one in find_strings(raw)
+            if not one.is_key and class_of(one.path) not in STRUCTURE
         ]
 
         def cut(length: int) -> bytes:
-            return edited(raw, found, lambda one: cut_text(one.text, length))
+            return edit_strings(raw, found, lambda one: shorten_text(one.text, length))
 
         longest = max((len(one.text) for one in found), default=0)
         length = bisect.bisect(range(longest + 1), self.limit, key=lambda size: len(cut(size)))
@@ -4177,11 +4313,11 @@ class Shortener:
         if len(short) > self.limit and not self.told:
             self.told = True
             name = self.report.excerpt(kind or "?")
-            self.report.say(f"an event of type {name} does not fit in --max-event {self.limit}")
+            self.report.message(f"an event of type {name} does not fit in --max-event {self.limit}")
         return short
 
 
-def cut_text(text: str, length: int) -> str:
+def shorten_text(text: str, length: int) -> str:
     """The beginning of a text and how much is missing; no marker and no surrogate pair is cut."""
     length = max(length, len(CREATED) if text.startswith(CREATED) else 0)  # an edit created
     if len(text) <= length:
@@ -4197,7 +4333,10 @@ def cut_text(text: str, length: int) -> str:
     return min(short, text, key=len)
 
 
-# ---------------------------------------------------------------- writing: lines of actions
+# ---------------------------------------------------------------- action lines
+#
+# One line for each call, as wide as the terminal.
+# An action in, a line out. It knows no events.
 
 
 class Screen:
@@ -4229,11 +4368,11 @@ class Screen:
         """The last call that was started and still runs, after all else is written."""
         running = next(reversed(self.running.values()), "")
         # One column less than there are, or it would wrap; and two for what ^C echoes.
-        line = cut(running, self.width() - 3) if running else ""
+        line = truncate(running, self.width() - 3) if running else ""
         if line != self.visible:
             self.erase()
             self.visible = line
-            self.put(encoded(line))
+            self.put(encode_line(line))
 
     def erase(self) -> None:
         if self.visible:
@@ -4247,7 +4386,7 @@ class Screen:
             write_all(self.fd or 0, data)
 
 
-def encoded(line: str) -> bytes:
+def encode_line(line: str) -> bytes:
     return line.encode("utf-8", "backslashreplace")
 
 
@@ -4255,46 +4394,46 @@ RED, DIM, RESET = "\x1b[31m", "\x1b[2m", "\x1b[0m"
 
 
 @functools.lru_cache(256)
-def drawn(act: Act, prefix: str, room: int, color: bool) -> bytes:
+def render_action(act: Action, prefix: str, room: int, color: bool) -> bytes:
     """An action's line, at most ``room`` columns wide."""
-    whole = Act(prefix + act.label, shown(act.target), shown(act.outcome), act.failed)
-    label, target, outcome, failed = fitted(whole, room)
+    whole = Action(prefix + act.label, escape(act.target), escape(act.outcome), act.failed)
+    label, target, outcome, failed = fit_action(whole, room)
     outcome = f"({outcome})" if outcome else ""
-    line = cut(" ".join(filter(None, (label, target, outcome))), room)
+    line = truncate(" ".join(filter(None, (label, target, outcome))), room)
     if color and failed:
         line = f"{RED}{line}{RESET}"
     elif color and outcome and line.endswith(outcome):
         line = f"{line.removesuffix(outcome)}{DIM}{outcome}{RESET}"
-    return encoded(line)
+    return encode_line(line)
 
 
-def fitted(act: Act, room: int) -> Act:
+def fit_action(act: Action, room: int) -> Action:
     """What there is room for: the outcome in a word, the target, then the rest of the outcome."""
     label, target, outcome, failed = act
     brackets = len(" ()") if outcome else 0
-    free = room - width(label) - (len(" ") if target else 0) - brackets
-    if width(target) + width(outcome) <= free:
+    free = room - display_width(label) - (len(" ") if target else 0) - brackets
+    if display_width(target) + display_width(outcome) <= free:
         return act
-    spare = free - width(target)
-    if width(in_room(outcome, 0)) > spare:
+    spare = free - display_width(target)
+    if display_width(fit_outcome(outcome, 0)) > spare:
         spare = free - max(LEAST, free // 2)
-    outcome = in_room(outcome, spare)
-    left = free - width(outcome)
-    if left < min(width(target), TELLING) and not failed:
+    outcome = fit_outcome(outcome, spare)
+    left = free - display_width(outcome)
+    if left < min(display_width(target), TELLING) and not failed:
         outcome, left = "", free + brackets
-    elif left < 0 and room - width(outcome) - brackets >= LEAST:
-        label = cut(label, room - width(outcome) - brackets)
-    return Act(label, cut_target(target, left), outcome, failed)
+    elif left < 0 and room - display_width(outcome) - brackets >= LEAST:
+        label = truncate(label, room - display_width(outcome) - brackets)
+    return Action(label, cut_target(target, left), outcome, failed)
 
 
-def in_room(outcome: str, room: int) -> str:
+def fit_outcome(outcome: str, room: int) -> str:
     """As much as there is room for: a reason ends with dots, of facts the first ones stay."""
     word, reason, _ = outcome.partition(":")
     if reason:
-        return cut(outcome, room) if room > width(word) + LEAST else word
+        return truncate(outcome, room) if room > display_width(word) + LEAST else word
     ends = [len(outcome), *(end.start() for end in FACT_END.finditer(outcome))]
     starts = [outcome[:end] for end in sorted(ends, reverse=True)]
-    return next((start for start in starts if width(start) <= room), starts[-1])
+    return next((start for start in starts if display_width(start) <= room), starts[-1])
 
 
 FACT_END = regex(r",| in | of (?=[0-9]+\Z)")
@@ -4302,20 +4441,23 @@ FACT_END = regex(r",| in | of (?=[0-9]+\Z)")
 
 def cut_target(target: str, limit: int) -> str:
     """A path keeps its end, any other target its beginning."""
-    if width(target) > limit <= len("..."):
+    if display_width(target) > limit <= len("..."):
         return ""
-    if width(target) <= limit or not PATH.fullmatch(target):
-        return cut(target, limit)
+    if display_width(target) <= limit or not PATH.fullmatch(target):
+        return truncate(target, limit)
     *_, name = re.split(r"[/\\]", target)
     ends = (target[at.start() :] for at in re.finditer(r"[/\\]", target))
-    end = next((end for end in ends if width(end) + len("...") <= limit), "")
-    return f"...{end}" if name and end else cut(name or target, limit)
+    end = next((end for end in ends if display_width(end) + len("...") <= limit), "")
+    return f"...{end}" if name and end else truncate(name or target, limit)
 
 
 PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 
 
-# ---------------------------------------------------------------- writing: formats
+# ---------------------------------------------------------------- outputs
+#
+# A small class for each form: text, words, summary, json, stream-json.
+# Events in, lines out, and the lines of a block as one write.
 
 
 class Writer(Protocol):
@@ -4329,7 +4471,7 @@ class Writer(Protocol):
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]: ...
 
 
-class Notes:
+class RunNotes:
     """What the writers remember of a run."""
 
     __slots__ = ("actions", "cwd", "failures", "line", "segments", "targets", "unknown")
@@ -4344,7 +4486,7 @@ class Notes:
         self.unknown: dict[str, int] = {}  # events, by type
 
 
-class Sessions:
+class RunPrefixes:
     """The runs that a writer has seen begin and not end: where they are several, lines say whose.
 
     A run's own state would be ahead of what is written, if events are held back in between.
@@ -4362,7 +4504,7 @@ class Sessions:
             self.open[run] = None
         if len(self.open) <= (run in self.open) or not run.session:
             return ""
-        return f"[{shown(run.session[:SHORT])}] "
+        return f"[{escape(run.session[:SHORT])}] "
 
     def leave(self, event: Event) -> None:
         if ends_run(event):
@@ -4370,7 +4512,7 @@ class Sessions:
 
 
 def ends_run(event: Event) -> bool:
-    return not event.raw or kind_of(event) == END
+    return not event.raw or event_kind(event) == END
 
 
 class Text:
@@ -4384,7 +4526,7 @@ class Text:
         self.screen = screen or Screen()
         self.detail = detail
         self.follows = detail or self.screen.live  # what starts, too
-        self.sessions = Sessions()
+        self.sessions = RunPrefixes()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         sessions, screen, run, prefix = self.sessions, self.screen, None, ""
@@ -4394,9 +4536,13 @@ class Text:
                 run, prefix = event.run, sessions.see(event) if event.run else ""
             if event.type == "tool_call" and event.subtype == "completed":
                 target = self.finish(event) if self.follows else ""
-                if event.fate is not DROPPED:
-                    act = detailed(event, run.notes.cwd, target) if self.detail else acted(event)
-                    yield drawn(act, prefix, room, color)
+                if not event.hidden:
+                    act = (
+                        detailed_action(event, run.notes.cwd, target)
+                        if self.detail
+                        else action_of(event)
+                    )
+                    yield render_action(act, prefix, room, color)
             elif run is not None:
                 if self.follows:
                     self.follow(event, run, prefix)
@@ -4415,26 +4561,26 @@ class Text:
         notes = run.notes
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
-            target = notes.targets[event.call_id] = target_of(tool, body, None, notes.cwd)
-            line = f"{prefix}{tool_named(tool or '?').label.doing} {shown(target)}"
-            if event.fate is not DROPPED and self.screen.live:
+            target = notes.targets[event.call_id] = find_target(tool, body, None, notes.cwd)
+            line = f"{prefix}{tool_named(tool or '?').label.doing} {escape(target)}"
+            if not event.hidden and self.screen.live:
                 self.screen.running[run, event.call_id] = line.rstrip()
         elif event.type == "interaction_query":
             self.ask(event, notes)
         elif event.type == "system" and event.subtype == "init":
-            notes.cwd = first(look(event).get("cwd"))
+            notes.cwd = first_text(details(event).get("cwd"))
         elif ends_run(event):
             self.screen.leave(run)
 
-    def ask(self, event: Event, notes: Notes) -> None:
+    def ask(self, event: Event, notes: RunNotes) -> None:
         """A call that nobody allows is never started: what it is about stands in the question."""
-        query = as_object(look(event).get("query"))
+        query = as_object(details(event).get("query"))
         for name, body in query.items():
             called = coerce(body, ToolCall) if isinstance(body, dict) else ToolCall()
-            call_id = first(called.args and called.args.toolCallId, query.get("toolCallId"))
+            call_id = first_text(called.args and called.args.toolCallId, query.get("toolCallId"))
             tool = re.sub("(Request|Interaction)Query$", "", name)
             if called.args and call_id and call_id not in notes.targets:
-                notes.targets[call_id] = target_of(tool, called, None, notes.cwd)
+                notes.targets[call_id] = find_target(tool, called, None, notes.cwd)
 
 
 class Words:
@@ -4446,7 +4592,7 @@ class Words:
 
     def __init__(self, *, final: bool) -> None:
         self.final = final
-        self.sessions = Sessions()
+        self.sessions = RunPrefixes()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -4454,7 +4600,7 @@ class Words:
                 continue
             prefix = self.sessions.see(event)
             for line in self.said(event, event.run):
-                yield encoded(prefix + own_line(line))
+                yield encode_line(prefix + escape_line(line))
             self.sessions.leave(event)
 
     def said(self, event: Any, run: Run) -> Iterable[str]:
@@ -4462,22 +4608,22 @@ class Words:
         segments, line = run.notes.segments, run.notes.line
         if event.type == "assistant":
             new = segments.say(event)
-            return () if self.final else complete(line, new if event.fate is not DROPPED else "")
-        if event.type not in CUTTING and not ends_run(event):
+            return () if self.final else complete_lines(line, new if not event.hidden else "")
+        if event.type not in SEGMENT_ENDS and not ends_run(event):
             return ()
         line += () if event.raw else (segments.held,)
         segments.close()
         if event.type == "result" and not segments.answer:
-            line.append(result_of(event, run))
+            line.append(result_text(event, run))
         rest = "".join(line)
         line.clear()
         if self.final:
-            wanted = event.type == "result" and run.succeeded and event.fate is not DROPPED
+            wanted = event.type == "result" and run.succeeded and not event.hidden
             rest = (segments.answer or rest) if wanted else ""
         return rest.removesuffix("\n").split("\n") if rest else ()
 
 
-def complete(line: list[str], text: str) -> Iterable[str]:
+def complete_lines(line: list[str], text: str) -> Iterable[str]:
     """The lines that a text completes; ``line`` holds the one that has begun."""
     *whole, rest = text.split("\n")
     if whole:
@@ -4488,9 +4634,9 @@ def complete(line: list[str], text: str) -> Iterable[str]:
     return whole
 
 
-def result_of(event: Event, run: Run) -> str:
+def result_text(event: Event, run: Run) -> str:
     """What the result repeats of a run's words: all there is in a stream that was filtered."""
-    return first(look(event).get("result")) if run.succeeded else ""
+    return first_text(details(event).get("result")) if run.succeeded else ""
 
 
 class Summary:
@@ -4512,24 +4658,24 @@ class Summary:
             if event.type == "tool_call" and event.subtype == "completed":
                 tool, body = tool_of(event)
                 tool = tool or event.started or "?"
-                count(notes.actions, excerpt(tool))
+                add_count(notes.actions, excerpt(tool))
                 notes.failures += outcome_of(event, tool, body).status != "ok"
             elif ends_run(event):
-                yield encoded(self.closing(event, event.run, notes))
+                yield encode_line(self.closing(event, event.run, notes))
             elif event.type not in self.KNOWN:
-                count(notes.unknown, excerpt(event.type or "without a type"))
+                add_count(notes.unknown, excerpt(event.type or "without a type"))
 
-    def closing(self, event: Event, run: Run, notes: Notes) -> str:
+    def closing(self, event: Event, run: Run, notes: RunNotes) -> str:
         counts, rules = self.report.counts, self.report.redactions
         hidden = {name: number for name, number in rules.items() if number > 0}
         parts = (
             "succeeded" if run.succeeded else "failed",
-            listing(notes.actions, "action", always=True),
+            format_counts(notes.actions, "action", always=True),
             f"{notes.failures} failed" if notes.failures else "",
-            listing(notes.unknown, "event of unknown type", "events of unknown type"),
-            *cost(event),
+            format_counts(notes.unknown, "event of unknown type", "events of unknown type"),
+            *format_usage(event),
             *(plural(number, noun) for noun, number in counts.items() if number),
-            listing(hidden, "redaction"),
+            format_counts(hidden, "redaction"),
             f"{plural(self.report.unused, 'secret value')} not used" if self.report.unused else "",
         )
         counts.update(dict.fromkeys(counts, 0))
@@ -4537,14 +4683,16 @@ class Summary:
         return f"agentfmt: {run}: {', '.join(filter(None, parts))}"
 
 
-def count(counts: dict[str, int], name: str) -> None:
+def add_count(counts: dict[str, int], name: str) -> None:
     """One more of a name; beyond NAMES of them, of all others together."""
     if name not in counts and len(counts) >= NAMES:
         name = "..."
     counts[name] = counts.get(name, 0) + 1
 
 
-def listing(counts: dict[str, int], noun: str, nouns: str = "", *, always: bool = False) -> str:
+def format_counts(
+    counts: dict[str, int], noun: str, nouns: str = "", *, always: bool = False
+) -> str:
     named = ", ".join(f"{name} {number}" for name, number in counts.items())
     total = plural(sum(counts.values()), noun, nouns)
     return f"{total} ({named})" if named else total if always else ""
@@ -4558,15 +4706,15 @@ TOKENS = (
 )
 
 
-def cost(event: Event) -> Iterator[str]:
+def format_usage(event: Event) -> Iterator[str]:
     """What the result states: the time, the tokens. Nothing of a run that has none."""
-    members = look(event) if event.type == "result" else {}
-    took, tokens = number(members.get("duration_ms")), as_object(members.get("usage"))
+    members = details(event) if event.type == "result" else {}
+    took, tokens = as_count(members.get("duration_ms")), as_object(members.get("usage"))
     if took is not None:
-        yield duration(took)
+        yield format_duration(took)
     unit = " tokens"
     for kind, names in TOKENS:
-        stated = next((n for n in map(number, map(tokens.get, names)) if n is not None), None)
+        stated = next((n for n in map(as_count, map(tokens.get, names)) if n is not None), None)
         if stated:
             yield f"{stated}{unit} {kind}"
             unit = ""
@@ -4589,9 +4737,9 @@ class Json:
                 if run is not speaker:
                     speaker, say = run, run.notes.segments.say
                 say(event)  # type: ignore[arg-type]
-            elif kind in CUTTING and run:
+            elif kind in SEGMENT_ENDS and run:
                 run.notes.segments.cut()
-                if kind == "result" and run.succeeded and event.fate is not DROPPED:
+                if kind == "result" and run.succeeded and not event.hidden:
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
@@ -4600,14 +4748,14 @@ class Json:
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':
-            own["result"] = spelled(run.notes.segments.text())
+            own["result"] = encode_json(run.notes.segments.text())
         if own.get("session_id", b"")[:1] != b'"':
-            own["session_id"] = spelled(run.session)
+            own["session_id"] = encode_json(run.session)
         if own.get("request_id", b"null") == b"null":
             own.pop("request_id", None)
         keys = [key for key in self.ORDER if key in own]
         keys += [key for key in own if key not in self.ORDER]
-        return spelled({key: Raw(own[key]) for key in keys})
+        return encode_json({key: Raw(own[key]) for key in keys})
 
 
 NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
@@ -4620,7 +4768,7 @@ class StreamJson:
     thinking = words = True
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return (event.raw.strip() for event in events if event.fate is not DROPPED)
+        return (event.raw.strip() for event in events if not event.hidden)
 
 
 WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
@@ -4648,7 +4796,7 @@ class View(NamedTuple):
 PLAIN_VIEW = View()
 
 
-class Together:
+class Tee:
     """Several writers: of each event the lines of one after the other, then, on stderr, those of
     others."""
 
@@ -4671,12 +4819,12 @@ class Together:
         for event in events:
             yield event
             for part in parts_of(event):
-                part.fate = event.fate
+                part.hidden = event.hidden
                 for line in (line for other in self.others for line in other.lines((part,))):
                     self.tell(line)
 
 
-def writer_of(to: str, view: View, report: Report) -> Writer:
+def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, and of what a view tells beside it."""
     text = Text(view.screen, detail=view.detail)
     actions = view.actions or ("stdout" if to == "text" else "none")
@@ -4685,10 +4833,7 @@ def writer_of(to: str, view: View, report: Report) -> Writer:
     main += [text] if actions == "stdout" else []
     others: list[Writer] = [text] if actions == "stderr" else []
     others += [Summary(report)] if view.summary else []
-    return Together(main, others, report.tell) if others or len(main) != 1 else main[0]
-
-
-# ---------------------------------------------------------------- writing: bytes
+    return Tee(main, others, report.write) if others or len(main) != 1 else main[0]
 
 
 class Output:
@@ -4717,38 +4862,10 @@ class Output:
             self.write_bytes(data)
 
 
-@contextlib.contextmanager
-def output_errors(name: str) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise Gone from None
-    except OSError as error:
-        raise OutputError(f"{name}: {error.strerror}") from None
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """Write every byte, also to a pipe that a neighbour made non-blocking."""
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(fd, view) :]
-        except BlockingIOError:
-            room = select.poll()
-            room.register(fd, select.POLLOUT)
-            room.poll()
-
-
-def write_ci_safe(fd: int, data: bytes) -> None:
-    """JSON, spelled so that it holds no command of a CI runner: its values stay the same."""
-    write_all(fd, HASHES_IN_JSON.sub(rb"\\u0023", data))
-
-
-HASHES_IN_JSON = regex(HASHES.pattern.encode(), re.IGNORECASE)
-
-
-# ---------------------------------------------------------------- the pipeline
-
+# ---------------------------------------------------------------- pipeline
+#
+# Convert(): the specification.
+# Streams in, output out, with every stage in its place. It knows no options.
 
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
@@ -4765,7 +4882,7 @@ def convert(
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
     fail_on: Sequence[Selector] = (),
-    surgeon: Surgeon | None = None,
+    surgeon: EventRedactor | None = None,
     report: Report,
     out: Output,
 ) -> None:
@@ -4779,21 +4896,21 @@ def convert(
     vocabulary is Cursor's:
     https://cursor.com/docs/cli/reference/output-format.
     """
-    writer = writer_of(to, view, report)
+    writer = make_writer(to, view, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reader = Reader(SpokenEvent if surgeon else writer.kind, report)
     native, converts = to == "stream-json", to == "cursor"
     redacts, lines_read = surgeon is not None, converts or bool(surgeon or max_event)
-    maker = Maker(reader, native=native, converts=converts, redacts=redacts, lines=lines_read)
+    maker = EventMaker(reader, native=native, converts=converts, redacts=redacts, lines=lines_read)
     lines = to in ("stream-json", "cursor")  # what is dropped is of no use to these
     strict = native and surgeon is not None and surgeon.strict
     runs = Runs(
         report,
-        thinking=thinking and writer.thinking and not (lines and dropped("thinking", drop)),
-        words=writer.words and not (lines and dropped("assistant", drop)),
+        thinking=thinking and writer.thinking and not (lines and drops_type("thinking", drop)),
+        words=writer.words and not (lines and drops_type("assistant", drop)),
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
-        dialects=Dialects(dialect, maker, strict=strict),
+        dialects=Conversations(dialect, maker, strict=strict),
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread) if surgeon else None
@@ -4812,7 +4929,7 @@ def convert(
     try:
         for name, arriving in streams:
             source = Source(name)
-            for frame in frames(source, arriving, max_line):
+            for frame in read_frames(source, arriving, max_line):
                 events = reader.read(source, frame)
                 pass_on(runs.follow(source, events))
             pass_on(runs.end_of_file(source))
@@ -4822,7 +4939,10 @@ def convert(
             write(redactor.finish())
 
 
-# ---------------------------------------------------------------- the command
+# ---------------------------------------------------------------- command
+#
+# Options, files, and the exit status.
+# Everything that belongs to a command line, and nothing else.
 
 
 class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -4841,7 +4961,7 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 def selectors(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Selector]:
     try:
-        return [selector(value) for value in values]
+        return [parse_selector(value) for value in values]
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -4874,10 +4994,10 @@ def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Na
         try:
             entries = list(directory_values(path) if os.path.isdir(path) else file_values(path))
         except OSError as error:
-            raise click.BadParameter(f"{shown(path)}: {reason_of(error)}") from None
+            raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
         if not any(is_usable(value) for _, value in entries):
             what = f"a value has at least {SHORTEST} characters and is no path, number or boolean"
-            raise click.BadParameter(f"{shown(path)}: no usable value; {what}")
+            raise click.BadParameter(f"{escape(path)}: no usable value; {what}")
         found += entries
     return found
 
@@ -4950,7 +5070,7 @@ def make_scanner(
         why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
         raise click.ClickException(why) from None
     except ValueError as error:
-        raise click.UsageError(f"--pattern {shown(str(error))}") from None
+        raise click.UsageError(f"--pattern {escape(str(error))}") from None
 
 
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
@@ -4960,7 +5080,7 @@ def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
 
     def conceal(text: str) -> str:
         nonlocal key
-        began, key = key, open_key(utf8(text), key)
+        began, key = key, open_key(to_utf8(text), key)
         try:
             cut_off = len(text) >= CONCEALED
             return scanner().conceal((KEY_BEGIN if began else "") + text, cut_off=cut_off)
@@ -4970,7 +5090,7 @@ def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
     return conceal
 
 
-def homes() -> list[str]:
+def home_directories() -> list[str]:
     home = os.environ.get("HOME", "").rstrip("/")
     return [home] if home else []
 
@@ -4979,7 +5099,7 @@ def one_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
     return {"type": click.Choice([*names]), "default": default, "show_default": bool(default)}
 
 
-def many(metavar: str, callback: Any = None) -> dict[str, Any]:
+def repeatable(metavar: str, callback: Any = None) -> dict[str, Any]:
     return {"metavar": metavar, "multiple": True, "callback": callback}
 
 
@@ -4988,8 +5108,8 @@ OPTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("-t --to", one_of(WRITERS, "text"),
      "Write progress, the result of each run, the stream's own lines, or Cursor's stream."),
     ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"), "The agent that wrote the stream."),
-    ("--only", many("SELECTOR", selectors), "Print only events that match; repeatable."),
-    ("--drop", many("SELECTOR", selectors), "Do not print events that match; repeatable."),
+    ("--only", repeatable("SELECTOR", selectors), "Print only events that match; repeatable."),
+    ("--drop", repeatable("SELECTOR", selectors), "Do not print events that match; repeatable."),
     ("-d --detail", FLAG_OPTION, "Name each action's target and outcome."),
     ("-m --messages", one_of(["none", "final", "all"]),
      "The assistant's words in text: none (default), the answer, or all."),
@@ -4999,20 +5119,20 @@ OPTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
     ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner obeys what stands in it."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
-    ("-r --redact classes", many("CLASS,...", redactions),
+    ("-r --redact classes", repeatable("CLASS,...", redactions),
      f"Hide what belongs to a class: {', '.join(CLASSES)}, all; repeatable."),
-    ("--secret-env", many("GLOB"),
+    ("--secret-env", repeatable("GLOB"),
      "The values of these variables are secrets too; repeatable, implies -r secrets."),
-    ("--secrets-file", many("PATH", secret_files),
+    ("--secrets-file", repeatable("PATH", secret_files),
      "So are the lines of a file, or the files in a directory; repeatable, implies -r secrets."),
-    ("--pattern patterns", many("NAME=REGEX", named_patterns),
+    ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
      "So is what a RE2 expression matches; repeatable, implies -r secrets."),
     ("--max-event", {"metavar": "BYTES", "type": Size()},
      "Shorten the longest strings of an event until its line fits; suffixes K, M, G."),
     ("--max-line", {"type": Size(), "default": "64M", "show_default": True},
      "The longest line that is accepted; suffixes K, M, G."),
     ("--rejects", {"metavar": "FILE"}, "Append every line that is not an event to FILE, as it is."),
-    ("--fail-on", many("SELECTOR", selectors),
+    ("--fail-on", repeatable("SELECTOR", selectors),
      "A run with an event that matches has failed; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
 )  # fmt: skip
@@ -5045,17 +5165,19 @@ def run(
     scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
     surgeon = None
     if classes:
-        surgeon = Surgeon(scanner() if "secrets" in classes else None, classes, homes())
+        surgeon = EventRedactor(
+            scanner() if "secrets" in classes else None, classes, home_directories()
+        )
     view, write, exit_zero = view_of(**given), write_all, given.pop("exit_zero")
     write = write_ci_safe if given.pop("ci_safe") else write_all
     screen, signals = view.screen or Screen(), Signals()
     out = Output(functools.partial(write, 1), screen)
     report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
     if surgeon:
-        report.redactions = surgeon.hidden
+        report.redactions = surgeon.counts
         report.unused = surgeon.scanner.unused if surgeon.scanner else 0
     progress = report.progress = Progress.over(files, screen)
-    streams = progress.watch((file, chunks(file, signals, report)) for file in files)
+    streams = progress.watch((file, open_chunks(file, signals, report)) for file in files)
     given = {name: given[name] for name in CONVERTED}
     try:
         with progress, contextlib.closing(screen):
@@ -5064,10 +5186,10 @@ def run(
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
         return 128 + signals.caught
-    except Gone:
+    except ReaderGone:
         return 128 + signal.SIGPIPE
     except OutputError as error:
-        report.wrong(str(error))
+        report.error(str(error))
     status = report.status()
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
 
@@ -5100,6 +5222,8 @@ command = click.Command(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
     epilog=EXITS,
 )
+
+
 click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")(command)
 
 
@@ -5190,7 +5314,7 @@ def check_readable(file: str) -> None:
         if not os.access(file, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"{shown(file)}: {reason_of(error)}") from None
+        raise click.ClickException(f"{escape(file)}: {reason_of(error)}") from None
 
 
 def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
@@ -5204,7 +5328,7 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
         if is_overwritten(fd):
             raise ValueError("is the standard output too")
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"--rejects {shown(file)}: {reason_of(error)}") from None
+        raise click.ClickException(f"--rejects {escape(file)}: {reason_of(error)}") from None
     return fd
 
 
@@ -5249,7 +5373,7 @@ def main() -> int:
             sys.stdout.flush()
         return int(status or OK)
     except click.ClickException as error:
-        complain(
+        print_error(
             " ".join(error.format_message().split()).rstrip("."),
             hint=isinstance(error, click.UsageError),
         )
@@ -5259,14 +5383,14 @@ def main() -> int:
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
     except OSError as error:  # --help > /dev/full
-        complain(f"stdout: {reason_of(error)}")
+        print_error(f"stdout: {reason_of(error)}")
         return ERROR
 
 
-def complain(text: str, *, hint: bool = False) -> None:
+def print_error(text: str, *, hint: bool = False) -> None:
     with contextlib.suppress(OSError):
         more = "; see agentfmt --help" if hint else ""
-        write_all(2, f"agentfmt: {shown(text)}{more}\n".encode("utf-8", "backslashreplace"))
+        write_all(2, f"agentfmt: {escape(text)}{more}\n".encode("utf-8", "backslashreplace"))
 
 
 def reason_of(error: Exception) -> str:

@@ -127,7 +127,7 @@ def redact(
     if known or patterns:
         classes |= {"secrets"}
     used = agentfmt.Scanner(known or {}, patterns) if known or patterns else scanner()
-    surgeon = agentfmt.Surgeon(used if "secrets" in classes else None, classes, list(homes))
+    surgeon = agentfmt.EventRedactor(used if "secrets" in classes else None, classes, list(homes))
     return convert(data, *flags, surgeon=surgeon if classes else None)
 
 

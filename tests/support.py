@@ -43,7 +43,7 @@ class Report(agentfmt.Report):
         super().__init__(out, conceal=SCANNER.conceal)
         self.said: list[str] = []
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self.out.flush()
         self.said.append(f"agentfmt: {text}\n")
 

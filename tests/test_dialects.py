@@ -23,9 +23,9 @@ OTHER = "0c5bd3c6-3b0c-4a4e-8f55-7f0a6a8a6c11"
 
 
 @functools.cache
-def surgeon(classes: frozenset[str]) -> agentfmt.Surgeon:
+def surgeon(classes: frozenset[str]) -> agentfmt.EventRedactor:
     scanner = agentfmt.Scanner({}, {}) if "secrets" in classes else None
-    return agentfmt.Surgeon(scanner, classes, [])
+    return agentfmt.EventRedactor(scanner, classes, [])
 
 
 def convert(data: Any, *flags: str) -> Ended:
@@ -237,12 +237,12 @@ RECOGNISED = [
     ("name", "event"), [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(RECOGNISED)]
 )
 def test_recognition(name: str | None, event: dict[str, Any]) -> None:
-    assert agentfmt.recognise(json.dumps(event).encode()) == name
+    assert agentfmt.recognize(json.dumps(event).encode()) == name
 
 
 def test_the_place_of_the_type_does_not_matter() -> None:
     line = b'{"x":{"type":"thread.started"},"total_cost_usd":1,"type":"result"}'
-    assert agentfmt.recognise(line) == "claude"
+    assert agentfmt.recognize(line) == "claude"
 
 
 def test_what_came_before_the_verdict_is_not_lost() -> None:
@@ -814,7 +814,7 @@ def test_max_event() -> None:
 
 def test_what_is_remembered_is_freed() -> None:
     reader = agentfmt.Reader(agentfmt.Event, agentfmt.Report(agentfmt.Output(len)))
-    dialects = agentfmt.Dialects("auto", agentfmt.Maker(reader), strict=False)
+    dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(reader), strict=False)
     source = agentfmt.Source("-")
 
     def take(line: bytes) -> None:

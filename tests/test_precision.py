@@ -28,7 +28,7 @@ def hits(name: str, data: bytes) -> Iterator[str]:
         spans = scanner().spans(line)
         if spans:
             changes = [(first, last, agentfmt.marker(rule)) for first, last, rule in spans]
-            shown = agentfmt.spliced(line, changes).decode(errors="replace").strip()
+            shown = agentfmt.splice(line, changes).decode(errors="replace").strip()
             yield f"{spans[0][2]}\t{name}\t{shown[:160]}"
 
 

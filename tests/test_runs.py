@@ -302,7 +302,7 @@ def follow(lines: Iterable[bytes]) -> tuple[agentfmt.Runs, agentfmt.Source]:
 def test_state_is_freed_when_a_run_ends() -> None:
     runs, source = follow(whole_run(s) for s in sessions(1000))
     assert runs.runs == {}
-    assert source.anonymous is None
+    assert source.unnamed_run is None
 
 
 def test_the_calls_of_a_run_are_freed_as_they_finish() -> None:

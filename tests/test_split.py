@@ -325,7 +325,7 @@ def emitted(lines: Sequence[bytes]) -> list[int]:
     """How many lines have left after each line that arrived."""
     left: list[int] = []
     scanner = Scanner({}, {})
-    surgeon = agentfmt.Surgeon(scanner, frozenset({"secrets"}), [])
+    surgeon = agentfmt.EventRedactor(scanner, frozenset({"secrets"}), [])
     count = 0
 
     def write(data: bytes) -> None:
@@ -552,7 +552,7 @@ def fuzz(count: int, seed: int) -> tuple[int, int, int]:
         lines = [init(), *STYLES[style](texts), result()]
         agentfmt.convert(
             [("-", iter([b"".join(lines)]))], to="stream-json", thinking=True,
-            surgeon=agentfmt.Surgeon(scanner, frozenset({"secrets"}), []),
+            surgeon=agentfmt.EventRedactor(scanner, frozenset({"secrets"}), []),
             report=agentfmt.Report(out), out=out,
         )  # fmt: skip
         output = b"".join(wrote)

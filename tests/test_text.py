@@ -297,7 +297,7 @@ def test_duration(members: dict[str, Any], success: dict[str, Any], line: str) -
     ],
 )
 def test_paths_are_relative_to_the_directory_of_the_run(path: str, cwd: str, shown: str) -> None:
-    assert agentfmt.relative(path, cwd) == shown
+    assert agentfmt.relative_path(path, cwd) == shown
 
 
 def test_the_slow_decoder_gives_the_same_details() -> None:
@@ -320,11 +320,11 @@ def test_a_line_is_cut_at_the_width(columns: int, target: str) -> None:
     with mock.patch.object(screen, "width", return_value=columns):
         event = done("shellToolCall", {"command": target}, ok(exitCode=0, executionTime=1200))
         [line] = render(spelled(init(), event, result()), View(detail=True, screen=screen)).out
-    assert agentfmt.width(line) <= columns
+    assert agentfmt.display_width(line) <= columns
     assert "..." in line
     if columns >= 40:
         assert line.endswith("... (exit 0, 1.2 s)" if columns >= 80 else "... (exit 0)")
-        assert agentfmt.width(line) >= columns - 2
+        assert agentfmt.display_width(line) >= columns - 2
 
 
 @pytest.mark.parametrize(
@@ -376,8 +376,8 @@ def test_a_long_reason_gives_way(columns: int, line: str) -> None:
     ],
 )  # fmt: skip
 def test_what_there_is_room_for(act: tuple[str, str, str], columns: int, line: str) -> None:
-    whole = agentfmt.Act(*act, failed=act[0].startswith("Failed"))
-    assert agentfmt.drawn(whole, "", columns, False).decode() == line
+    whole = agentfmt.Action(*act, failed=act[0].startswith("Failed"))
+    assert agentfmt.render_action(whole, "", columns, False).decode() == line
 
 
 @pytest.mark.parametrize(
@@ -394,12 +394,12 @@ def test_what_there_is_room_for(act: tuple[str, str, str], columns: int, line: s
     ],
 )
 def test_width(text: str, columns: int) -> None:
-    assert agentfmt.width(text) == columns
+    assert agentfmt.display_width(text) == columns
 
 
 @given(st.text(), st.integers(0, 50))
 def test_cut_is_never_wider(text: str, limit: int) -> None:
-    assert agentfmt.width(agentfmt.cut(agentfmt.shown(text), limit)) <= limit
+    assert agentfmt.display_width(agentfmt.truncate(agentfmt.escape(text), limit)) <= limit
 
 
 # ---------------------------------------------------------------- words
@@ -759,7 +759,9 @@ def test_the_call_that_runs_fits_the_terminal() -> None:
     seen, _ = on_terminal(spelled(init(), begun), columns=40, until=b"...")
     line = seen.split(b"\r")[0].decode()
     assert line.endswith("...")
-    assert agentfmt.width(line) <= 40 - 1 - len("^C")  # which the terminal may echo behind it
+    assert agentfmt.display_width(line) <= 40 - 1 - len(
+        "^C"
+    )  # which the terminal may echo behind it
 
 
 def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
