@@ -4808,7 +4808,7 @@ class Summary:
             name = f"run {escape((run.session or '?')[:SHORT])} " if several else ""
         add_count(self.verdicts, verdict)
         self.total.add(notes)
-        return self.line(name, verdict, notes, good=run.succeeded)
+        return self.line(name + verdict + spent(notes), notes, good=run.succeeded)
 
     def charge(self, run: Run, stated: dict[str, float]) -> None:
         """Of a session with several runs, each result states the cost of all so far."""
@@ -4822,20 +4822,19 @@ class Summary:
     def close_all(self) -> bytes:
         verdicts = sorted(self.verdicts.items(), reverse=True)
         verdict = ", ".join(f"{number} {verdict}" for verdict, number in verdicts)
-        name = f"{sum(self.verdicts.values())} runs: "
-        return self.line(name, verdict, self.total, good=[*self.verdicts] == ["succeeded"])
+        runs = f"{sum(self.verdicts.values())} runs{spent(self.total)}: {verdict}"
+        return self.line(runs, self.total, good=[*self.verdicts] == ["succeeded"])
 
-    def line(self, name: str, verdict: str, notes: RunNotes, *, good: bool) -> bytes:
+    def line(self, verdict: str, notes: RunNotes, *, good: bool) -> bytes:
         """What fits, by importance, on a terminal; elsewhere everything."""
-        glyphs, took = self.screen.glyphs, int(notes.stated.get("took", 0))
+        glyphs = self.screen.glyphs
         actions = format_counts(notes.actions, "action", named=not glyphs) or "no actions"
-        verdict += f" in {format_duration(took)}" if took else ""
-        verdict += f" after {actions}" if verdict == "interrupted" else f", {actions}"
+        verdict += f" after {actions}" if verdict.endswith("interrupted") else f", {actions}"
         facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
         lead = ("\n✓ " if good else "\n✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
         while True:
-            line = lead + name + ", ".join(fact for _, fact in facts)
+            line = lead + ", ".join(fact for _, fact in facts)
             if display_width(line.lstrip()) <= room or not max(facts)[0]:
                 return encode_line(line if good else self.screen.paint(RED, line))
             facts.remove(max(facts))
@@ -4863,6 +4862,11 @@ class Summary:
         rules.clear()
 
 
+def spent(notes: RunNotes) -> str:
+    took = int(notes.stated.get("took", 0))
+    return f" in {format_duration(took)}" if took else ""
+
+
 def add_count(counts: dict[str, Any], name: str, number: float = 1) -> None:
     """More of a name; beyond NAMES of them, of all others together."""
     if name not in counts and len(counts) >= NAMES:
@@ -4878,8 +4882,8 @@ def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: 
 
 
 def format_cost(dollars: float) -> str:
-    if not dollars:
-        return ""
+    if dollars < 0.001:
+        return "under $0.001" if dollars else ""
     return f"${dollars:,.2f}" if dollars >= 0.1 else f"${dollars:.3f}"
 
 
@@ -5609,8 +5613,9 @@ def complete(instruction: str) -> str:
     found = []
     for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
         value = (option + equals + item.value if equals else item.value)[cut.end() if cut else 0 :]
-        told = {"zsh": value.replace(":", r"\:") + ":", "fish": f"{value}\t"}
-        found.append(told[shell] + (item.help or "") if shell in told else value)
+        value = value.replace(":", r"\:") if shell == "zsh" else value
+        between = {"zsh": ":", "fish": "\t"}.get(shell)
+        found.append(f"{value}{between}{item.help}" if between and item.help else value)
     return "\n".join(found)
 
 
@@ -5699,7 +5704,8 @@ def main() -> int:
     """The command: returns the exit status of EXITS."""
     reserve_standard_descriptors()
     if instruction := os.environ.get("_AGENTFMT_COMPLETE"):
-        click.echo(complete(instruction))
+        if found := complete(instruction):
+            click.echo(found)
         return OK
     try:
         status = command.main(prog_name="agentfmt", standalone_mode=False)

@@ -22,6 +22,7 @@ from support import (
     ENVIRON,
     TIMEOUT,
     Ended,
+    assistant,
     completed,
     init,
     result,
@@ -336,6 +337,20 @@ def test_a_signal_ends_it_without_a_verdict(begin: Begin, code: int, status: int
     process.send_signal(code)
     assert process.wait(TIMEOUT) == status
     assert finish(process) == Ended(b"", "", status)
+
+
+@pytest.mark.parametrize(("code", "status"), SIGNALS.items())
+def test_a_summary_of_what_a_signal_leaves_open(begin: Begin, code: int, status: int) -> None:
+    process = begin("-s", "-m", "all")
+    write(process, whole_run() + init("b") + assistant("Half a", "b") + completed(session="b"))
+    assert read(process, 30) == b"Read file\nDone.\nHalf a\nRead fi"
+    process.send_signal(code)
+    ended = finish(process)
+    assert ended.status == status
+    assert ended.stderr.splitlines() == [
+        "agentfmt: run 5f0e4a1c (stdin:1): succeeded, 1 action (read 1), Auto",
+        "agentfmt: run b (stdin:7): interrupted after 1 action (read 1), Auto",
+    ]
 
 
 @pytest.mark.parametrize(("code", "status"), SIGNALS.items())

@@ -583,6 +583,69 @@ def test_summary_takes_the_redactions_by_rule() -> None:
     assert not report.redactions
 
 
+def test_what_a_run_cost() -> None:
+    data = spelled(
+        init(model="Opus"),
+        done("editToolCall", {"path": "a"}, ok(linesAdded=1, beforeFullFileContent="x")),
+        done("editToolCall", {"path": "a"}, ok(linesAdded=1, beforeFullFileContent="x")),
+        done("writeToolCall", {"path": "b"}, ok(linesCreated=1)),
+        done("deleteToolCall", {"path": "c"}, {"rejected": {}}),
+        result(
+            duration_ms=61000, num_turns=1, total_cost_usd=0.0123,
+            usage={"input_tokens": 1234567, "cache_read_input_tokens": 44800},
+        ),
+    )  # fmt: skip
+    assert render(data, View(summary=True)).err == [
+        "agentfmt: run 2f4c27dc (stdin:1): succeeded in 1 min 1 s, 4 actions (edit 2, write 1, delete "
+        "1), 1 failed, 2 files changed, 1,234,567 tokens in, 44,800 from cache, $0.012, 1 turn, Opus"
+    ]
+
+
+def test_a_total_of_three_runs_or_more() -> None:
+    def run(session: str, **members: Any) -> list[dict[str, Any]]:
+        read = done("readToolCall", {"path": "a"}, ok(), session_id=session)
+        usage = {"inputTokens": 1000, "outputTokens": 10}
+        return [init(session), read, {**result(session, usage=usage, **members)}]
+
+    two = [*run("a", total_cost_usd=0.5, duration_ms=1000), *run("b", is_error=True)]
+    again = run("a", total_cost_usd=0.75, duration_ms=2000)  # of both runs of the session
+    assert "2 runs" not in str(render(spelled(*two), View(summary=True)).err)
+    rendered = render(spelled(*two, *again), View(summary=True))
+    assert "$0.25" in rendered.err[-2]
+    assert rendered.err[-1] == (
+        "agentfmt: 3 runs in 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, $0.75"
+    )
+    assert len(rendered.err) == 5
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"),
+    [(0, ""), (0.0004, "under $0.001"), (0.0123, "$0.012"), (0.5, "$0.50"), (1234.5, "$1,234.50")],
+)
+def test_cost(dollars: float, text: str) -> None:
+    assert agentfmt.format_cost(dollars) == text
+
+
+def test_a_summary_on_a_terminal_is_one_line_where_it_can_be() -> None:
+    screen = agentfmt.Screen()
+    screen.glyphs = True
+    end = result(
+        duration_ms=9700, num_turns=3, total_cost_usd=0.012,
+        usage={"inputTokens": 8830, "outputTokens": 185, "cacheReadTokens": 44800},
+    )  # fmt: skip
+    data = spelled(init(), done("writeToolCall", {"path": "b"}, ok()), end)
+    found = {}
+    for columns in (40, 80, 200):
+        with mock.patch.object(screen, "width", return_value=columns):
+            _, found[columns] = render(data, View(summary=True, err=screen)).err
+    assert found == {
+        40: "✓ succeeded in 9.7 s, 1 action, $0.012",
+        80: "✓ succeeded in 9.7 s, 1 action, 1 file changed, 8,830 tokens in, 185 out, $0.012",
+        200: "✓ succeeded in 9.7 s, 1 action, 1 file changed, 8,830 tokens in, 185 out, 44,800 from cache, "
+        "$0.012, 3 turns",
+    }
+
+
 # ---------------------------------------------------------------- hostile text
 
 HOSTILE = (
