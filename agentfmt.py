@@ -679,7 +679,8 @@ class Event(Struct, gc=False):
     ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
     is the run it belongs to; ``started`` is the tool of a call that is completed; ``hidden`` says
     that it is followed, but not printed; ``foreign`` is what it was made from, where that is what
-    leaves. An event without a line is implied: its run ended, and no event of the input says so.
+    leaves; ``edits`` is redaction's: what changes in its words, None where nothing may change. An
+    event without a line is implied: its run ended, and no event of the input says so.
     """
 
     type: str | None = None
@@ -689,6 +690,7 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None  # type: ignore[valid-type]
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
+    edits: Internal = msgspec.field(name="\x7fedits", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -1286,17 +1288,8 @@ class Source:
     """One FILE: what of it outlives a block."""
 
     __slots__ = (
-        "before",
-        "dialect",
-        "documents",
-        "last",
-        "left",
-        "name",
-        "prefixed",
-        "raw",
-        "refused",
-        "size",
-        "unnamed_run",
+        "before", "dialect", "documents", "last", "left", "name", "prefixed", "raw", "refused",
+        "size", "unnamed_run",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -2445,18 +2438,8 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes",
-        "calls",
-        "cwd",
-        "error",
-        "events",
-        "failed_by",
-        "paths",
-        "session",
-        "state",
-        "succeeded",
-        "waiting",
-        "where",
+        "_notes", "calls", "cwd", "error", "events", "failed_by", "paths", "session", "state",
+        "succeeded", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str) -> None:
@@ -2469,7 +2452,6 @@ class Run:
         self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
         self.cwd = ""  # as its init says
         self.failed_by = ""  # by --fail-on: the selector and where
-        self.waiting: RunWords | None = None  # what redaction holds
         self.error: str | None = None  # what the last error event said
         self._notes: RunNotes | None = None
 
@@ -3718,35 +3700,32 @@ class EventRedactor:
         self.counts: dict[str, int] = {}  # how often, by rule or class
 
     def redact_event(
-        self, event: Event, cwd: str | None, edits: list[Replacement] | None, marked: str | None
+        self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
     ) -> bytes:
-        """An event's line, redacted. Its words have been decided, as ``edits`` say, or are
-        ``marked``; if there is neither, they are strings like others."""
+        """An event's line, redacted. Its words have been decided, as ``edits`` say; without them,
+        they are strings like any other."""
         raw = event.raw.strip()
         found = [*find_strings(raw)]
         places = (event.foreign.places if event.foreign else None) or PLACES
         words = [one for one in found if one.path in places and not one.is_key]
         if edits is not None and "".join(one.text for one in words) != words_of(event):
-            edits = None if not edits else [(0, sys.maxsize, edits[0][2])]  # a member twice
+            edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a member twice
         decided = {one.start: one.text for one in words} if edits is not None else {}
         rest = [one for one in found if one.start not in decided]
-        assigned = secret_members(rest) if self.scanner else set()
-        suspects = self.suspects(rest)
         lengths = itertools.accumulate(map(len, decided.values()), initial=0)
         starts = dict(zip(decided, lengths, strict=False))
-        marks = {one.start for one in words if one.text} if marked is not None else set()
+        assigned = secret_members(rest) if self.scanner else set()
+        suspects = self.suspects(rest)
         names: dict[tuple[int, str], int] = {}
 
         def change(one: StringLiteral) -> str:
-            text = one.text
+            new = text = one.text
             if one.start in decided:
                 begin = starts[one.start]
                 return splice(text, clip(edits or [], begin, begin + len(text)))
-            new, whole = text, one.start in assigned
+            whole = one.start in assigned
             if whole or one.start in suspects:
                 new = self.redacted(one, event.type, cwd, whole=whole)
-            if marked is not None and one.start in marks:
-                new = marked
             if one.is_key:
                 new = number_names(names, one.holder, text, new)
             if new != text:
@@ -3884,8 +3863,8 @@ class Channel:
     are that it came in. Positions count its characters from the beginning of the run."""
 
     __slots__ = (
-        "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor", "segment", "size",
-        "state", "texts", "word",
+        "begin", "doubtful", "edits", "end", "fresh", "key", "left", "queue", "redactor", "segment",
+        "size", "state", "texts", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: RunWords) -> None:
@@ -3898,7 +3877,8 @@ class Channel:
         self.edits: list[Replacement] = []  # decided, in events that wait
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
-        self.segment: list[str] = []  # the deltas since the last call
+        self.fresh = True  # nothing was decided since the last call
+        self.segment: list[str] = []  # the deltas since then
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
@@ -3936,7 +3916,7 @@ class Channel:
         self.end = end = self.end + len(text)
         self.queue.append((event, end))
         self.texts.append(text)
-        if "\n" not in text and end - self.begin <= LONG:
+        if "\n" not in text and end - self.begin <= LONG and not self.redactor.marks:
             return False
         self.decide()
         return True
@@ -3949,7 +3929,7 @@ class Channel:
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
         self.segment.clear()
-        self.size, self.key, self.word = 0, False, False
+        self.size, self.key, self.word, self.fresh = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
@@ -3961,26 +3941,41 @@ class Channel:
     def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
         """Decide the lines that are complete, or all."""
         waiting = "".join(self.texts)
-        parts = split_lines(waiting, self.word)
-        size = len(waiting) if whole else self.redactor.complete(waiting, parts)
-        text, self.texts = waiting[:size], [waiting[size:]]
-        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
-        self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
-        if self.key or "-----BEGIN" in text:
-            self.key = open_key(to_utf8(text), self.key)
+        if self.redactor.marks:
+            size, changes = len(waiting), self.mark(len(waiting))
+        else:
+            size, changes = self.search(waiting, whole=whole, cut_off=cut_off)
+        self.texts = [waiting[size:]]
         self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
         self.begin += size
         while self.queue and self.queue[0][1] <= self.begin:
             event, end = self.queue.popleft()
             if self.edits:
-                self.state.edits[id(event)] = clip(self.edits, self.left, end)
+                event.edits = clip(self.edits, self.left, end)
             self.left = end
         if self.edits:
             self.edits = [edit for edit in self.edits if edit[1] > self.left]
 
+    def mark(self, size: int) -> list[Replacement]:
+        """[messages] stands where a segment begins, and nothing in the rest of it."""
+        fresh, self.fresh = self.fresh, False
+        self.redactor.surgeon.count("[messages]" if fresh else "")
+        return [(0, size, "[messages]" if fresh else "")]
 
-def clip(edits: list[Replacement], begin: int, end: int) -> list[Replacement]:
+    def search(self, waiting: str, *, whole: bool, cut_off: bool) -> tuple[int, list[Replacement]]:
+        """How much of a text can be decided, and what changes in it."""
+        parts = split_lines(waiting, self.word)
+        size = len(waiting) if whole else self.redactor.complete(waiting, parts)
+        text = waiting[:size]
+        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
+        changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
+        self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
+        if self.key or "-----BEGIN" in text:
+            self.key = open_key(to_utf8(text), self.key)
+        return size, changes
+
+
+def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
     """What of some edits falls in a stretch of a text. What takes the place of something stands
     where that begins."""
     return [
@@ -4000,16 +3995,18 @@ def open_key(text: bytes, inside: bool) -> bool:
 
 
 class RunWords:
-    """What redaction remembers of a run: its channels, and its events in their order."""
+    """What redaction remembers of a run: its channels, and its events that wait, in their order."""
 
-    __slots__ = ("channels", "cwd", "edits", "pending", "said")
+    __slots__ = ("channels", "cwd", "pending")
 
     def __init__(self) -> None:
         self.channels: dict[str, Channel] = {}
-        self.pending: deque[tuple[Event, bool]] = deque()  # and whether it may hold a secret
-        self.edits: dict[int, list[Replacement]] = {}  # by the id of a pending event
+        self.pending: deque[Event] = deque()
         self.cwd: str | None = None
-        self.said: set[str] = set()  # the kinds of words that have their marker in this segment
+
+    def close(self, *, cut_off: bool = False) -> None:
+        for channel in self.channels.values():
+            channel.close(cut_off=cut_off)
 
 
 class Redactor:
@@ -4025,46 +4022,49 @@ class Redactor:
         self.reread = reread
         anchored = self.scanner is not None and self.scanner.anchored
         self.every = bool(surgeon.classes) or anchored  # each event is looked at
-        self.marks = "messages" in surgeon.classes  # words are replaced, so nothing is split
-        self.splits = not self.marks and (self.scanner is not None or "paths" in surgeon.classes)
-        self.waiting: dict[Run, RunWords] = {}
+        self.marks = "messages" in surgeon.classes  # words are replaced, whatever they say
+        self.hears = not surgeon.classes.isdisjoint(("messages", "paths")) or bool(self.scanner)
+        self.runs: dict[Run, RunWords] = {}
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, ready = list(events), list[Event]()
         hints = self.scanner.hints if self.scanner else ()
         some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
-        for number, event in enumerate(batch):
-            run, suspect = event.run, number in some
+        for number in some:
+            batch[number].edits = ()
+        runs = self.runs
+        for event in batch:
+            run = event.run
             if run is None:
-                ready.append(self.finished(event, None) if suspect else event)
+                ready.append(event if event.edits is None else self.finished(event, None))
                 continue
-            state = run.waiting
+            state = runs.get(run)
             if state is None:
-                state = run.waiting = RunWords()
+                state = runs[run] = RunWords()
             decided, pending = self.take(state, event), state.pending
-            pending.append((event, suspect))
+            pending.append(event)
             if decided:
-                self.release(run, state, ready)
-            elif len(pending) == 1:
-                self.waiting[run] = state
+                self.release(state, ready)
             if len(pending) > HELD:
-                self.cut_off_run(run, ready)
-        while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
-            self.cut_off_run(next(iter(self.waiting)), ready)
+                self.cut_off_run(state, ready)
+        if len(runs) > 2 * MAX_RUNS:
+            ended = [run for run in runs if run.state == ENDED and not runs[run].pending]
+            for run in ended:
+                del runs[run]
         return ready
 
     def take(self, state: RunWords, event: Any) -> bool:
         """Hear what an event says, or ends. May anything leave?"""
-        if not self.splits or event.type not in WORDED:
-            if event.type in SEGMENT_ENDS or (event.type == "system" and event.subtype == "init"):
-                state.said.clear()
-                self.close(state)
-            elif not event.raw:  # the run ended without its last event
-                self.close(state, cut_off=True)
-            if event.type == "system" and "paths" in self.surgeon.classes:
+        kind = event.type
+        if not self.hears or kind not in WORDED:
+            if not event.raw:  # the run ended without its last event
+                state.close(cut_off=True)
+            elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
+                state.close()
+            if kind == "system" and "paths" in self.surgeon.classes:
                 self.enter(state, event)
             return True
-        kind, parent = event.type, event.parent_tool_use_id
+        parent = event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         channel = state.channels.get(key)
         if channel is None:
@@ -4077,10 +4077,6 @@ class Redactor:
             return channel.delta(event, words_of(event))
         return channel.whole(event, words_of(event))
 
-    def close(self, state: RunWords, *, cut_off: bool = False) -> None:
-        for channel in state.channels.values():
-            channel.close(cut_off=cut_off)
-
     def enter(self, state: RunWords, event: Event) -> None:
         """Remember the directory of a run, if it has two or more components and no secret."""
         for part in parts_of(event):
@@ -4090,59 +4086,36 @@ class Redactor:
             if len(parts) > 1 and "[REDACTED:" not in cwd:
                 state.cwd = cwd.rstrip("/\\")
 
-    def release(self, run: Run, state: RunWords, ready: list[Event]) -> None:
+    def release(self, state: RunWords, ready: list[Event]) -> None:
         """The events that nothing holds any longer leave in their order."""
         held = {id(channel.first()) for channel in state.channels.values()}
-        pending, edits = state.pending, state.edits
-        while pending and id(pending[0][0]) not in held:
-            event, suspect = pending.popleft()
-            changes = suspect or (edits and id(event) in edits)
-            ready.append(self.finished(event, state) if changes else event)
-        if pending:
-            self.waiting[run] = state
-        else:
-            self.waiting.pop(run, None)
+        pending = state.pending
+        while pending and id(pending[0]) not in held:
+            event = pending.popleft()
+            ready.append(event if event.edits is None else self.finished(event, state))
 
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
-        for run in list(self.waiting):
-            self.cut_off_run(run, ready)
+        for state in self.runs.values():
+            self.cut_off_run(state, ready)
         return ready
 
-    def cut_off_run(self, run: Run, ready: list[Event]) -> None:
-        state = self.waiting[run]
-        self.close(state, cut_off=True)
-        self.release(run, state, ready)
+    def cut_off_run(self, state: RunWords, ready: list[Event]) -> None:
+        state.close(cut_off=True)
+        self.release(state, ready)
 
     def finished(self, event: Event, state: RunWords | None) -> Event:
         """An event as it leaves."""
-        worded = event.type in WORDED
-        edits = state.edits.pop(id(event), []) if state and self.splits and worded else None
+        heard = self.hears and event.type in WORDED and state is not None
         if event.foreign:  # its calls are told in lines of their own
             event.foreign.parts = [
                 part if part.type in WORDED else self.finished(part, state)
                 for part in event.foreign.parts
             ]
-        marked = self.mark(state, event) if self.marks and worded else None
-        raw = self.surgeon.redact_event(event, state.cwd if state else None, edits, marked)
+        edits = (event.edits or ()) if heard else None
+        raw = self.surgeon.redact_event(event, state.cwd if state else None, edits)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
-
-    def mark(self, state: RunWords | None, event: Any) -> str:
-        """[messages] in a segment's first event and in its replay, nothing in its other deltas."""
-        said = state.said if state else set()
-        delta = event.type == "thinking" or (
-            event.timestamp_ms is not None and event.model_call_id is None
-        )
-        replay = not delta and "delta" in said
-        first = event.type not in said
-        if words_of(event):
-            said.add(event.type)
-            if delta and event.type == "assistant":
-                said.add("delta")
-        if replay:
-            said -= {"delta", "assistant"}
-        return "[messages]" if first or replay else ""
 
     # What channels ask.
 
@@ -4229,36 +4202,24 @@ def split_lines(text: str, inside: bool) -> list[Part]:
     """
     if len(text) <= LONG and not inside:
         return [(0, len(text), False)]
-    found: list[Part] = []
-    start = end = 0
-    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
-        if inside or len(line.removesuffix("\n")) > LONG:
-            found += [(start, end, False)] if start < end else []
-            found += split_line(line, end, inside)
-            start, inside = end + len(line), False
-        end += len(line)
-    return [*found, (start, end, False)] if start < end else found
-
-
-def split_line(line: str, start: int, inside: bool) -> Iterator[Part]:
-    position, size = 0, len(line.removesuffix("\n"))
-    while inside or size - position > LONG:
-        match = (NO_BLANK if inside else TO_LAST_BLANK).match(line, position, size)
-        end, hidden = match.end() if match else position + LONG, inside or not match
-        if inside:  # to the first blank
-            end = end if match else position
-            inside = end - position == LONG and end < size
-        else:
-            inside, begun = hidden, line.rfind("-----BEGIN ", position, end)
-            if begun > position and KEY_BEGUN.fullmatch(line, begun, end):
-                end = begun  # the first line of a private key stays whole
-        if position < end:
-            yield start + position, start + end, hidden
+    parts: list[Part] = []
+    position = 0
+    while position < len(text):
+        short = not inside and (
+            SHORT_LINES.match(text, position) or TO_LAST_BLANK.match(text, position)
+        )
+        match = short or NO_BLANK.match(text, position)
+        end = match.end() if match else position
+        inside = not short and end - position == LONG and end < len(text)
+        begun = text.rfind("-----BEGIN ", position, end)
+        if short and begun > position and KEY_BEGUN.fullmatch(text, begun, end):
+            end = begun  # the first line of a private key stays whole
+        parts += [(position, end, not short)] if position < end else []
         position = end
-    if position < len(line):
-        yield start + position, start + len(line), False
+    return parts
 
 
+SHORT_LINES = regex(rf"(?:[^\n]{{0,{LONG}}}(?:\n|\Z))+")
 TO_LAST_BLANK = regex(rf"[^\n]{{0,{LONG - 1}}}[ \t\r]")
 NO_BLANK = regex(rf"[^ \t\r\n]{{1,{LONG}}}")
 KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
