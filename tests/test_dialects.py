@@ -40,7 +40,7 @@ def surgeon(classes: frozenset[str]) -> agentfmt.EventRedactor:
 
 def convert(data: Any, *flags: str) -> Ended:
     """The pipeline, with what the flags redact."""
-    classes = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params["classes"]
+    classes = support.parameters(*flags)["classes"]
     return support.convert(data, *flags, surgeon=surgeon(classes) if classes else None)
 
 
