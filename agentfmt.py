@@ -3582,13 +3582,13 @@ TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | members_of(
 FIELDS: dict[str, Any] = (
     members_of(
         "paths",
-        "path paths workingDirectory targetDirectory targetDirectories ignore globPattern glob "
-        "file files deletedFile url relatedCursorRulePaths absPath",
+        "path filePath paths workingDirectory targetDirectory targetDirectories ignore globPattern "
+        "glob file files deletedFile url relatedCursorRulePaths absPath",
     )
     | members_of("commands", "command simpleCommands description")
     | members_of("prompts", "prompt")
     | members_of("messages", "title")
-    | members_of(ID_KIND, "toolCallId conversationId agentId asyncOriginalToolCallId id")
+    | members_of(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
     | members_of(WORD_KIND, "timeoutBehavior outputMode signal type")
     | members_of(MODEL_KIND, "model")
     | members_of(

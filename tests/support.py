@@ -131,6 +131,33 @@ def content(*path: str) -> bytes:
         return file.read()
 
 
+# ---------------------------------------------------------------- what action lines say
+
+
+class Labels(dict[str, str]):
+    """What a call that happened is called, by its tool."""
+
+    def __missing__(self, tool: str) -> str:
+        return agentfmt.tool_named(tool).label.done
+
+
+def label(tool: str, code: int | None = None) -> str:
+    """The line of a call that happened: ``Read file``, ``Ran terminal command (exit 3)``."""
+    return Labels()[tool] + (f" (exit {code})" if code is not None else "")
+
+
+def labeled(text: str) -> str:
+    """A text in which ``{read} a.py`` stands for ``Read file a.py``."""
+    return text.format_map(Labels())
+
+
+def failed(tool: str, status: str = "") -> str:
+    """The line of a call that did not happen, whatever it is called: ``Failed to read file``, or
+    with a status of agentfmt.REASONS ``Failed to read file (not found)``."""
+    line = f"Failed to {agentfmt.tool_named(tool).label.do}"
+    return f"{line} ({agentfmt.REASONS[status]})" if status else line
+
+
 # ---------------------------------------------------------------- events
 
 

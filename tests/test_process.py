@@ -24,6 +24,7 @@ from support import (
     Ended,
     completed,
     init,
+    label,
     result,
     run,
     start,
@@ -34,6 +35,7 @@ from support import (
 
 SAME = ("-t", "stream-json", "--thinking")
 USAGE = 2
+READ_LINE = f"{label('read')}\n".encode()
 SIGNALS = {signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -105,7 +107,7 @@ def reads(process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize(
     ("to", "line", "answer"),
     [
-        pytest.param("text", completed(), b"Read file\n", id="text"),
+        pytest.param("text", completed(), READ_LINE, id="text"),
         pytest.param("stream-json", completed(), completed(), id="stream-json"),
         pytest.param(
             "json",
@@ -114,11 +116,11 @@ def reads(process: subprocess.Popen[bytes]) -> None:
             b'"duration_api_ms":null,"result":"","session_id":"5f0e4a1c-77b2-4a0e-9d7e-2f60c1b3a001"}\n',
             id="json",
         ),
-        pytest.param("text", b"{\n" + completed()[1:], b"Read file\n", id="documents"),
-        pytest.param("text", b"[\n" + completed(), b"Read file\n", id="array"),
-        pytest.param("text", b"[" + completed()[:-1], b"Read file\n", id="array on a line"),
-        pytest.param("text", b"\xef\xbb\xbf\n" + completed(), b"Read file\n", id="BOM"),
-        pytest.param("text", b"a | " + completed(), b"Read file\n", id="prefix"),
+        pytest.param("text", b"{\n" + completed()[1:], READ_LINE, id="documents"),
+        pytest.param("text", b"[\n" + completed(), READ_LINE, id="array"),
+        pytest.param("text", b"[" + completed()[:-1], READ_LINE, id="array on a line"),
+        pytest.param("text", b"\xef\xbb\xbf\n" + completed(), READ_LINE, id="BOM"),
+        pytest.param("text", b"a | " + completed(), READ_LINE, id="prefix"),
     ],
 )
 def test_an_event_leaves_at_once(begin: Begin, to: str, line: bytes, answer: bytes) -> None:
@@ -310,7 +312,7 @@ def test_many_descriptors_are_open(tmp_path: Any) -> None:
     )  # fmt: skip
     if b"ValueError: current limit" in done.stderr or b"Bad file descriptor" in done.stderr:
         pytest.skip("no more than 1024 descriptors here")
-    assert (done.stdout, done.stderr, done.returncode) == (b"Read file\n", b"", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (READ_LINE, b"", 0)
 
 
 # ---------------------------------------------------------------- signals
