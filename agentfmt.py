@@ -857,6 +857,8 @@ def lines_changed(call: FinishedCall) -> str:
     added, removed = as_count(call.result.linesAdded), as_count(call.result.linesRemoved)
     if call.created:
         return "" if added is None else plural(added, "line")
+    if added == removed == 0:
+        return "no changes"
     signed = (("+", added), ("-", removed))
     return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
 
@@ -1061,7 +1063,10 @@ def exit_code(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-CREATED = "--- /dev/null"  # how the diff of an edit begins that created its file
+# How the diff of an edit begins that created its file. Cursor spells it in three ways, of which
+# two name a first line that was empty.
+CREATED = "--- /dev/null"
+CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 
 def creates_file(tool: str, body: Any) -> bool:
@@ -1070,8 +1075,8 @@ def creates_file(tool: str, body: Any) -> bool:
     if success is None:
         return False
     before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
-    diff = bytes(success.diffString) if before in (b"", b"null") else b""
-    return diff != b"" and str(decode_json(diff)).startswith(CREATED)
+    diff = bytes(success.diffString) if before in (b"", b"null", b'""') else b""
+    return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
 class Action(NamedTuple):
@@ -3783,7 +3788,7 @@ class EventRedactor:
         if named == "messages":
             return "[messages]"
         # That an edit created its file is structure, and said nowhere else.
-        head = CREATED if one.path[-1:] == ("diffString",) and text.startswith(CREATED) else ""
+        head = CREATED if one.path[-1:] == ("diffString",) and CREATED_DIFF.match(text) else ""
         return f"{head}[{named}: {len(text)} chars]"
 
     def unmarked(self, text: str) -> str:
@@ -4280,7 +4285,8 @@ class Shortener:
 
 def shorten_text(text: str, length: int) -> str:
     """The beginning of a text and how much is missing; no marker and no surrogate pair is cut."""
-    length = max(length, len(CREATED) if text.startswith(CREATED) else 0)  # an edit created
+    created = CREATED_DIFF.match(text)  # of an edit, this is structure
+    length = max(length, created.end() if created else 0)
     if len(text) <= length:
         return text
     begin = max(0, length - 200)
