@@ -1235,7 +1235,8 @@ class Report:
     def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
         """Take part of a frame that is refused unread."""
         if piece.first:
-            next(source.begin(b"\n"))  # one more line
+            source.begin(b"\n")  # one more line
+            next(source.left)
             object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
             self.show_rejected(source, piece.reason if object_ else None, piece.data)
         self.save_rejected(piece.data)
@@ -1293,8 +1294,8 @@ class Source:
     """One FILE: what of it outlives a block."""
 
     __slots__ = (
-        "before", "dialect", "documents", "last", "left", "name", "prefixed", "raw", "refused",
-        "size", "unnamed_run",
+        "before", "dialect", "documents", "last", "left", "name", "prefixed", "refused", "size",
+        "unnamed_run",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -1302,7 +1303,6 @@ class Source:
         self.before = 0  # lines, or objects, before those of this block,
         self.size = 0  # of it, in lines,
         self.left = iter(list[bytes]())  # of which these are still to be looked at
-        self.raw = b""  # the line that is, without the prefix of a log collector
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event stood behind a prefix
         self.refused = 0  # lines since the last end of a run
@@ -1310,12 +1310,12 @@ class Source:
         self.unnamed_run: Run | None = None  # the open run without a session
         self.dialect: Dialect | None = None  # of the last event that has one
 
-    def begin(self, block: bytes) -> Iterator[bytes]:
+    def begin(self, block: bytes) -> list[bytes]:
         """The lines of the next block."""
         lines = io.BytesIO(block).readlines()
         self.before, self.size = self.before + self.size, len(lines)
         self.left = iter(lines)
-        return self.left
+        return lines
 
     def number(self) -> int:
         """Of the line, or object, that is being looked at."""
@@ -1456,37 +1456,37 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Reader:
-    """Frames in, events out: one line, one event. What is none goes to the report."""
+    """Frames in, events out, each with its line. A line that is no event goes to the report."""
 
     def __init__(self, kind: type[Event], report: Report) -> None:
         self.kind = kind
         self.report = report
         self.decode = msgspec.json.Decoder(kind).decode
 
-    def read(self, source: Source, frame: Frame) -> Iterator[Event]:
+    def read(self, source: Source, frame: Frame) -> Iterable[tuple[bytes, Event]]:
         if isinstance(frame, RefusedPiece):
             self.report.reject_piece(source, frame)
-            return
-        decode, is_ascii = self.decode, frame.isascii()
-        for line in source.begin(frame):
-            source.raw = line
-            try:
-                if not is_ascii and not line.isascii():
-                    line.decode()  # msgspec does not look into the strings that it skips
-                event = decode(line)
-            except UNREADABLE:
-                text = line.strip(BLANKS)
-                examined = self.examine(source, text) if text else None
-                if isinstance(examined, Event):
-                    yield examined
-                elif text:
-                    self.report.reject(source, examined, line)
-                continue
-            yield event
+            return ()
+        lines = source.begin(frame)
+        try:  # msgspec does not look into the strings that it skips
+            b"".join(itertools.filterfalse(bytes.isascii, lines)).decode()
+            return zip(source.left, [*map(self.decode, lines)], strict=True)
+        except UNREADABLE:
+            return self.read_one_by_one(source)
 
-    def examine(self, source: Source, text: bytes) -> Event | str | None:
-        """The one function that says of a difficult line what it is: an event, damaged for a
-        reason, or, None, prose. Takes the prefix of a log collector off ``source.raw``."""
+    def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
+        """The same of a block in which a line is difficult: damage stays in its line."""
+        for line in source.left:
+            text = line.strip(BLANKS)
+            examined = self.examine(source, text) if text else None
+            if isinstance(examined, tuple):
+                yield examined
+            elif text:
+                self.report.reject(source, examined, line)
+
+    def examine(self, source: Source, text: bytes) -> tuple[bytes, Event] | str | None:
+        """The one function that says of a difficult line what it is: an event, with its line
+        without the prefix of a log collector; damaged for a reason; or, None, prose."""
         brace = text.find(b"{", 0, PREFIX + 1)
         if brace < 0:
             return None
@@ -1498,9 +1498,8 @@ class Reader:
             return reason if damaged else None
         if brace and event.type is None:
             return None
-        if brace:
-            source.prefixed, source.raw = True, text[brace:]
-        return event
+        source.prefixed = source.prefixed or brace > 0
+        return text[brace:], event
 
     def reread(self, text: bytes) -> Event:
         """Raises ValueError with the reason, or RecursionError, where it is no JSON object."""
@@ -2508,7 +2507,7 @@ class Runs:
         self.implied_ends: list[Event] = []  # made up: the ends that no event carries
         self.failures: list[str] = []  # runs failed, said when their last line is written
 
-    def follow(self, source: Source, events: Iterator[Event]) -> Iterator[Event]:
+    def follow(self, source: Source, events: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the run of the event before: only counted."""
         if source is not self.source:
             self.source, self.session, self.foreign = source, NO_SESSION, NO_SESSION
@@ -2516,13 +2515,13 @@ class Runs:
                 self.report.prose = None
         unread, saying = self.unread, self.speech
         session, foreign, run, acts = self.session, self.foreign, self.run, 0
-        for event in events:
+        for line, event in events:
             kind = event.type
             if event.session_id == session and kind in ACTS:
                 acts += 1
                 if kind in unread:
                     continue
-                event.raw, event.run = source.raw, run
+                event.raw, event.run = line, run
                 if kind == "tool_call":
                     track_call(run, event)  # type: ignore[arg-type]
                 yield event
@@ -2532,7 +2531,7 @@ class Runs:
                 if acts:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
-                event.raw = source.raw
+                event.raw = line
                 yield from self.dispatch(event)
                 session, foreign, run = self.session, self.foreign, self.run
         if acts:
