@@ -115,7 +115,9 @@ Exit status:
 
 BLOCK = 64 * 1024  # bytes a read asks for: what a pipe holds, and what stays in the cache
 DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
+SILENCE = 1000  # milliseconds after which the stages are asked what has waited for too long
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: edits carry a file four times
+MAX_WAIT = 60  # seconds of a run's silence after which its words are decided, complete or not
 MAX_RUNS = 10_000  # open at a time: what a joined log of a day may hold
 PREFIX = 256  # bytes that a log collector may put before an object
 CONCEALED = 8192  # characters of which an excerpt is made: no secret in it must have been cut
@@ -135,6 +137,7 @@ NAMES = 20  # of tools and of unknown types that a summary tells apart
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
 BLANKS = b" \t\r\n"
+BLANKS_AND_NULS = BLANKS + b"\0"  # what a copy that was truncated begins with
 BOM = b"\xef\xbb\xbf"
 
 
@@ -596,12 +599,15 @@ def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
     except OSError as error:
         report.error(f"{file_name(name)}: {error.strerror}")
     finally:
-        if fd > 0:
+        if fd > 0 or signals.caught:  # who still writes learns that nobody reads
             os.close(fd)
 
 
 def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
-    """Waits in poll and not in read: a neighbour may have made the pipe non-blocking."""
+    """What each read delivers, and b"" after each second of silence, for what waits in the stages.
+
+    Waits in poll and not in read: a neighbor may have made the pipe non-blocking.
+    """
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     waiting.register(signals.fd, select.POLLIN)
@@ -611,10 +617,11 @@ def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
         if caught:
             with contextlib.suppress(KeyError):
                 waiting.unregister(signals.fd)
-        ready = [number for number, _ in waiting.poll(0 if caught else None)]
+        ready = [number for number, _ in waiting.poll(0 if caught else SILENCE)]
         if caught and (left <= 0 or not ready):
             raise Interrupted
         if fd not in ready:
+            yield from () if ready else (b"",)
             continue
         try:
             chunk = os.read(fd, BLOCK)
@@ -1327,8 +1334,11 @@ class Source:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
-def read_frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterator[Frame]:
-    """Blocks of whole lines from the chunks of one FILE, as each arrives."""
+def read_frames(
+    source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
+) -> Iterator[Frame]:
+    """Blocks of whole lines from the chunks of one FILE, as each arrives; an empty one for an empty
+    chunk. ``unwrap``: the member that holds the agent's lines, auto or none."""
     head = b""
     for chunk in arriving:
         head += chunk
@@ -1337,7 +1347,10 @@ def read_frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterat
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    return framing(limit, itertools.chain((head,), arriving))
+    frames = framing(limit, itertools.chain((head,), arriving))
+    for _ in range({"auto": LAYERS, "none": 0}.get(unwrap, 1)):
+        frames = Unwrapper(unwrap, limit).frames(frames)
+    return frames
 
 
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
@@ -1346,6 +1359,8 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     tail: list[bytes] = []  # of the line that is not complete yet
     size, cut = 0, False  # of the tail, in bytes; whether its beginning has left
     for chunk in arriving:
+        if not chunk:
+            yield b""
         if cut:
             end = chunk.find(b"\n") + 1
             yield RefusedPiece(chunk[: end or None], reason, last=bool(end))
@@ -1357,7 +1372,7 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             tail, size = [], 0
             yield from (block,) if len(block) <= limit else limited_frames(block, limit, reason)
         if end < len(chunk):
-            tail.append(chunk[end:])
+            tail.append(chunk[end:] if tail else chunk[end:].lstrip(b"\0"))
             size += len(tail[-1])
         if size > limit:
             yield RefusedPiece(b"".join(tail), reason, first=True)
@@ -1404,7 +1419,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
         return "".join(tokens).translate(ITSELF).encode("latin-1")
 
     try:
-        for chunk in itertools.chain(arriving, (b"",)):
+        for chunk in itertools.chain(filter(None, arriving), (b"",)):
             if skipped:  # there is no way back into step
                 yield RefusedPiece(chunk, skipped, last=not chunk)
                 continue
@@ -1456,6 +1471,135 @@ NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
+# Where log collectors put the line that they wrap: behind CRI's tag, or in a member of an object.
+CRI, OBJECT = "CRI", "jsonPayload"
+ENVELOPES = (
+    CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
+)  # fmt: skip
+LAYERS = 2  # of envelopes: one collector may read what another one wrote
+LOOKED = 100  # events of a FILE without an envelope, after which none is expected
+COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
+WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
+LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
+CRI_LINE = regex(rb"[0-9]\S* (stdout|stderr) ([PF])(?::\S*)? (.*)", re.DOTALL)
+
+
+class Wrapped(NamedTuple):
+    """What an envelope holds: a line, or a piece of one."""
+
+    place: str  # a member, or CRI
+    text: bytes
+    writer: bytes  # pieces of one writer are joined
+    ended: bool  # the line ends here; else that is not said
+
+
+def raw_members(text: bytes) -> dict[str, Raw]:
+    """The members of an object; none of anything else."""
+    if text.lstrip(BLANKS)[:1] != b"{":
+        return {}
+    try:
+        return msgspec.json.decode(text, type=dict[str, Raw])
+    except UNREADABLE:
+        is_object = isinstance(decode_raw(text), dict)
+    return members_slowly(text) if is_object else {}
+
+
+def unwrap_text(value: bytes) -> bytes:
+    """What a string holds, or journald's array of bytes."""
+    found = decode_raw(value) if value[:1] in (b'"', b"[") else None
+    try:
+        return to_utf8(found) if isinstance(found, str) else bytes(found or ())
+    except (TypeError, ValueError):
+        return b""
+
+
+class Unwrapper:
+    """Frames of lines as they were before a collector wrapped them. How it did is recognized by the
+    first such line of a FILE; a line in no such envelope stays as it is."""
+
+    def __init__(self, unwrap: str, limit: int) -> None:
+        """``unwrap``: auto, or the member that holds the line."""
+        self.auto = unwrap == "auto"
+        self.places = ENVELOPES if self.auto else (unwrap,)
+        self.looked = 0
+        self.limit = limit
+        self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
+        self.size = 0  # of them, in bytes
+
+    def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
+        for frame in wrapped:
+            if isinstance(frame, RefusedPiece) or not frame:
+                yield frame
+                continue
+            lines = map(self.open, io.BytesIO(frame).readlines())
+            for kind, group in itertools.groupby(lines, type):
+                pieces: Any = group
+                yield from (b"".join(pieces),) if kind is bytes else pieces
+            if self.looked > LOOKED:
+                yield from wrapped
+        if self.begun:
+            yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
+
+    def open(self, line: bytes) -> Frame:
+        """The line that a line wraps; a blank one for a piece, so that numbers stay."""
+        undecided = self.auto and len(self.places) > 1
+        if self.looked > LOOKED:
+            return line
+        found = self.contents(line, self.places)
+        one = next((one for one in found if not undecided or self.is_certain(one)), None)
+        if one:
+            self.places, self.looked = (one.place,), 0
+            return self.join(one)
+        self.looked += undecided and b'"type"' in line
+        return line
+
+    def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
+        """What an envelope holds at some places; nothing of an event."""
+        if CRI in places and (match := CRI_LINE.fullmatch(line)):
+            yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
+        outer = raw_members(line[max(0, line.find(b"{", 0, PREFIX + 1)) :])
+        kind = decode_raw(outer.get("type", b""))
+        if self.auto and isinstance(kind, str) and kind not in COLLECTED:
+            return
+        writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
+        for place in places:
+            value, inner = b"", outer
+            for name in place.split("."):
+                value = bytes(inner.get(name, b""))
+                inner = raw_members(value)
+            whole = bool(inner) and (place == OBJECT or not self.auto)
+            if text := value if whole else unwrap_text(value):
+                yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
+
+    def is_certain(self, one: Wrapped) -> bool:
+        stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
+        return one.place == CRI or stream or one.ended or self.holds_event(one.text, LAYERS)
+
+    def holds_event(self, text: bytes, layers: int) -> bool:
+        """Is a text an event, the beginning of one, or an envelope of these?"""
+        members = raw_members(text)
+        if text[:1] != b"{" or not members:
+            return text[:1] == b"{" and b'"type"' in text
+        inner = self.contents(text, ENVELOPES) if layers else ()
+        return "type" in members or any(self.holds_event(one.text, layers - 1) for one in inner)
+
+    def join(self, piece: Wrapped) -> Frame:
+        """The line that a piece ends: the collector says so, or its object is whole."""
+        _, text, writer, ended = piece
+        begun = self.begun.pop(writer, [])
+        self.size -= sum(map(len, begun))
+        if begun and text[:1] == b"{" and raw_members(text):  # the rest of what began is lost
+            return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
+        begun.append(text)
+        closed = text.rstrip(BLANKS)[-1:] == b"}"
+        if ended or begun[0][:1] != b"{" or (closed and raw_members(b"".join(begun))):
+            return b"".join(begun).removesuffix(b"\n") + b"\n"
+        long = self.size + sum(map(len, begun)) > self.limit
+        self.begun[writer] = [b"{"] if long else begun  # what is still to come is damaged, too
+        self.size += sum(map(len, self.begun[writer]))
+        reason = f"longer than --max-line {self.limit}"
+        return RefusedPiece(b"".join(begun), reason, first=True, last=True) if long else b"\n"
+
 
 class Reader:
     """Frames in, events out: one line, one event. What is none goes to the report."""
@@ -1477,7 +1621,7 @@ class Reader:
                     line.decode()  # msgspec does not look into the strings that it skips
                 event = decode(line)
             except UNREADABLE:
-                text = line.strip(BLANKS)
+                text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
                 examined = self.examine(source, text) if text else None
                 if isinstance(examined, Event):
                     yield examined
@@ -1489,9 +1633,12 @@ class Reader:
     def examine(self, source: Source, text: bytes) -> Event | str | None:
         """The one function that says of a difficult line what it is: an event, damaged for a
         reason, or, None, prose. Takes the prefix of a log collector off ``source.raw``."""
-        brace = text.find(b"{", 0, PREFIX + 1)
+        labels = LABELS_PREFIX.match(text)
+        start = labels.end() if labels else 0
+        brace = text.find(b"{", start, start + PREFIX + 1)
         if brace < 0:
             return None
+        source.raw = text
         try:
             event = self.reread(text[brace:])
         except (ValueError, RecursionError) as error:
@@ -4878,6 +5025,7 @@ def convert(
     thinking: bool = False,
     view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
+    unwrap: str = "auto",
     max_event: int | None = None,
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
@@ -4929,7 +5077,7 @@ def convert(
     try:
         for name, arriving in streams:
             source = Source(name)
-            for frame in read_frames(source, arriving, max_line):
+            for frame in read_frames(source, arriving, max_line, unwrap):
                 events = reader.read(source, frame)
                 pass_on(runs.follow(source, events))
             pass_on(runs.end_of_file(source))
@@ -5131,6 +5279,8 @@ OPTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
      "Shorten the longest strings of an event until its line fits; suffixes K, M, G."),
     ("--max-line", {"type": Size(), "default": "64M", "show_default": True},
      "The longest line that is accepted; suffixes K, M, G."),
+    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
+     "The member of a log collector's objects that holds the agent's lines."),
     ("--rejects", {"metavar": "FILE"}, "Append every line that is not an event to FILE, as it is."),
     ("--fail-on", repeatable("SELECTOR", selectors),
      "A run with an event that matches has failed; repeatable."),
@@ -5194,7 +5344,7 @@ def run(
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
 
 
-CONVERTED = "to dialect thinking max_line max_event only drop fail_on".split()
+CONVERTED = "to dialect thinking max_line unwrap max_event only drop fail_on".split()
 
 
 def view_of(
