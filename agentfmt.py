@@ -114,9 +114,10 @@ EXITS = """Exit status:
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
 BLOCK = 64 * 1024  # bytes a read asks for: what a pipe holds, and what stays in the cache
-TICK = 1000  # milliseconds of silence after which a terminal shows what the clock says
 DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
+SILENCE = 1000  # milliseconds after which stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: edits carry a file four times
+MAX_WAIT = 60  # seconds of a run's silence after which its words are decided, complete or not
 MAX_RUNS = 10_000  # open at a time: what a joined log of a day may hold
 PREFIX = 256  # bytes that a log collector may put before an object
 CONCEALED = 8192  # characters of which an excerpt is made: no secret in it must have been cut
@@ -136,6 +137,7 @@ NAMES = 20  # of tools and of unknown types that a summary tells apart
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
 BLANKS = b" \t\r\n"
+BLANKS_AND_NULS = BLANKS + b"\0"  # what a copy that was truncated begins with
 BOM = b"\xef\xbb\xbf"
 
 
@@ -601,28 +603,28 @@ class Signals:
         signal.signal(code, signal.SIG_DFL)  # who asks twice is not kept waiting
 
 
-def open_chunks(
-    name: str, signals: Signals, report: Report, tick: int | None = None
-) -> Iterator[bytes]:
+def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
     """What each read of a FILE delivers, until its end. A FILE that cannot be read is reported.
 
-    ``tick`` is in milliseconds: after so long a silence, an empty chunk. Raises Interrupted after
-    a signal, when what was there already has been delivered.
+    Raises Interrupted after a signal, when what was there already has been delivered.
     """
     fd = -1
     try:
         # Non-blocking, for a FIFO that nobody writes to: a signal must end that wait too.
         fd = 0 if name == "-" else os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        yield from read_chunks(fd, signals, tick)
+        yield from read_chunks(fd, signals)
     except OSError as error:
         report.error(f"{file_name(name)}: {error.strerror}")
     finally:
-        if fd > 0:
+        if fd > 0 or (fd == 0 and signals.caught):  # who still writes learns that nobody reads
             os.close(fd)
 
 
-def read_chunks(fd: int, signals: Signals, tick: int | None = None) -> Iterator[bytes]:
-    """Waits in poll and not in read: a neighbour may have made the pipe non-blocking."""
+def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
+    """What each read delivers, and b"" after each second of silence, for what waits in the stages.
+
+    Waits in poll and not in read: a neighbor may have made the pipe non-blocking.
+    """
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     waiting.register(signals.fd, select.POLLIN)
@@ -632,12 +634,11 @@ def read_chunks(fd: int, signals: Signals, tick: int | None = None) -> Iterator[
         if caught:
             with contextlib.suppress(KeyError):
                 waiting.unregister(signals.fd)
-        ready = [number for number, _ in waiting.poll(0 if caught else tick)]
+        ready = [number for number, _ in waiting.poll(0 if caught else SILENCE)]
         if caught and (left <= 0 or not ready):
             raise Interrupted
-        if not ready:
-            yield b""
         if fd not in ready:
+            yield from () if ready else (b"",)
             continue
         try:
             chunk = os.read(fd, BLOCK)
@@ -1345,8 +1346,11 @@ class Source:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
-def read_frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterator[Frame]:
-    """Blocks of whole lines from the chunks of one FILE, as each arrives."""
+def read_frames(
+    source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
+) -> Iterator[Frame]:
+    """Blocks of whole lines from the chunks of one FILE, as each arrives; an empty one for an empty
+    chunk. ``unwrap``: the member that holds the agent's lines, auto or none."""
     head = b""
     for chunk in arriving:
         head += chunk
@@ -1355,7 +1359,10 @@ def read_frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterat
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    return framing(limit, itertools.chain((head,), arriving))
+    frames = framing(limit, itertools.chain((head,), arriving))
+    for _ in range({"auto": LAYERS, "none": 0}.get(unwrap, 1)):
+        frames = Unwrapper(unwrap, limit).frames(frames)
+    return frames
 
 
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
@@ -1364,8 +1371,8 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     tail: list[bytes] = []  # of the line that is not complete yet
     size, cut = 0, False  # of the tail, in bytes; whether its beginning has left
     for chunk in arriving:
-        if not chunk:  # a tick
-            yield chunk
+        if not chunk:
+            yield b""
             continue
         if cut:
             end = chunk.find(b"\n") + 1
@@ -1378,7 +1385,7 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             tail, size = [], 0
             yield from (block,) if len(block) <= limit else limited_frames(block, limit, reason)
         if end < len(chunk):
-            tail.append(chunk[end:])
+            tail.append(chunk[end:] if tail else chunk[end:].lstrip(b"\0"))
             size += len(tail[-1])
         if size > limit:
             yield RefusedPiece(b"".join(tail), reason, first=True)
@@ -1445,9 +1452,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     continue
                 if tokens[0] != "{":
                     rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
-                    skipped = "no JSON object" + (
-                        "; the rest of the file is skipped" if chunk else ""
-                    )
+                    skipped = "no JSON object" + (REST_SKIPPED if chunk else "")
                     yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
                     break
                 whole, size = line() + b"\n", 0
@@ -1459,13 +1464,14 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             if not skipped and not chunk and (depth or arrays):
                 yield RefusedPiece(line(), "the document ends too early", first=True, last=True)
             elif not skipped and size > limit + BLOCK:
-                skipped = f"longer than --max-line {limit}; the rest of the file is skipped"
+                skipped = f"longer than --max-line {limit}{REST_SKIPPED}"
                 yield RefusedPiece(line(), skipped, first=True)
     finally:  # left within a string it complains, even to the interpreter that collects it
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
 
 
+REST_SKIPPED = "; the rest of the file is skipped"
 # What str counts as a blank and JSON does not must not be lost in the lexer.
 BLANK_BYTES = [code for code in range(256) if chr(code).isspace() and chr(code) not in " \t\r\n"]
 VISIBLE = {code: 0x100 + code for code in BLANK_BYTES}
@@ -1476,6 +1482,135 @@ NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+# Where log collectors put the line that they wrap: behind CRI's tag, or in a member of an object.
+CRI, OBJECT = "CRI", "jsonPayload"
+ENVELOPES = (
+    CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
+)  # fmt: skip
+LAYERS = 2  # of envelopes: one collector may read what another one wrote
+LOOKED = 100  # events of a FILE without an envelope, after which none is expected
+COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
+WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
+LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
+CRI_LINE = regex(rb"[0-9]\S* (stdout|stderr) ([PF])(?::\S*)? (.*)", re.DOTALL)
+
+
+class Wrapped(NamedTuple):
+    """What an envelope holds: a line, or a piece of one."""
+
+    place: str  # a member, or CRI
+    text: bytes
+    writer: bytes  # pieces of one writer are joined
+    ended: bool  # the line ends here; else that is not said
+
+
+def raw_members(text: bytes) -> dict[str, Raw]:
+    """The members of an object; none of anything else."""
+    if text.lstrip(BLANKS)[:1] != b"{":
+        return {}
+    try:
+        return msgspec.json.decode(text, type=dict[str, Raw])
+    except UNREADABLE:
+        is_object = isinstance(decode_raw(text), dict)
+    return members_slowly(text) if is_object else {}
+
+
+def unwrap_text(value: bytes) -> bytes:
+    """What a string holds, or journald's array of bytes."""
+    found = decode_raw(value) if value[:1] in (b'"', b"[") else None
+    try:
+        return to_utf8(found) if isinstance(found, str) else bytes(found or ())
+    except (TypeError, ValueError):
+        return b""
+
+
+class Unwrapper:
+    """Frames of lines as they were before a collector wrapped them. How it did is recognized by the
+    first such line of a FILE; a line in no such envelope stays as it is."""
+
+    def __init__(self, unwrap: str, limit: int) -> None:
+        """``unwrap``: auto, or the member that holds the line."""
+        self.auto = unwrap == "auto"
+        self.places = ENVELOPES if self.auto else (unwrap,)
+        self.looked = 0
+        self.limit = limit
+        self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
+        self.size = 0  # of them, in bytes
+
+    def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
+        for frame in wrapped:
+            if isinstance(frame, RefusedPiece) or not frame:
+                yield frame
+                continue
+            lines = map(self.open, io.BytesIO(frame).readlines())
+            for kind, group in itertools.groupby(lines, type):
+                pieces: Any = group
+                yield from (b"".join(pieces),) if kind is bytes else pieces
+            if self.looked > LOOKED:
+                yield from wrapped
+        if self.begun:
+            yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
+
+    def open(self, line: bytes) -> Frame:
+        """The line that a line wraps; a blank one for a piece, so that numbers stay."""
+        undecided = self.auto and len(self.places) > 1
+        if self.looked > LOOKED:
+            return line
+        found = self.contents(line, self.places)
+        one = next((one for one in found if not undecided or self.is_certain(one)), None)
+        if one:
+            self.places, self.looked = (one.place,), 0
+            return self.join(one)
+        self.looked += undecided and b'"type"' in line
+        return line
+
+    def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
+        """What an envelope holds at some places; nothing of an event."""
+        if CRI in places and (match := CRI_LINE.fullmatch(line)):
+            yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
+        outer = raw_members(line[max(0, line.find(b"{", 0, PREFIX + 1)) :])
+        kind = decode_raw(outer.get("type", b""))
+        if self.auto and isinstance(kind, str) and kind not in COLLECTED:
+            return
+        writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
+        for place in places:
+            value, inner = b"", outer
+            for name in place.split("."):
+                value = bytes(inner.get(name, b""))
+                inner = raw_members(value)
+            whole = bool(inner) and (place == OBJECT or not self.auto)
+            if text := value if whole else unwrap_text(value):
+                yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
+
+    def is_certain(self, one: Wrapped) -> bool:
+        stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
+        return one.place == CRI or stream or one.ended or self.holds_event(one.text, LAYERS)
+
+    def holds_event(self, text: bytes, layers: int) -> bool:
+        """Is a text an event, the beginning of one, or an envelope of these?"""
+        members = raw_members(text)
+        if text[:1] != b"{" or not members:
+            return text[:1] == b"{" and b'"type"' in text
+        inner = self.contents(text, ENVELOPES) if layers else ()
+        return "type" in members or any(self.holds_event(one.text, layers - 1) for one in inner)
+
+    def join(self, piece: Wrapped) -> Frame:
+        """The line that a piece ends: the collector says so, or its object is whole."""
+        _, text, writer, ended = piece
+        begun = self.begun.pop(writer, [])
+        self.size -= sum(map(len, begun))
+        if begun and text[:1] == b"{" and raw_members(text):  # the rest of what began is lost
+            return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
+        begun.append(text)
+        closed = text.rstrip(BLANKS)[-1:] == b"}"
+        if ended or begun[0][:1] != b"{" or (closed and raw_members(b"".join(begun))):
+            return b"".join(begun).removesuffix(b"\n") + b"\n"
+        long = self.size + sum(map(len, begun)) > self.limit
+        self.begun[writer] = [b"{"] if long else begun  # what is still to come is damaged, too
+        self.size += sum(map(len, self.begun[writer]))
+        reason = f"longer than --max-line {self.limit}"
+        return RefusedPiece(b"".join(begun), reason, first=True, last=True) if long else b"\n"
 
 
 class Reader:
@@ -1492,7 +1627,7 @@ class Reader:
             return ()
         lines = source.begin(frame)
         try:  # msgspec does not look into the strings that it skips
-            b"".join(itertools.filterfalse(bytes.isascii, lines)).decode()
+            b"".join([line for line in lines if not line.isascii()]).decode()
             return zip(source.left, [*map(self.decode, lines)], strict=True)
         except UNREADABLE:
             return self.read_one_by_one(source)
@@ -1500,7 +1635,7 @@ class Reader:
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same of a block in which a line is difficult: damage stays in its line."""
         for line in source.left:
-            text = line.strip(BLANKS)
+            text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
             examined = self.examine(source, text) if text else None
             if isinstance(examined, tuple):
                 yield examined
@@ -1510,7 +1645,9 @@ class Reader:
     def examine(self, source: Source, text: bytes) -> tuple[bytes, Event] | str | None:
         """The one function that says of a difficult line what it is: an event, with its line
         without the prefix of a log collector; damaged for a reason; or, None, prose."""
-        brace = text.find(b"{", 0, PREFIX + 1)
+        labels = LABELS_PREFIX.match(text)
+        start = labels.end() if labels else 0
+        brace = text.find(b"{", start, start + PREFIX + 1)
         if brace < 0:
             return None
         try:
@@ -5038,6 +5175,7 @@ def convert(
     thinking: bool = False,
     view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
+    unwrap: str = "auto",
     max_event: int | None = None,
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
@@ -5089,7 +5227,7 @@ def convert(
     try:
         for name, arriving in streams:
             source = Source(name)
-            for frame in read_frames(source, arriving, max_line):
+            for frame in read_frames(source, arriving, max_line, unwrap):
                 events = reader.read(source, frame)
                 pass_on(runs.follow(source, events))
             pass_on(runs.end_of_file(source))
@@ -5330,6 +5468,8 @@ OPTIONS: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
          "The agent that wrote the stream."),
         ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
          "Longest line accepted; suffixes K, M, G."),
+        ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
+         "Where a log collector's objects hold the agent's lines."),
         ("--rejects", {"metavar": "FILE"},
          "Append lines that aren't events to FILE, byte for byte."),
     ),
@@ -5419,8 +5559,7 @@ def run(
     if surgeon:
         report.redactions = surgeon.counts
         report.unused = surgeon.scanner.unused if surgeon.scanner else 0
-    tick = TICK if last.screen.live else None
-    chunks = ((file, open_chunks(file, signals, report, tick)) for file in files)
+    chunks = ((file, open_chunks(file, signals, report)) for file in files)
     streams = ((file, last.watch(arriving)) for file, arriving in chunks)
     given = {name: given[name] for name in CONVERTED}
     try:
@@ -5438,7 +5577,7 @@ def run(
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
 
 
-CONVERTED = "to dialect thinking max_line max_event only drop fail_on".split()
+CONVERTED = "to dialect thinking max_line unwrap max_event only drop fail_on".split()
 
 
 def view_of(

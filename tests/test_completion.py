@@ -25,7 +25,8 @@ SHELLS = {
 }
 SOURCES = {
     "bash": 'eval "$(_AGENTFMT_COMPLETE=bash_source agentfmt)"',
-    "zsh": 'autoload -Uz compinit; compinit -u -D; eval "$(_AGENTFMT_COMPLETE=zsh_source agentfmt)"',
+    "zsh": "autoload -Uz compinit; compinit -u -D; "
+    'eval "$(_AGENTFMT_COMPLETE=zsh_source agentfmt)"',
     "fish": "_AGENTFMT_COMPLETE=fish_source agentfmt | source",
 }
 

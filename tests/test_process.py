@@ -384,6 +384,29 @@ def test_what_the_pipe_holds_at_a_signal_is_written(begin: Begin, code: int, sta
 
 
 @pytest.mark.parametrize(("code", "status"), SIGNALS.items())
+def test_of_what_does_not_leave_the_writer_learns(
+    begin: Begin, tmp_path: Any, code: int, status: int
+) -> None:
+    """Numbered events, 21 endings: each write that went well is in the output, once."""
+    for ending in range(7):
+        with open(os.path.join(tmp_path, "out"), "w+b") as out:
+            process = begin(*SAME, stdout=out)
+            assert process.stdin
+            fd, taken = process.stdin.fileno(), 0
+            ended = threading.Timer(0.3 + ending / 200, process.send_signal, [code])
+            ended.start()
+            with contextlib.suppress(BrokenPipeError):
+                while True:
+                    os.write(fd, b'{"type":"x","n":%d}\n' % taken)
+                    taken += 1
+                    time.sleep(0.0002)
+            assert process.wait(TIMEOUT) == status
+            ended.join()
+            out.seek(0)
+            assert out.read() == b"".join(b'{"type":"x","n":%d}\n' % n for n in range(taken))
+
+
+@pytest.mark.parametrize(("code", "status"), SIGNALS.items())
 def test_a_signal_while_nobody_reads_loses_nothing(begin: Begin, code: int, status: int) -> None:
     process = begin(*SAME)
     reads(process)
