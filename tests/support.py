@@ -224,8 +224,9 @@ def completed(
     key: str = "readToolCall",
     result: Any = None,
     session: str | None = SESSION,
+    args: Any = None,
 ) -> bytes:
-    call = {key: {"args": {"path": "a"}, "result": result or {"success": {}}}}
+    call = {key: {"args": args or {"path": "a"}, "result": result or {"success": {}}}}
     return event("tool_call", subtype="completed", call_id=call_id, tool_call=call, session=session)
 
 
