@@ -72,15 +72,15 @@ def convert(
         (name, iter([chunks] if isinstance(chunks, bytes) else chunks))
         for name, chunks in files.items()
     ]
-    given = parameters(*flags)
+    given = {**parameters(*flags), **more}
+    given.setdefault("view", agentfmt.view_of(**given)._replace(screen=None))
+    given.setdefault("surgeon", surgeon(given["classes"], given["patterns"]))
     known = inspect.signature(agentfmt.convert).parameters
     options = {key: value for key, value in given.items() if key in known}
-    options["view"] = agentfmt.view_of(**given)._replace(screen=None)
-    options["surgeon"] = surgeon(given["classes"], given["patterns"])
     with mock.patch.object(
         agentfmt, "write_all", lambda _, line: report.said.append(line.decode())
     ):
-        agentfmt.convert(streams, **options | more, report=report, out=out)
+        agentfmt.convert(streams, **options, report=report, out=out)
     return Ended(b"".join(wrote), "".join(report.said), report.status())
 
 
