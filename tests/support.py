@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 
@@ -60,7 +61,8 @@ def convert(
 ) -> Ended:
     """Feed the pipeline: bytes, chunks of them, or the chunks of several FILEs by name.
 
-    ``more`` goes to agentfmt.convert as it is.
+    The flags are the command's; no value of the environment is a secret. ``more`` goes to
+    agentfmt.convert as it is.
     """
     report = Report(agentfmt.Output(lambda _: None))
     wrote: list[bytes] = []
@@ -70,10 +72,29 @@ def convert(
         (name, iter([chunks] if isinstance(chunks, bytes) else chunks))
         for name, chunks in files.items()
     ]
+    given = {**parameters(*flags), **more}
+    given.setdefault("view", agentfmt.view_of(**given)._replace(screen=None))
+    given.setdefault("surgeon", surgeon(given["classes"], given["patterns"]))
     known = inspect.signature(agentfmt.convert).parameters
-    options = {key: value for key, value in parameters(*flags).items() if key in known}
-    agentfmt.convert(streams, **options, **more, report=report, out=out)
+    options = {key: value for key, value in given.items() if key in known}
+    with mock.patch.object(
+        agentfmt, "write_all", lambda _, line: report.said.append(line.decode())
+    ):
+        agentfmt.convert(streams, **options, report=report, out=out)
     return Ended(b"".join(wrote), "".join(report.said), report.status())
+
+
+def surgeon(
+    classes: frozenset[str],
+    patterns: Mapping[str, str] = MappingProxyType({}),
+    known: Mapping[str, list[str]] = MappingProxyType({}),
+    homes: Iterable[str] = (),
+) -> agentfmt.EventRedactor | None:
+    """What redacts these classes; known values and patterns are secrets."""
+    classes |= {"secrets"} if known or patterns else set()
+    used = agentfmt.Scanner(dict(known), dict(patterns)) if known or patterns else SCANNER
+    secrets = used if "secrets" in classes else None
+    return agentfmt.EventRedactor(secrets, classes, list(homes)) if classes else None
 
 
 @functools.cache
@@ -203,8 +224,9 @@ def completed(
     key: str = "readToolCall",
     result: Any = None,
     session: str | None = SESSION,
+    args: Any = None,
 ) -> bytes:
-    call = {key: {"args": {"path": "a"}, "result": result or {"success": {}}}}
+    call = {key: {"args": args or {"path": "a"}, "result": result or {"success": {}}}}
     return event("tool_call", subtype="completed", call_id=call_id, tool_call=call, session=session)
 
 

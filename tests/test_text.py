@@ -364,7 +364,7 @@ FAILED_EDIT = (
         (("Found", "a/b c/d", ""), 12, "Found a/b..."),
     ],
 )  # fmt: skip
-def test_what_there_is_room_for(act: tuple[str, str, str], columns: int, line: str) -> None:
+def test_a_line_shows_what_there_is_room_for(act: tuple[str, str, str], columns: int, line: str) -> None:
     whole = agentfmt.Action(*act, failed=act[0].startswith("Failed"))
     assert agentfmt.render_action(whole, "", columns, agentfmt.PLAIN).decode() == line
 
@@ -387,7 +387,7 @@ def test_width(text: str, columns: int) -> None:
 
 
 @given(st.text(), st.integers(0, 50))
-def test_cut_is_never_wider(text: str, limit: int) -> None:
+def test_truncated_text_is_never_too_wide(text: str, limit: int) -> None:
     assert agentfmt.display_width(agentfmt.truncate(agentfmt.escape(text), limit)) <= limit
 
 
@@ -476,7 +476,7 @@ def test_a_failed_run_gives_no_answer_and_all_its_words(messages: str) -> None:
 
 
 @pytest.mark.parametrize("messages", ["all", "final"])
-def test_a_sub_agents_words_are_no_part_of_the_answer(messages: str) -> None:
+def test_a_sub_agents_words_are_not_part_of_the_answer(messages: str) -> None:
     theirs = [said("theirs", parent_tool_use_id="t"), delta("theirs", parent_tool_use_id="t")]
     events = (init(), delta("A"), theirs[0], delta("B"), theirs[1], said("AB"), result())
     assert render(spelled(*events), View(messages=messages)).out == ["AB"]
@@ -500,7 +500,7 @@ def test_a_character_that_deltas_cut_is_whole() -> None:
 # ---------------------------------------------------------------- several runs
 
 
-def test_lines_say_whose_they_are_while_several_runs_are_open() -> None:
+def test_lines_name_their_run_while_several_are_open() -> None:
     def read(session: str) -> dict[str, Any]:
         return done("readToolCall", {"path": "a"}, ok(), session_id=session)
 
@@ -797,7 +797,7 @@ def test_a_call_that_runs_shows_until_the_next_line() -> None:
     assert status == 0
 
 
-def test_a_call_that_ran_within_one_read_does_not_flash() -> None:
+def test_a_call_that_ran_within_one_read_is_not_shown_running() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "--color", "never")
     assert seen == PLAIN_LINES
 
@@ -835,7 +835,7 @@ def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
         pytest.param(("--color", "always"), {"NO_COLOR": "1", "TERM": "dumb"}, True, id="always"),
     ],
 )
-def test_colours(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
+def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-d", *options, env=env)
     red = labeled("\x1b[31m{shell} npm test (exit 1)\x1b[0m\n").encode()
     dim = labeled("{read} a \x1b[2m(2 lines)\x1b[0m\n").encode()
