@@ -4948,7 +4948,9 @@ class Summary:
         hidden = {name: number for name, number in rules.items() if number > 0}
         unused = self.report.unused
         yield 0, f"{notes.failures:,} failed" if notes.failures else ""
-        yield 0, format_counts(notes.unknown, "event of unknown type", "events of unknown type")
+        named = not self.screen.glyphs
+        nouns = "event of unknown type", "events of unknown type"
+        yield 0, format_counts(notes.unknown, *nouns, named=named)
         yield 4, f"{plural(len(notes.files), 'file')} changed" if notes.files else ""
         unit = " tokens"
         for rank, (kind, _) in zip((2, 3, 7, 7), TOKENS, strict=True):
@@ -5429,96 +5431,79 @@ def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
     """With what formats manuals here; else as plain text."""
     if not asked or context.resilient_parsing:
         return
-    folders = [os.path.dirname(os.path.abspath(__file__))]
-    while folders[-1] != "/":  # in a virtual environment it is above the module
-        folders.append(os.path.dirname(folders[-1]))
-    paths = [os.path.join(folder, "share/man/man1", MANUAL) for folder in (*folders, sys.prefix)]
-    paths.insert(0, os.path.join(folders[0], "man", MANUAL))
-    path = next(filter(os.path.exists, paths), None)
+    here, home = os.path.dirname(os.path.abspath(__file__)), os.path.expanduser("~/.local")
+    folders = (f"{here}/man", f"{sys.prefix}/share/man/man1", f"{home}/share/man/man1")
+    path = next(filter(os.path.exists, (f"{folder}/agentfmt.1" for folder in folders)), None)
     if path is None:
-        raise click.ClickException(f"{MANUAL} isn't installed: reinstall agentfmt with pip")
+        raise click.ClickException("agentfmt.1 isn't installed: reinstall agentfmt with pip")
     viewers = (["man", path], ["mandoc", "-a", path])
-    if not any(os.spawnvp(os.P_WAIT, viewer[0], viewer) <= 0 for viewer in viewers):
+    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == NOT_FOUND for viewer in viewers):
         with open(path, encoding="utf-8") as file:
-            text = file.read()
-        for macro, meaning in MDOC:
-            text = re.sub(macro, meaning, text, flags=re.MULTILINE)
-        click.echo_via_pager(text)
+            click.echo_via_pager(strip_mdoc(file.read()))
     context.exit()
 
 
-MANUAL = "agentfmt.1"
-MDOC = (
-    (r"^\.(?:D[dt]|Os|Bl|El|Ed|Bd|Pp)\b.*", ""),
-    (r"^\.S[hs] ", "\n"),
-    (r"^\.It ", "\n  "),
-    (r"^\.Nm\b", "agentfmt"),
-    (r"\bFl (?=[-\w])", "-"),
-    (r" ?\bNs ", ""),
-    (r"^\.|\b(?:Ar|Cm|Dq|Ev|Li|Lk|Nd|Nm|No|Op|Pa|Pq|Ql|Sq|Sx|Xr)\b ?", ""),
-    (r"\\&|\\\((?=[ad]q)", ""),
-    (r"\\e", r"\\"),
-    (r"\n{3,}", "\n\n"),
-)
+NOT_FOUND = 127  # the status of a command that is not there
+
+
+def strip_mdoc(text: str) -> str:
+    """A manual without the macros of mdoc(7), which have two letters."""
+    text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os).*\n", "", text).replace(".Nm", "agentfmt")
+    text = re.sub(r"\bFl (?=[-\w])", "-", text)
+    return re.sub(r"(?m)^\.(.*)", lambda line: re.sub(r"\b[A-Z][a-z]\b ?", "", line[1]), text)
+
 
 FLAG_OPTION = {"is_flag": True}
-OPTIONS: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
-    "Input": (
-        ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"),
-         "The agent that wrote the stream."),
-        ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
-         "Longest line accepted; suffixes K, M, G."),
-        ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-         "Where a log collector's objects hold the agent's lines."),
-        ("--rejects", {"metavar": "FILE"},
-         "Append lines that aren't events to FILE, byte for byte."),
-    ),
-    "Output": (
-        ("-t --to", one_of(WRITERS, "text"),
-         "Write progress, each run's result, the stream itself, or the stream in Cursor's "
-         "vocabulary."),
-        ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
-        ("--max-event", {"metavar": "BYTES", "type": Size()},
-         "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
-        ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
-    ),
-    "Selecting": (
-        ("--only", selector_option(), "Print only matching events; repeatable."),
-        ("--drop", selector_option(), "Don't print matching events; repeatable."),
-    ),
-    "Redaction": (
-        ("-r --redact classes",
-         repeatable("CLASS,...", redactions) | {"shell_complete": complete_list},
-         "Hide these classes; repeatable."),
-        ("--secret-env", repeatable("GLOB"),
-         "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
-        ("--secrets-file", repeatable("PATH", secret_files),
-         "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
-         "-r secrets."),
-        ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
-         "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
-    ),
-    "Text": (
-        ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
-        ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
-        ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
-         "Name each action's target and outcome; the default on a terminal."),
-        ("-m --messages", one_of(["none", "final", "all"]),
-         "Print the assistant's words: none (default), only the final answer, or all."),
-        ("--actions", one_of(["stdout", "stderr", "none"]),
-         "Where action lines go; by default to stdout with -t text, else nowhere."),
-        ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
-        ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
-    ),
-    "Verdict": (
-        ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
-        ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
-    ),
-    "Help": (
-        ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
-                   "callback": show_manual}, "Show the manual and exit."),
-    ),
-}  # fmt: skip
+OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
+    "Input",
+    ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"),
+     "The agent that wrote the stream."),
+    ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
+     "Longest line accepted; suffixes K, M, G."),
+    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
+     "Where a log collector's objects hold the agent's lines."),
+    ("--rejects", {"metavar": "FILE"},
+     "Append lines that aren't events to FILE, byte for byte."),
+    "Output",
+    ("-t --to", one_of(WRITERS, "text"),
+     "Write progress, each run's result, the stream itself, or the stream in Cursor's "
+     "vocabulary."),
+    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
+    ("--max-event", {"metavar": "BYTES", "type": Size()},
+     "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
+    ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
+    "Selecting",
+    ("--only", selector_option(), "Print only matching events; repeatable."),
+    ("--drop", selector_option(), "Don't print matching events; repeatable."),
+    "Redaction",
+    ("-r --redact classes",
+     repeatable("CLASS,...", redactions) | {"shell_complete": complete_list},
+     "Hide these classes; repeatable."),
+    ("--secret-env", repeatable("GLOB"),
+     "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
+    ("--secrets-file", repeatable("PATH", secret_files),
+     "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
+     "-r secrets."),
+    ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
+     "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
+    "Text",
+    ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
+    ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
+    ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
+     "Name each action's target and outcome; the default on a terminal."),
+    ("-m --messages", one_of(["none", "final", "all"]),
+     "Print the assistant's words: none (default), only the final answer, or all."),
+    ("--actions", one_of(["stdout", "stderr", "none"]),
+     "Where action lines go; by default to stdout with -t text, else nowhere."),
+    ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
+    ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
+    "Verdict",
+    ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
+    ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
+    "Help",
+    ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
+                "callback": show_manual}, "Show the manual and exit."),
+)  # fmt: skip
 
 
 def run(
@@ -5528,6 +5513,7 @@ def run(
     secrets_file: list[NamedValue],
     patterns: dict[str, str],
     rejects: str | None,
+    exit_zero: bool,
     **given: Any,
 ) -> int:
     """Read the event stream of a headless coding agent; write its progress, its result, or the
@@ -5550,10 +5536,10 @@ def run(
         surgeon = EventRedactor(
             scanner() if "secrets" in classes else None, classes, home_directories()
         )
-    signals, exit_zero = Signals(), given.pop("exit_zero")
-    view = view_of(files, **given)
+    signals = Signals()
+    view = view_of(files, given)
     last = view.last or LastLine()
-    write = write_ci_safe if given.pop("ci_safe") else write_all
+    write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), last)
     report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
     if surgeon:
@@ -5580,20 +5566,10 @@ def run(
 CONVERTED = "to dialect thinking max_line unwrap max_event only drop fail_on".split()
 
 
-def view_of(
-    files: Sequence[str],
-    *,
-    to: str,
-    messages: str | None,
-    actions: str | None,
-    color: str,
-    detail: bool | None,
-    summary: bool,
-    verbose: bool,
-    quiet: bool,
-    **_: Any,
-) -> View:
+def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
     """Raises click.UsageError for what an output cannot tell."""
+    to, messages, actions = given["to"], given["messages"], given["actions"]
+    quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
     if messages is not None and to != "text":
         raise click.UsageError("--messages goes with --to text only")
     if actions == "stdout" and to != "text":
@@ -5602,7 +5578,7 @@ def view_of(
         raise click.UsageError(f"--quiet and --actions {actions} contradict each other")
     messages = messages or ("all" if verbose and to == "text" else "none")
     actions = "none" if quiet else actions or ("stdout" if to == "text" else "none")
-    out, err = Screen(1, color), Screen(2, color)
+    out, err = Screen(1, given["color"]), Screen(2, given["color"])
     shown = {"stdout": out, "stderr": err}.get(actions, PLAIN)
     detail = detail if detail is not None else verbose or shown.fd is not None
     # The last line lives where the output goes, else on stderr, but never between the lines of the
@@ -5611,7 +5587,7 @@ def view_of(
     if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
         live = err
     last = LastLine(live, bytes_to_read(files))
-    return View(detail, messages, actions, summary or verbose, out, err, last)
+    return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
 
 
 HELP_ENDS = f"""\b
@@ -5628,22 +5604,20 @@ NOTES = {
     f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them.",
 }
-GROUPS = {
-    group: [click.Option(names.split(), help=text, **more) for names, more, text in rows]
-    for group, rows in OPTIONS.items()
-}
+GROUPS: dict[str, list[click.Parameter]] = {}
+for row in OPTIONS:
+    if isinstance(row, str):
+        group = GROUPS.setdefault(row, [])
+    else:
+        group.append(click.Option(row[0].split(), help=row[2], **row[1]))
 
 
 class Command(click.Command):
     """Its help shows the options in groups."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        grouped = [option for options in GROUPS.values() for option in options]
-        own = self.get_params(context)
-        others = [one for one in own if isinstance(one, click.Option) and one not in grouped]
         for group, options in GROUPS.items():
-            shown = [*options, *(others if group == "Help" else ())]
-            records = (option.get_help_record(context) for option in shown)
+            records = (option.get_help_record(context) for option in options)
             with formatter.section(group):
                 formatter.write_dl([record for record in records if record])
                 if group in NOTES:
@@ -5658,12 +5632,13 @@ command = Command(
             click.Argument(["files"], metavar="[FILE]...", nargs=-1)],
     help=run.__doc__,
     options_metavar="[OPTION]...",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
+    context_settings={"max_content_width": 90},
+    add_help_option=False,
     epilog=HELP_ENDS,
 )  # fmt: skip
-
-
 click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")(command)
+click.help_option("-h", "--help")(command)
+GROUPS["Help"] += command.params[-2:]
 
 
 # What a shell runs after TAB. Where nothing is answered, it completes names of files.
