@@ -55,6 +55,7 @@ import select
 import signal
 import stat
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from types import UnionType
@@ -1192,6 +1193,7 @@ class Report:
         self.conceal = conceal
         self.rejects = rejects  # a descriptor
         self.progress: Progress | None = None
+        self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, since the last summary
@@ -1221,6 +1223,8 @@ class Report:
 
     def excerpt(self, text: str) -> str:
         """The beginning of what others wrote, without its secrets."""
+        if self.strict:
+            return f"[content: {len(text)} chars]" if text else ""
         return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
 
     def failure(self, why: str) -> None:
@@ -1244,7 +1248,8 @@ class Report:
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
         """Say which line is refused; without a reason it is prose."""
-        text = self.excerpt(line[: 4 * CONCEALED].strip(BLANKS).decode("utf-8", "backslashreplace"))
+        seen = line if self.strict else line[: 4 * CONCEALED]
+        text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
             self.prose = text
         else:
@@ -2602,7 +2607,6 @@ class Run:
         "session",
         "state",
         "succeeded",
-        "waiting",
         "where",
     )  # fmt: skip
 
@@ -2616,7 +2620,6 @@ class Run:
         self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
         self.cwd = ""  # as its init says
         self.failed_by = ""  # by --fail-on: the selector and where
-        self.waiting: RunWords | None = None  # what redaction holds
         self.error: str | None = None  # what the last error event said
         self._notes: RunNotes | None = None
 
@@ -2877,7 +2880,8 @@ class Runs:
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
             names = ", ".join(
-                self.report.excerpt(tool) or "?" for tool in [*run.calls.values()][:OPEN_CALLS]
+                (tool if tool in TOOLS else self.report.excerpt(tool)) or "?"
+                for tool in [*run.calls.values()][:OPEN_CALLS]
             )
             more = ", ..." if len(run.calls) > OPEN_CALLS else ""
             why.append(f"{plural(len(run.calls), 'call')} open ({names}{more})")
@@ -2915,6 +2919,10 @@ def event_kind(event: Event) -> str:
     if event.type == "turn_ended":
         return END if details(event).get("status") == "error" else OTHER
     return KINDS.get(event.type or "", OTHER)
+
+
+def ends_run(event: Event) -> bool:
+    return not event.raw or event_kind(event) == END
 
 
 def failure_of(event: Event) -> str | None:
@@ -4023,7 +4031,8 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
 
 
 LONG = 64 * 1024  # characters of a line of words that may wait to be decided
-HELD = 100_000  # events of a run that may wait behind it
+HELD = 64 * 1024 * 1024  # bytes of events that may wait behind such lines, in all runs together
+WEIGHT = 1024  # bytes that an event takes in memory beside its line
 
 
 class Channel:
@@ -4101,6 +4110,14 @@ class Channel:
             self.add(*doubtful)
             self.close()
 
+    def flush(self) -> None:
+        """Decide what waits, before its line ends: who goes on with a secret is not shown."""
+        if self.doubtful:
+            doubtful, self.doubtful = self.doubtful, None
+            self.join(*doubtful)
+        if self.queue:
+            self.decide(whole=True, cut_off=True)
+
     def first(self) -> Event | None:
         """The first event that must wait."""
         return self.queue[0][0] if self.queue else self.doubtful[0] if self.doubtful else None
@@ -4113,7 +4130,10 @@ class Channel:
         text, self.texts = waiting[:size], [waiting[size:]]
         parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
         changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
-        self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
+        hidden = bool(changes) and changes[-1][1] == size
+        self.word = (
+            (parts[-1][2] or (cut_off and hidden)) and text[-1] != "\n" if parts else self.word
+        )
         if self.key or "-----BEGIN" in text:
             self.key = open_key(to_utf8(text), self.key)
         self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
@@ -4149,9 +4169,10 @@ def open_key(text: bytes, inside: bool) -> bool:
 class RunWords:
     """What redaction remembers of a run: its channels, and its events in their order."""
 
-    __slots__ = ("channels", "cwd", "edits", "pending", "said")
+    __slots__ = ("channels", "cwd", "edits", "heard", "pending", "said")
 
     def __init__(self) -> None:
+        self.heard = 0.0  # when the last one came
         self.channels: dict[str, Channel] = {}
         self.pending: deque[tuple[Event, bool]] = deque()  # and whether it may hold a secret
         self.edits: dict[int, list[Replacement]] = {}  # by the id of a pending event
@@ -4166,7 +4187,15 @@ class Redactor:
     The others leave as they came, and of their words only lines that may hold one are looked at.
     """
 
-    def __init__(self, surgeon: EventRedactor, reread: Callable[[bytes], Event]) -> None:
+    def __init__(
+        self,
+        surgeon: EventRedactor,
+        reread: Callable[[bytes], Event],
+        max_wait: float = MAX_WAIT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.max_wait = max_wait  # in seconds
+        self.clock = clock
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
@@ -4174,10 +4203,12 @@ class Redactor:
         self.every = bool(surgeon.classes) or anchored  # each event is looked at
         self.marks = "messages" in surgeon.classes  # words are replaced, so nothing is split
         self.splits = not self.marks and (self.scanner is not None or "paths" in surgeon.classes)
-        self.waiting: dict[Run, RunWords] = {}
+        self.words: dict[Run, RunWords] = {}  # of runs that are open
+        self.waiting: dict[Run, RunWords] = {}  # of those where events wait, longest silent first
+        self.size = 0  # of these events, in bytes
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready = list(events), list[Event]()
+        batch, ready, now = list(events), list[Event](), self.clock()
         hints = self.scanner.hints if self.scanner else ()
         some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
         for number, event in enumerate(batch):
@@ -4185,20 +4216,34 @@ class Redactor:
             if run is None:
                 ready.append(self.finished(event, None) if suspect else event)
                 continue
-            state = run.waiting
+            state = self.words.get(run)
             if state is None:
-                state = run.waiting = RunWords()
-            decided, pending = self.take(state, event), state.pending
-            pending.append((event, suspect))
-            if decided:
-                self.release(run, state, ready)
-            elif len(pending) == 1:
+                state = self.words[run] = RunWords()
+            state.pending.append((event, suspect))
+            state.heard = now
+            self.size += len(event.raw) + WEIGHT
+            if self.take(state, event):
+                self.release(state, ready)
+            self.waiting.pop(run, None)
+            if state.pending:
                 self.waiting[run] = state
-            if len(pending) > HELD:
-                self.cut_off_run(run, ready)
-        while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
-            self.cut_off_run(next(iter(self.waiting)), ready)
+            if event.type not in ACTS and ends_run(event):
+                self.words.pop(run, None)
+        self.limit(now, ready)
         return ready
+
+    def limit(self, now: float, ready: list[Event]) -> None:
+        """Decide what has waited for too long, and what is too much."""
+        while self.waiting:
+            run, state = next(iter(self.waiting.items()))  # the longest silent
+            if self.size <= HELD and now - state.heard <= self.max_wait:
+                break
+            for channel in state.channels.values():
+                channel.flush()
+            self.release(state, ready)
+            del self.waiting[run]
+        if len(self.words) > 2 * MAX_RUNS:  # ends that another event hid
+            self.words = {run: state for run, state in self.words.items() if run.state != ENDED}
 
     def take(self, state: RunWords, event: Any) -> bool:
         """Hear what an event says, or ends. May anything leave?"""
@@ -4237,30 +4282,24 @@ class Redactor:
             if len(parts) > 1 and "[REDACTED:" not in cwd:
                 state.cwd = cwd.rstrip("/\\")
 
-    def release(self, run: Run, state: RunWords, ready: list[Event]) -> None:
+    def release(self, state: RunWords, ready: list[Event]) -> None:
         """The events that nothing holds any longer leave in their order."""
         held = {id(channel.first()) for channel in state.channels.values()}
         pending, edits = state.pending, state.edits
         while pending and id(pending[0][0]) not in held:
             event, suspect = pending.popleft()
+            self.size -= len(event.raw) + WEIGHT
             changes = suspect or (edits and id(event) in edits)
             ready.append(self.finished(event, state) if changes else event)
-        if pending:
-            self.waiting[run] = state
-        else:
-            self.waiting.pop(run, None)
 
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
-        for run in list(self.waiting):
-            self.cut_off_run(run, ready)
+        for state in self.waiting.values():
+            self.close(state, cut_off=True)
+            self.release(state, ready)
+        self.waiting.clear()
         return ready
-
-    def cut_off_run(self, run: Run, ready: list[Event]) -> None:
-        state = self.waiting[run]
-        self.close(state, cut_off=True)
-        self.release(run, state, ready)
 
     def finished(self, event: Event, state: RunWords | None) -> Event:
         """An event as it leaves."""
@@ -4658,10 +4697,6 @@ class RunPrefixes:
             self.open.pop(event.run, None)
 
 
-def ends_run(event: Event) -> bool:
-    return not event.raw or event_kind(event) == END
-
-
 class Text:
     """Progress: one line for each finished call, with ``detail`` its target and outcome too; on a
     terminal the call that runs as well."""
@@ -5026,6 +5061,7 @@ def convert(
     view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
     unwrap: str = "auto",
+    max_wait: float = MAX_WAIT,
     max_event: int | None = None,
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
@@ -5061,7 +5097,7 @@ def convert(
         dialects=Conversations(dialect, maker, strict=strict),
     )
     selection = Selection(only, drop) if only or drop else None
-    redactor = Redactor(surgeon, reader.reread) if surgeon else None
+    redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def pass_on(events: Iterable[Event]) -> None:
@@ -5281,6 +5317,9 @@ OPTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
      "The longest line that is accepted; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
      "The member of a log collector's objects that holds the agent's lines."),
+    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": MAX_WAIT,
+                    "show_default": True},
+     "Decide what waits for the end of its line after so much silence of its run."),
     ("--rejects", {"metavar": "FILE"}, "Append every line that is not an event to FILE, as it is."),
     ("--fail-on", repeatable("SELECTOR", selectors),
      "A run with an event that matches has failed; repeatable."),
@@ -5324,6 +5363,7 @@ def run(
     out = Output(functools.partial(write, 1), screen)
     report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
     if surgeon:
+        report.strict = surgeon.strict
         report.redactions = surgeon.counts
         report.unused = surgeon.scanner.unused if surgeon.scanner else 0
     progress = report.progress = Progress.over(files, screen)
@@ -5344,7 +5384,7 @@ def run(
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
 
 
-CONVERTED = "to dialect thinking max_line unwrap max_event only drop fail_on".split()
+CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
 def view_of(
