@@ -4054,7 +4054,7 @@ class Channel:
         self.edits: list[Replacement] = []  # decided, in events that wait
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
-        self.segment: list[str] = []  # the deltas since the last call
+        self.segment = io.StringIO()  # the deltas since the last call
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
@@ -4067,19 +4067,19 @@ class Channel:
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
         replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
-        if replay and "".join(self.segment) == text:
+        if replay and self.segment.getvalue() == text:
             self.doubtful = event, text
             return decided
         return self.join(event, text) or decided
 
     def join(self, event: Event, text: str) -> bool:
-        self.segment.append(text)
+        self.segment.write(text)
         self.size += len(text)
         return self.add(event, text)
 
     def whole(self, event: Event, text: str) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
-        if not self.segment:
+        if not self.size:
             return self.add(event, text)
         self.close()
         self.add(event, text)
@@ -4104,7 +4104,7 @@ class Channel:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
-        self.segment.clear()
+        self.segment = io.StringIO()
         self.size, self.key, self.word = 0, False, False
         if doubtful and not cut_off:
             self.add(*doubtful)
@@ -5317,7 +5317,7 @@ OPTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
      "The longest line that is accepted; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
      "The member of a log collector's objects that holds the agent's lines."),
-    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": MAX_WAIT,
+    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
                     "show_default": True},
      "Decide what waits for the end of its line after so much silence of its run."),
     ("--rejects", {"metavar": "FILE"}, "Append every line that is not an event to FILE, as it is."),
