@@ -1215,6 +1215,7 @@ class Report:
         self.out = out
         self.conceal = conceal
         self.rejects = rejects  # a descriptor
+        self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, since the last summary
@@ -1242,6 +1243,8 @@ class Report:
 
     def excerpt(self, text: str) -> str:
         """The beginning of what others wrote, without its secrets."""
+        if self.strict:
+            return f"[content: {len(text)} chars]" if text else ""
         return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
 
     def failure(self, why: str) -> None:
@@ -1266,7 +1269,8 @@ class Report:
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
         """Say which line is refused; without a reason it is prose."""
-        text = self.excerpt(line[: 4 * CONCEALED].strip(BLANKS).decode("utf-8", "backslashreplace"))
+        seen = line if self.strict else line[: 4 * CONCEALED]
+        text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
             self.prose = text
         else:
@@ -2877,7 +2881,8 @@ class Runs:
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
             names = ", ".join(
-                self.report.excerpt(tool) or "?" for tool in [*run.calls.values()][:OPEN_CALLS]
+                (tool if tool in TOOLS else self.report.excerpt(tool)) or "?"
+                for tool in [*run.calls.values()][:OPEN_CALLS]
             )
             more = ", ..." if len(run.calls) > OPEN_CALLS else ""
             why.append(f"{plural(len(run.calls), 'call')} open ({names}{more})")
@@ -2923,6 +2928,10 @@ def event_kind(event: Event) -> str:
     if event.type == "turn_ended":
         return END if details(event).get("status") == "error" else OTHER
     return KINDS.get(event.type or "", OTHER)
+
+
+def ends_run(event: Event) -> bool:
+    return not event.raw or event_kind(event) == END
 
 
 def failure_of(event: Event) -> str | None:
@@ -4028,7 +4037,8 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
 
 
 LONG = 64 * 1024  # characters of a line of words that may wait to be decided
-HELD = 100_000  # events of a run that may wait behind it
+HELD = 64 * 1024 * 1024  # bytes of events that may wait behind such lines, in all runs together
+WEIGHT = 1024  # bytes that an event takes in memory beside its line
 
 
 class Channel:
@@ -4051,7 +4061,7 @@ class Channel:
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
         self.fresh = True  # nothing was decided since the last call
-        self.segment: list[str] = []  # the deltas since then
+        self.segment = io.StringIO()  # the deltas since then
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
@@ -4064,19 +4074,19 @@ class Channel:
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
         replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
-        if replay and "".join(self.segment) == text:
+        if replay and self.segment.getvalue() == text:
             self.doubtful = event, text
             return decided
         return self.join(event, text) or decided
 
     def join(self, event: Event, text: str) -> bool:
-        self.segment.append(text)
+        self.segment.write(text)
         self.size += len(text)
         return self.add(event, text)
 
     def whole(self, event: Event, text: str) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
-        if not self.segment:
+        if not self.size:
             return self.add(event, text)
         self.close()
         self.add(event, text)
@@ -4101,11 +4111,19 @@ class Channel:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
-        self.segment.clear()
+        self.segment = io.StringIO()
         self.size, self.key, self.word, self.fresh = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
+
+    def flush(self) -> None:
+        """Decide what waits, before its line ends: who goes on with a secret is not shown."""
+        if self.doubtful:
+            doubtful, self.doubtful = self.doubtful, None
+            self.join(*doubtful)
+        if self.queue:
+            self.decide(whole=True, cut_off=True)
 
     def first(self) -> Event | None:
         """The first event that must wait."""
@@ -4170,9 +4188,10 @@ def open_key(text: bytes, inside: bool) -> bool:
 class RunWords:
     """What redaction remembers of a run: its channels, and its events that wait, in their order."""
 
-    __slots__ = ("channels", "cwd", "pending")
+    __slots__ = ("channels", "cwd", "heard", "pending")
 
     def __init__(self) -> None:
+        self.heard = 0.0  # when the last one came
         self.channels: dict[str, Channel] = {}
         self.pending: deque[Event] = deque()
         self.cwd: str | None = None
@@ -4189,7 +4208,15 @@ class Redactor:
     The others leave as they came, and of their words only lines that may hold one are looked at.
     """
 
-    def __init__(self, surgeon: EventRedactor, reread: Callable[[bytes], Event]) -> None:
+    def __init__(
+        self,
+        surgeon: EventRedactor,
+        reread: Callable[[bytes], Event],
+        max_wait: float = MAX_WAIT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.max_wait = max_wait  # in seconds
+        self.clock = clock
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
@@ -4198,14 +4225,16 @@ class Redactor:
         self.marks = "messages" in surgeon.classes  # words are replaced, whatever they say
         self.hears = not surgeon.classes.isdisjoint(("messages", "paths")) or bool(self.scanner)
         self.runs: dict[Run, RunWords] = {}
+        self.waiting: dict[Run, RunWords] = {}  # where events wait, the longest silent run first
+        self.size = 0  # of these events, in bytes
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready = list(events), list[Event]()
+        batch, ready, now = list(events), list[Event](), self.clock()
         hints = self.scanner.hints if self.scanner else ()
         some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
         for number in some:
             batch[number].edits = ()
-        runs = self.runs
+        runs, waiting = self.runs, self.waiting
         for event in batch:
             run = event.run
             if run is None:
@@ -4214,17 +4243,33 @@ class Redactor:
             state = runs.get(run)
             if state is None:
                 state = runs[run] = RunWords()
-            decided, pending = self.take(state, event), state.pending
-            pending.append(event)
-            if decided:
+            if state.heard != now:
+                state.heard = now
+                if state.pending:
+                    waiting[run] = waiting.pop(run)
+            state.pending.append(event)
+            self.size += len(event.raw) + WEIGHT
+            if self.take(state, event):
                 self.release(state, ready)
-            if len(pending) > HELD:
-                self.cut_off_run(state, ready)
-        if len(runs) > 2 * MAX_RUNS:
-            ended = [run for run in runs if run.state == ENDED and not runs[run].pending]
-            for run in ended:
-                del runs[run]
+            if not state.pending:
+                waiting.pop(run, None)
+            elif len(state.pending) == 1:
+                waiting[run] = state
+        self.limit(now, ready)
         return ready
+
+    def limit(self, now: float, ready: list[Event]) -> None:
+        """Decide what has waited for too long, and what is too much."""
+        while self.waiting:
+            run, state = next(iter(self.waiting.items()))  # the longest silent
+            if self.size <= HELD and now - state.heard <= self.max_wait:
+                break
+            for channel in state.channels.values():
+                channel.flush()
+            self.release(state, ready)
+            del self.waiting[run]
+        if len(self.runs) > 2 * MAX_RUNS:
+            self.runs = {run: state for run, state in self.runs.items() if run.state != ENDED}
 
     def take(self, state: RunWords, event: Any) -> bool:
         """Hear what an event says, or ends. May anything leave?"""
@@ -4265,18 +4310,17 @@ class Redactor:
         pending = state.pending
         while pending and id(pending[0]) not in held:
             event = pending.popleft()
+            self.size -= len(event.raw) + WEIGHT
             ready.append(event if event.edits is None else self.finished(event, state))
 
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
-        for state in self.runs.values():
-            self.cut_off_run(state, ready)
+        for state in self.waiting.values():
+            state.close(cut_off=True)
+            self.release(state, ready)
+        self.waiting.clear()
         return ready
-
-    def cut_off_run(self, state: RunWords, ready: list[Event]) -> None:
-        state.close(cut_off=True)
-        self.release(state, ready)
 
     def finished(self, event: Event, state: RunWords | None) -> Event:
         """An event as it leaves."""
@@ -4646,10 +4690,6 @@ class RunPrefixes:
     def leave(self, event: Event) -> None:
         if ends_run(event):
             self.open.pop(event.run, None)
-
-
-def ends_run(event: Event) -> bool:
-    return not event.raw or event_kind(event) == END
 
 
 class LastLine:
@@ -5178,6 +5218,7 @@ def convert(
     view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
     unwrap: str = "auto",
+    max_wait: float = MAX_WAIT,
     max_event: int | None = None,
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
@@ -5213,7 +5254,7 @@ def convert(
         dialects=Conversations(dialect, maker, strict=strict),
     )
     selection = Selection(only, drop) if only or drop else None
-    redactor = Redactor(surgeon, reader.reread) if surgeon else None
+    redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def pass_on(events: Iterable[Event]) -> None:
@@ -5462,6 +5503,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Longest line accepted; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
      "Where a log collector's objects hold the agent's lines."),
+    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
+                    "show_default": True},
+     "Decide what waits for the end of its line after so much silence of its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
@@ -5543,6 +5587,7 @@ def run(
     out = Output(functools.partial(write, 1), last)
     report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
     if surgeon:
+        report.strict = surgeon.strict
         report.redactions = surgeon.counts
         report.unused = surgeon.scanner.unused if surgeon.scanner else 0
     chunks = ((file, open_chunks(file, signals, report)) for file in files)
@@ -5563,7 +5608,7 @@ def run(
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
 
 
-CONVERTED = "to dialect thinking max_line unwrap max_event only drop fail_on".split()
+CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
 def view_of(files: Sequence[str], given: dict[str, Any]) -> View:

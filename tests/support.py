@@ -78,7 +78,10 @@ def convert(
         for name, chunks in files.items()
     ]
     given = {**parameters(*flags), **more}
-    given.setdefault("view", agentfmt.view_of(**given)._replace(screen=None))
+    given.setdefault(
+        "view",
+        agentfmt.view_of((), given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN, last=None),
+    )
     given.setdefault("surgeon", surgeon(given["classes"], given["patterns"]))
     known = inspect.signature(agentfmt.convert).parameters
     options = {key: value for key, value in given.items() if key in known}
