@@ -1469,8 +1469,8 @@ class Reader:
             return ()
         lines = source.begin(frame)
         try:  # msgspec does not look into the strings that it skips
-            b"".join(itertools.filterfalse(bytes.isascii, lines)).decode()
-            return zip(source.left, [*map(self.decode, lines)])
+            b"".join([line for line in lines if not line.isascii()]).decode()
+            return zip(source.left, [*map(self.decode, lines)], strict=True)
         except UNREADABLE:
             return self.read_one_by_one(source)
 
