@@ -987,8 +987,7 @@ KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
 
 def tool_named(name: str) -> Tool:
     """A tool that is unknown is called by its name."""
-    known, name = TOOLS.get(name), excerpt(name)
-    return known or tool(f"Used/use/Using tool {name}", any_arg, time_taken)
+    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}", any_arg, time_taken)
 
 
 # The variant of a call's result -> its status; every other variant is an error.
@@ -2931,7 +2930,7 @@ def event_kind(event: Event) -> str:
 
 
 def ends_run(event: Event) -> bool:
-    return not event.raw or event_kind(event) == END
+    return event.type not in ACTS and (not event.raw or event_kind(event) == END)
 
 
 def failure_of(event: Event) -> str | None:
@@ -5144,16 +5143,22 @@ class Tee:
         self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
         self.thinking = any(each.thinking for each in every)
         self.words = any(each.words for each in every)
+        self.hearing = [one for one in writers if one.words]  # what the assistant says
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         events = self.heard(events) if self.others else events
-        if len(self.writers) == 1:
-            return self.writers[0].lines(events)
-        return (line for each in events for one in self.writers for line in one.lines((each,)))
+        return self.writers[0].lines(events) if len(self.writers) == 1 else self.each(events)
+
+    def each(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            for one in self.hearing if event.type == "assistant" else self.writers:
+                yield from one.lines((event,))
 
     def heard(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             yield event
+            if event.type in WORDED and not event.foreign:
+                continue
             for part in parts_of(event):
                 part.hidden = event.hidden
                 for line in (line for other in self.others for line in other.lines((part,))):
