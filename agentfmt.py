@@ -114,17 +114,19 @@ EXITS = """Exit status:
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
 BLOCK = 64 * 1024  # bytes a read asks for: what a pipe holds, and what stays in the cache
-TICK = 1000  # milliseconds of silence after which a terminal shows what the clock says
 DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
+SILENCE = 1000  # milliseconds after which stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: edits carry a file four times
+MAX_WAIT = 60  # seconds of a run's silence after which its words are decided, complete or not
 MAX_RUNS = 10_000  # open at a time: what a joined log of a day may hold
 PREFIX = 256  # bytes that a log collector may put before an object
 CONCEALED = 8192  # characters of which an excerpt is made: no secret in it must have been cut
 EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
 SHORT = 8  # characters of a session that messages show
-OPEN_CALLS = 5  # that are named when a run ends without them
-OPEN_PATHS = 10_000  # calls of a run whose paths are remembered, for selectors
+SHOWN = 5  # names that a message lists: open calls, types
+GIVEN_UP = 10 * MAX_RUNS  # sessions of which it is remembered that too many runs were open
+UNKNOWN = 10  # lines without an event of a run, after which it is said what they look like
 TELLTALE = 12  # bytes of a known value that are enough to look closer
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 WIDTH = 200  # columns of an action line where no terminal says how many it has
@@ -132,10 +134,12 @@ LEAST = 12  # columns of a target, and of a reason, that are worth showing
 TELLING = 8  # of a target, for which the size of what came out gives way
 TARGET = 2000  # characters of a target that are kept: more than any terminal is wide
 FATES = 1000  # kinds of events of which it is remembered whether they are printed
+FILES = 10_000  # that a run changed, of which a summary knows that they are different
 NAMES = 20  # of tools and of unknown types that a summary tells apart
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
 BLANKS = b" \t\r\n"
+BLANKS_AND_NULS = BLANKS + b"\0"  # what a copy that was truncated begins with
 BOM = b"\xef\xbb\xbf"
 
 
@@ -601,28 +605,28 @@ class Signals:
         signal.signal(code, signal.SIG_DFL)  # who asks twice is not kept waiting
 
 
-def open_chunks(
-    name: str, signals: Signals, report: Report, tick: int | None = None
-) -> Iterator[bytes]:
+def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
     """What each read of a FILE delivers, until its end. A FILE that cannot be read is reported.
 
-    ``tick`` is in milliseconds: after so long a silence, an empty chunk. Raises Interrupted after
-    a signal, when what was there already has been delivered.
+    Raises Interrupted after a signal, when what was there already has been delivered.
     """
     fd = -1
     try:
         # Non-blocking, for a FIFO that nobody writes to: a signal must end that wait too.
         fd = 0 if name == "-" else os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        yield from read_chunks(fd, signals, tick)
+        yield from read_chunks(fd, signals)
     except OSError as error:
         report.error(f"{file_name(name)}: {error.strerror}")
     finally:
-        if fd > 0:
+        if fd > 0 or (fd == 0 and signals.caught):  # who still writes learns that nobody reads
             os.close(fd)
 
 
-def read_chunks(fd: int, signals: Signals, tick: int | None = None) -> Iterator[bytes]:
-    """Waits in poll and not in read: a neighbour may have made the pipe non-blocking."""
+def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
+    """What each read delivers, and b"" after each second of silence, for what waits in the stages.
+
+    Waits in poll and not in read: a neighbor may have made the pipe non-blocking.
+    """
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     waiting.register(signals.fd, select.POLLIN)
@@ -632,12 +636,11 @@ def read_chunks(fd: int, signals: Signals, tick: int | None = None) -> Iterator[
         if caught:
             with contextlib.suppress(KeyError):
                 waiting.unregister(signals.fd)
-        ready = [number for number, _ in waiting.poll(0 if caught else tick)]
+        ready = [number for number, _ in waiting.poll(0 if caught else SILENCE)]
         if caught and (left <= 0 or not ready):
             raise Interrupted
-        if not ready:
-            yield b""
         if fd not in ready:
+            yield from () if ready else (b"",)
             continue
         try:
             chunk = os.read(fd, BLOCK)
@@ -700,9 +703,11 @@ class Event(Struct, gc=False):
     """One event in Cursor's vocabulary: what the state machine looks at.
 
     ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
-    is the run it belongs to; ``started`` is the tool of a call that is completed; ``hidden`` says
-    that it is followed, but not printed; ``foreign`` is what it was made from, where that is what
-    leaves. An event without a line is implied: its run ended, and no event of the input says so.
+    is the run it belongs to; ``started`` is the tool of a call that is completed, and ``given``
+    what stood there then; ``hidden`` says that it is followed, but not printed; ``foreign`` is what
+    it was made from, where that is what leaves; ``edits`` is redaction's: what changes in its
+    words, None where nothing may change. An event without a line is implied: its run ended, and no
+    event of the input says so.
     """
 
     type: str | None = None
@@ -712,6 +717,8 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None  # type: ignore[valid-type]
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
+    edits: Internal = msgspec.field(name="\x7fedits", default=None)
+    given: Internal = msgspec.field(name="\x7fgiven", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -878,6 +885,8 @@ def lines_changed(call: FinishedCall) -> str:
     added, removed = as_count(call.result.linesAdded), as_count(call.result.linesRemoved)
     if call.created:
         return "" if added is None else plural(added, "line")
+    if added == removed == 0:
+        return "no changes"
     signed = (("+", added), ("-", removed))
     return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
 
@@ -982,8 +991,7 @@ KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
 
 def tool_named(name: str) -> Tool:
     """A tool that is unknown is called by its name."""
-    known, name = TOOLS.get(name), excerpt(name)
-    return known or tool(f"Used/use/Using tool {name}", any_arg, time_taken)
+    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}", any_arg, time_taken)
 
 
 # The variant of a call's result -> its status; every other variant is an error.
@@ -998,12 +1006,14 @@ REASONS = {
     "timeout": "timed out", "error": "error",
 }  # fmt: skip
 
+PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
+
 # What is decoded of a call: what tells its target, and how it ended. What may be large is not
 # decoded yet.
 Args = shape(
     anys="path filePath paths command globPattern pattern query searchTerm url server "
     "providerIdentifier toolName name title description questions todos merge taskId timeout "
-    "toolCallId"
+    "toolCallId " + " ".join(PATH_MEMBERS)
 )
 Success = shape(
     anys="exitCode isError signal executionTime durationMs totalLines totalChars fileSize isEmpty "
@@ -1082,7 +1092,10 @@ def exit_code(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-CREATED = "--- /dev/null"  # how the diff of an edit begins that created its file
+# How the diff of an edit begins that created its file. Cursor spells it in three ways, of which
+# two name a first line that was empty.
+CREATED = "--- /dev/null"
+CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 
 def creates_file(tool: str, body: Any) -> bool:
@@ -1091,8 +1104,8 @@ def creates_file(tool: str, body: Any) -> bool:
     if success is None:
         return False
     before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
-    diff = bytes(success.diffString) if before in (b"", b"null") else b""
-    return diff != b"" and str(decode_json(diff)).startswith(CREATED)
+    diff = bytes(success.diffString) if before in (b"", b"null", b'""') else b""
+    return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
 class Action(NamedTuple):
@@ -1194,6 +1207,13 @@ def failure_reason(outcome: Outcome) -> str:
 # Every message of the program passes here. It knows no formats.
 
 
+EXPECTED = "is this the output of --output-format stream-json?"
+TRANSCRIPT = (
+    "if this is an agent's text, run it with --output-format stream-json; "
+    "Claude Code also needs --verbose"
+)
+
+
 class Report:
     """What went wrong so far: says it on stderr, keeps the refused lines, owns the exit status."""
 
@@ -1207,6 +1227,7 @@ class Report:
         self.out = out
         self.conceal = conceal
         self.rejects = rejects  # a descriptor
+        self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, since the last summary
@@ -1234,6 +1255,8 @@ class Report:
 
     def excerpt(self, text: str) -> str:
         """The beginning of what others wrote, without its secrets."""
+        if self.strict:
+            return f"[content: {len(text)} chars]" if text else ""
         return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
 
     def failure(self, why: str) -> None:
@@ -1248,7 +1271,8 @@ class Report:
     def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
         """Take part of a frame that is refused unread."""
         if piece.first:
-            next(source.begin(b"\n"))  # one more line
+            source.begin(b"\n")  # one more line
+            next(source.left)
             object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
             self.show_rejected(source, piece.reason if object_ else None, piece.data)
         self.save_rejected(piece.data)
@@ -1257,15 +1281,59 @@ class Report:
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
         """Say which line is refused; without a reason it is prose."""
-        text = self.excerpt(line[: 4 * CONCEALED].strip(BLANKS).decode("utf-8", "backslashreplace"))
+        seen = line if self.strict else line[: 4 * CONCEALED]
+        text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
-            self.prose = text
+            self.prose = source.prose = text
         else:
             self.damaged = True
         self.counts["prose line" if reason is None else "damaged line"] += 1
         source.refused += 1
         if source.refused <= MESSAGES:
             self.message(": ".join(filter(None, (source.where(), reason, text))))
+        self.name_input(source)
+
+    def name_input(self, source: Source, *, silent: bool = False) -> None:
+        """Say at once that nobody understands a FILE: after some lines, or when it is silent."""
+        lines = source.number()
+        if source.is_named or source.has_run or source.dialect or not lines:
+            return
+        if lines >= UNKNOWN or silent:
+            what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
+            self.message(self.describe_outside(source) if source.outside else what)
+            source.is_named = True
+
+    def describe_outside(self, source: Source) -> str:
+        """Which events of a FILE belong to no run, and the way out where it has none."""
+        found = list(source.outside.values())
+        count, types = sum(one.count for one in found), {t: 0 for one in found for t in one.types}
+        unknown = (
+            f" of unknown type{'s' * (len(types) > 1)}" if any(o.strange for o in found) else ""
+        )
+        kinds = f"{unknown} ({self.listed(types)})" if types else " without a type"
+        hint = "" if source.has_run else "name the agent with --from"
+        why = next((one.error for one in found if one.error), hint)
+        events = plural(count, "event") + kinds
+        what = f"{found[0].where}: {events} belong{'s' * (count == 1)} to no run"
+        return ": ".join(filter(None, (what, why)))
+
+    def fail_outside(self, source: Source) -> None:
+        self.failed = True
+        if not source.is_named:
+            self.message(self.describe_outside(source))
+
+    def no_events(self, source: Source) -> None:
+        """A FILE is over and held nothing: why, where that can be told."""
+        why = EXPECTED
+        if source.prose:
+            why = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
+        self.failure(f"{source.name}: no events: {why}")
+
+    def listed(self, names: Iterable[str]) -> str:
+        """The first few names."""
+        some = itertools.islice(names, SHOWN + 1)
+        shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
+        return ", ".join(shown[:SHOWN]) + ", ..." * (len(shown) > SHOWN)
 
     def save_rejected(self, data: bytes) -> None:
         if self.rejects is not None:
@@ -1306,17 +1374,8 @@ class Source:
     """One FILE: what of it outlives a block."""
 
     __slots__ = (
-        "before",
-        "dialect",
-        "documents",
-        "last",
-        "left",
-        "name",
-        "prefixed",
-        "raw",
-        "refused",
-        "size",
-        "unnamed_run",
+        "agents", "before", "dialect", "documents", "has_run", "is_named", "last", "left",
+        "looks_like", "name", "outside", "prefixed", "prose", "refused", "size",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -1324,20 +1383,24 @@ class Source:
         self.before = 0  # lines, or objects, before those of this block,
         self.size = 0  # of it, in lines,
         self.left = iter(list[bytes]())  # of which these are still to be looked at
-        self.raw = b""  # the line that is, without the prefix of a log collector
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event stood behind a prefix
         self.refused = 0  # lines since the last end of a run
+        self.prose = ""  # the last line of it
+        self.looks_like = ""  # what it is, if it is no stream, and the way out
+        self.is_named = False  # it was said that nobody understands it
+        self.outside: dict[object, Outside] = {}  # events outside any run, by who speaks
+        self.has_run = False
         self.last: Run | None = None  # the run that had the last event
-        self.unnamed_run: Run | None = None  # the open run without a session
         self.dialect: Dialect | None = None  # of the last event that has one
+        self.agents: dict[str, Dialect] = {}  # the last conversation with each
 
-    def begin(self, block: bytes) -> Iterator[bytes]:
+    def begin(self, block: bytes) -> list[bytes]:
         """The lines of the next block."""
         lines = io.BytesIO(block).readlines()
         self.before, self.size = self.before + self.size, len(lines)
         self.left = iter(lines)
-        return self.left
+        return lines
 
     def number(self) -> int:
         """Of the line, or object, that is being looked at."""
@@ -1347,8 +1410,11 @@ class Source:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
-def read_frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterator[Frame]:
-    """Blocks of whole lines from the chunks of one FILE, as each arrives."""
+def read_frames(
+    source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
+) -> Iterator[Frame]:
+    """Blocks of whole lines from the chunks of one FILE, as each arrives; an empty one for an empty
+    chunk. ``unwrap``: the member that holds the agent's lines, auto or none."""
     head = b""
     for chunk in arriving:
         head += chunk
@@ -1357,7 +1423,10 @@ def read_frames(source: Source, arriving: Iterator[bytes], limit: int) -> Iterat
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    return framing(limit, itertools.chain((head,), arriving))
+    frames = framing(limit, itertools.chain((head,), arriving))
+    for _ in range({"auto": LAYERS, "none": 0}.get(unwrap, 1)):
+        frames = Unwrapper(unwrap, limit).frames(frames)
+    return frames
 
 
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
@@ -1366,8 +1435,8 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     tail: list[bytes] = []  # of the line that is not complete yet
     size, cut = 0, False  # of the tail, in bytes; whether its beginning has left
     for chunk in arriving:
-        if not chunk:  # a tick
-            yield chunk
+        if not chunk:
+            yield b""
             continue
         if cut:
             end = chunk.find(b"\n") + 1
@@ -1380,7 +1449,7 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             tail, size = [], 0
             yield from (block,) if len(block) <= limit else limited_frames(block, limit, reason)
         if end < len(chunk):
-            tail.append(chunk[end:])
+            tail.append(chunk[end:] if tail else chunk[end:].lstrip(b"\0"))
             size += len(tail[-1])
         if size > limit:
             yield RefusedPiece(b"".join(tail), reason, first=True)
@@ -1447,9 +1516,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     continue
                 if tokens[0] != "{":
                     rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
-                    skipped = "no JSON object" + (
-                        "; the rest of the file is skipped" if chunk else ""
-                    )
+                    skipped = "no JSON object" + (REST_SKIPPED if chunk else "")
                     yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
                     break
                 whole, size = line() + b"\n", 0
@@ -1461,13 +1528,14 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             if not skipped and not chunk and (depth or arrays):
                 yield RefusedPiece(line(), "the document ends too early", first=True, last=True)
             elif not skipped and size > limit + BLOCK:
-                skipped = f"longer than --max-line {limit}; the rest of the file is skipped"
+                skipped = f"longer than --max-line {limit}{REST_SKIPPED}"
                 yield RefusedPiece(line(), skipped, first=True)
     finally:  # left within a string it complains, even to the interpreter that collects it
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
 
 
+REST_SKIPPED = "; the rest of the file is skipped"
 # What str counts as a blank and JSON does not must not be lost in the lexer.
 BLANK_BYTES = [code for code in range(256) if chr(code).isspace() and chr(code) not in " \t\r\n"]
 VISIBLE = {code: 0x100 + code for code in BLANK_BYTES}
@@ -1479,40 +1547,171 @@ NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
+# Where log collectors put the line that they wrap: behind CRI's tag, or in a member of an object.
+CRI, OBJECT = "CRI", "jsonPayload"
+ENVELOPES = (
+    CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
+)  # fmt: skip
+LAYERS = 2  # of envelopes: one collector may read what another one wrote
+LOOKED = 100  # events of a FILE without an envelope, after which none is expected
+COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
+WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
+LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
+CRI_LINE = regex(rb"[0-9]\S* (stdout|stderr) ([PF])(?::\S*)? (.*)", re.DOTALL)
+
+
+class Wrapped(NamedTuple):
+    """What an envelope holds: a line, or a piece of one."""
+
+    place: str  # a member, or CRI
+    text: bytes
+    writer: bytes  # pieces of one writer are joined
+    ended: bool  # the line ends here; else that is not said
+
+
+def raw_members(text: bytes) -> dict[str, Raw]:
+    """The members of an object; none of anything else."""
+    if text.lstrip(BLANKS)[:1] != b"{":
+        return {}
+    try:
+        return msgspec.json.decode(text, type=dict[str, Raw])
+    except UNREADABLE:
+        is_object = isinstance(decode_raw(text), dict)
+    return members_slowly(text) if is_object else {}
+
+
+def unwrap_text(value: bytes) -> bytes:
+    """What a string holds, or journald's array of bytes."""
+    found = decode_raw(value) if value[:1] in (b'"', b"[") else None
+    try:
+        return to_utf8(found) if isinstance(found, str) else bytes(found or ())
+    except (TypeError, ValueError):
+        return b""
+
+
+class Unwrapper:
+    """Frames of lines as they were before a collector wrapped them. How it did is recognized by the
+    first such line of a FILE; a line in no such envelope stays as it is."""
+
+    def __init__(self, unwrap: str, limit: int) -> None:
+        """``unwrap``: auto, or the member that holds the line."""
+        self.auto = unwrap == "auto"
+        self.places = ENVELOPES if self.auto else (unwrap,)
+        self.looked = 0
+        self.limit = limit
+        self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
+        self.size = 0  # of them, in bytes
+
+    def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
+        for frame in wrapped:
+            if isinstance(frame, RefusedPiece) or not frame:
+                yield frame
+                continue
+            lines = map(self.open, io.BytesIO(frame).readlines())
+            for kind, group in itertools.groupby(lines, type):
+                pieces: Any = group
+                yield from (b"".join(pieces),) if kind is bytes else pieces
+            if self.looked > LOOKED:
+                yield from wrapped
+        if self.begun:
+            yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
+
+    def open(self, line: bytes) -> Frame:
+        """The line that a line wraps; a blank one for a piece, so that numbers stay."""
+        undecided = self.auto and len(self.places) > 1
+        if self.looked > LOOKED:
+            return line
+        found = self.contents(line, self.places)
+        one = next((one for one in found if not undecided or self.is_certain(one)), None)
+        if one:
+            self.places, self.looked = (one.place,), 0
+            return self.join(one)
+        self.looked += undecided and b'"type"' in line
+        return line
+
+    def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
+        """What an envelope holds at some places; nothing of an event."""
+        if CRI in places and (match := CRI_LINE.fullmatch(line)):
+            yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
+        outer = raw_members(line[max(0, line.find(b"{", 0, PREFIX + 1)) :])
+        kind = decode_raw(outer.get("type", b""))
+        if self.auto and isinstance(kind, str) and kind not in COLLECTED:
+            return
+        writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
+        for place in places:
+            value, inner = b"", outer
+            for name in place.split("."):
+                value = bytes(inner.get(name, b""))
+                inner = raw_members(value)
+            whole = bool(inner) and (place == OBJECT or not self.auto)
+            if text := value if whole else unwrap_text(value):
+                yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
+
+    def is_certain(self, one: Wrapped) -> bool:
+        stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
+        return one.place == CRI or stream or one.ended or self.holds_event(one.text, LAYERS)
+
+    def holds_event(self, text: bytes, layers: int) -> bool:
+        """Is a text an event, the beginning of one, or an envelope of these?"""
+        members = raw_members(text)
+        if text[:1] != b"{" or not members:
+            return text[:1] == b"{" and b'"type"' in text
+        inner = self.contents(text, ENVELOPES) if layers else ()
+        return "type" in members or any(self.holds_event(one.text, layers - 1) for one in inner)
+
+    def join(self, piece: Wrapped) -> Frame:
+        """The line that a piece ends: the collector says so, or its object is whole."""
+        _, text, writer, ended = piece
+        begun = self.begun.pop(writer, [])
+        self.size -= sum(map(len, begun))
+        if begun and text[:1] == b"{" and raw_members(text):  # the rest of what began is lost
+            return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
+        begun.append(text)
+        closed = text.rstrip(BLANKS)[-1:] == b"}"
+        if ended or begun[0][:1] != b"{" or (closed and raw_members(b"".join(begun))):
+            return b"".join(begun).removesuffix(b"\n") + b"\n"
+        long = self.size + sum(map(len, begun)) > self.limit
+        self.begun[writer] = [b"{"] if long else begun  # what is still to come is damaged, too
+        self.size += sum(map(len, self.begun[writer]))
+        reason = f"longer than --max-line {self.limit}"
+        return RefusedPiece(b"".join(begun), reason, first=True, last=True) if long else b"\n"
+
 
 class Reader:
-    """Frames in, events out: one line, one event. What is none goes to the report."""
+    """Frames in, events out, each with its line. A line that is no event goes to the report."""
 
     def __init__(self, kind: type[Event], report: Report) -> None:
         self.kind = kind
         self.report = report
         self.decode = msgspec.json.Decoder(kind).decode
 
-    def read(self, source: Source, frame: Frame) -> Iterator[Event]:
+    def read(self, source: Source, frame: Frame) -> Iterable[tuple[bytes, Event]]:
         if isinstance(frame, RefusedPiece):
             self.report.reject_piece(source, frame)
-            return
-        decode, is_ascii = self.decode, frame.isascii()
-        for line in source.begin(frame):
-            source.raw = line
-            try:
-                if not is_ascii and not line.isascii():
-                    line.decode()  # msgspec does not look into the strings that it skips
-                event = decode(line)
-            except UNREADABLE:
-                text = line.strip(BLANKS)
-                examined = self.examine(source, text) if text else None
-                if isinstance(examined, Event):
-                    yield examined
-                elif text:
-                    self.report.reject(source, examined, line)
-                continue
-            yield event
+            return ()
+        lines = source.begin(frame)
+        try:  # msgspec does not look into the strings that it skips
+            b"".join([line for line in lines if not line.isascii()]).decode()
+            return zip(source.left, [*map(self.decode, lines)], strict=True)
+        except UNREADABLE:
+            return self.read_one_by_one(source)
 
-    def examine(self, source: Source, text: bytes) -> Event | str | None:
-        """The one function that says of a difficult line what it is: an event, damaged for a
-        reason, or, None, prose. Takes the prefix of a log collector off ``source.raw``."""
-        brace = text.find(b"{", 0, PREFIX + 1)
+    def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
+        """The same of a block in which a line is difficult: damage stays in its line."""
+        for line in source.left:
+            text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
+            examined = self.examine(source, text) if text else None
+            if isinstance(examined, tuple):
+                yield examined
+            elif text:
+                self.report.reject(source, examined, line)
+
+    def examine(self, source: Source, text: bytes) -> tuple[bytes, Event] | str | None:
+        """The one function that says of a difficult line what it is: an event, with its line
+        without the prefix of a log collector; damaged for a reason; or, None, prose."""
+        labels = LABELS_PREFIX.match(text)
+        start = labels.end() if labels else 0
+        brace = text.find(b"{", start, start + PREFIX + 1)
         if brace < 0:
             return None
         try:
@@ -1523,9 +1722,8 @@ class Reader:
             return reason if damaged else None
         if brace and event.type is None:
             return None
-        if brace:
-            source.prefixed, source.raw = True, text[brace:]
-        return event
+        source.prefixed = source.prefixed or brace > 0
+        return text[brace:], event
 
     def reread(self, text: bytes) -> Event:
         """Raises ValueError with the reason, or RecursionError, where it is no JSON object."""
@@ -1728,11 +1926,14 @@ class Dialect:
     """A conversation with an agent. Its lines become events of ours, by a few moves.
 
     What is particular to a dialect is ``read``: which moves a line makes. ``line`` is the type of
-    what it looks at; ``places`` are where words stand in a line, by its type.
+    what it looks at; ``places`` are where words stand in a line, by its type; ``names_session`` is
+    the type of the line that names the session otherwise than by session_id ("": of any), and the
+    member that does.
     """
 
     name: ClassVar[str]
     places: ClassVar[dict[str, Places]] = {}
+    names_session: ClassVar[tuple[str, str] | None] = None
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
@@ -1753,9 +1954,10 @@ class Dialect:
     def finish(self) -> None:
         """Make those that are due when the input has ended."""
 
-    def session_in(self, _event: Event) -> str | None:
-        """The session that a line names otherwise than by session_id."""
-        return None
+    def session_in(self, event: Event) -> str | None:
+        kind, member = self.names_session or (None, "")
+        named = kind in ("", event.type) and first_text(details(event).get(member))
+        return named or None
 
     def translate(self, event: Event) -> Sequence[Event]:
         """The events of ours that an event is; itself, if it has no counterpart."""
@@ -2073,12 +2275,12 @@ class Codex(Dialect):
 
     name = "codex"
     places: ClassVar[dict[str, Places]] = {"item.completed": (("item", "text"),)}
+    names_session = ("thread.started", "thread_id")
     answered: Any = None  # what the agent said last
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, Node(line["item"])
         if kind == "thread.started":
-            self.session = as_text(line["thread_id"]) or None
             self.begin()
         elif kind == "turn.completed":
             self.end(result=self.answered, usage=line["usage"])
@@ -2154,10 +2356,8 @@ class OpenCode(Dialect):
 
     name = "opencode"
     places: ClassVar[dict[str, Places]] = dict.fromkeys(("text", "reasoning"), (("part", "text"),))
+    names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
-
-    def session_in(self, event: Event) -> str | None:
-        return first_text(details(event).get("sessionID")) or None
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
@@ -2258,14 +2458,14 @@ class Pi(Dialect):
 
     name = "pi"
     places: ClassVar[dict[str, Places]] = {"message_update": (("assistantMessageEvent", "delta"),)}
+    names_session = ("session", "id")
     last: Any = None  # the agent's last message
 
     def read(self, line: Any) -> None:
         kind, message = self.event.type, Node(line["message"])
         part = Node(line["assistantMessageEvent"])
-        if kind == "session":
-            self.session = as_text(line["id"]) or None
-            self.begin(cwd=line["cwd"])
+        if kind in ("session", "agent_start"):
+            (self.begin if kind == "session" else self.begin_once)(cwd=line["cwd"])
         elif kind == "message_start" and message["role"] == "assistant":
             self.empty(("message", "content"))  # its first delta
         elif part["type"] == "text_delta":
@@ -2311,7 +2511,11 @@ class Pi(Dialect):
 # Events in, events in Cursor's vocabulary out. It knows of agents what DIALECTS says.
 
 OWN_KEYS = ("env", "flag", "login")  # what Cursor's init names as the source of its key
-PI_TYPES = ("session", "agent_start", "turn_start", "message_update")
+PI_TYPES = frozenset(
+    "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
+    "message_end auto_retry_start auto_retry_end compaction_start compaction_end entry_appended "
+    "queue_update".split()
+)
 
 
 def recognize(line: bytes) -> str | None:
@@ -2330,12 +2534,14 @@ def recognize(line: bytes) -> str | None:
         ("cursor", "converted_from" in has),
         ("codex", kind.startswith(("thread.", "turn.", "item."))),
         ("copilot", "." in kind and isinstance(e.get("data"), dict)),
+        ("copilot", kind == "result" and has >= {"sessionId", "exitCode"}),
         ("opencode", "sessionID" in has),
         ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
         ("gemini", kind == "init"),
         ("gemini", kind == "message" and has >= {"role", "content"}),
         ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
         ("gemini", kind == "result" and has >= {"status", "stats"}),
+        ("gemini", kind == "error" and "severity" in has),
         ("droid", kind == "message" and has >= {"role", "text"}),
         ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
         ("droid", kind == "completion"),
@@ -2357,6 +2563,12 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
+@functools.lru_cache(FATES)
+def agent_of(kind: str | None) -> str | None:
+    """The dialect that a type alone decides for."""
+    return recognize(encode_json({"type": kind}))
+
+
 def block_types(event: dict[str, Any]) -> set[str]:
     message = event.get("message")
     content = message.get("content") if isinstance(message, dict) else None
@@ -2374,8 +2586,9 @@ class Conversations:
     """Recognises who wrote an event, per session, and has it turned into events of ours.
 
     Most events never come here: those of a session that is known to be Cursor's go the short way
-    (see Runs.follow). An event without a session is of the conversation that its FILE had last.
-    Until an event decides, a session is taken for what its FILE is, and a FILE for Cursor's.
+    (see Runs.follow). A session has one agent. An event without one is of the agent that it shows,
+    else of the conversation that its FILE had last. Until an event decides, a session is taken for
+    what its FILE is, and a FILE for Cursor's.
     """
 
     def __init__(self, given: str, maker: EventMaker, *, strict: bool) -> None:
@@ -2384,6 +2597,9 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
+        self.speaker: Dialect | None = (
+            None  # of the last event without a session, if it shows whose
+        )
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """The events of ours that an event is; None where it is one, and so is what follows it.
@@ -2399,28 +2615,49 @@ class Conversations:
             what = "--redact CLASS with -t stream-json knows Cursor's events alone"
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = known.translate(event)
+        if not parts and event.type == "error" and not (event.session_id or self.speaker):
+            return (event,)  # perhaps another agent's
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
 
     def of(self, source: Source, event: Event) -> Dialect | None:
         """The conversation of an event; None as long as it may be anybody's."""
-        last = source.dialect
-        session = event.session_id or (last.session_in(event) if last else None)
+        last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
-        if known is None or known.guessed:
-            name = self.given or recognize(event.raw)
-            if name is None and (last is None or isinstance(last, Cursor)):
-                return None
-            if known is None or (name and DIALECTS[name] is not type(known)):
-                known = (DIALECTS[name] if name else type(last))(self.maker, session)  # type: ignore
-            known.guessed = name is None
-            known.session = session = session or known.session_in(event)
-            if session:
-                self.sessions[session] = known
-                if len(self.sessions) > MAX_RUNS:
-                    del self.sessions[next(iter(self.sessions))]
-        source.dialect = known
+        if known is None or known.guessed or not session:
+            name = self.given or agent_of(event.type) or recognize(event.raw)
+            if name:
+                known = self.conversation(source, event, known, name)
+            elif known is None and session and last and not isinstance(last, Cursor):
+                known = type(last)(self.maker)
+                self.remember(known, session).guessed = True
+            if name and known and not isinstance(known, Cursor):
+                event.session_id, speaker = session or known.session, known
+        self.speaker = speaker
+        source.dialect = known or last
+        return known
+
+    def conversation(
+        self, source: Source, event: Event, known: Dialect | None, name: str
+    ) -> Dialect:
+        """That of an event which shows whose it is: of its session, or the FILE's last with this
+        agent."""
+        kind, session = DIALECTS[name], event.session_id
+        if known is None or known.name != name:
+            known = (None if session else source.agents.get(name)) or kind(self.maker)
+        session = session or known.session_in(event)
+        if session and session != (known.session or session):
+            known = self.sessions.get(session)
+            known = known if isinstance(known, kind) else kind(self.maker)
+        source.agents[name] = known
+        return self.remember(known, session) if session else known
+
+    def remember(self, known: Dialect, session: str) -> Dialect:
+        self.sessions[session] = known
+        if len(self.sessions) > MAX_RUNS:
+            del self.sessions[next(iter(self.sessions))]
+        known.session, known.guessed = session, False
         return known
 
     def finish(self) -> Iterator[Event]:
@@ -2462,38 +2699,53 @@ KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
 END_OF_INPUT = Event(hidden=True)  # without a line, as the ends that are implied, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
-EXPECTED = "is this the output of --output-format stream-json?"
+STRANGERS = 3  # doubtful events or types that are taken for another agent
+
+# What is known of Cursor names its session, or is harmless without.
+HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
+LOG_MEMBERS = ("level", "severity", "lvl", "loglevel", "levelname")
+
+
+class Outside:
+    """Events outside any run: where they begin, how many they are, of which types, whether one is
+    unknown. ``doubts``: how sure it is that they are an agent's."""
+
+    __slots__ = ("count", "doubts", "error", "strange", "types", "where")
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.count = self.doubts = 0
+        self.strange = False
+        self.types: dict[str, None] = {}
+        self.error = ""  # what the last of them said, if it was an error
+
+    def add(self, kind: str | None, doubts: int) -> None:
+        self.count += 1
+        self.doubts += doubts
+        self.strange |= kind not in HARMLESS and kind != "error"
+        if kind and len(self.types) < NAMES:
+            self.types[kind] = None
 
 
 class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes",
-        "calls",
-        "cwd",
-        "error",
-        "events",
-        "failed_by",
-        "paths",
-        "session",
-        "state",
-        "succeeded",
-        "waiting",
-        "where",
+        "_notes", "calls", "cwd", "error", "events", "key", "matches", "resumed", "session",
+        "state", "succeeded", "where",
     )  # fmt: skip
 
-    def __init__(self, session: str | None, where: str) -> None:
+    def __init__(self, session: str | None, where: str, key: object = None) -> None:
         self.session = session
+        self.key = key  # who speaks in it: its session, a conversation without one, or a FILE
         self.where = where  # FILE:LINE of its first event
         self.state = OPEN
         self.events = 1
         self.succeeded = False
-        self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
-        self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
+        self.resumed = False  # it was given up before, and has failed
+        self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init says
-        self.failed_by = ""  # by --fail-on: the selector and where
-        self.waiting: RunWords | None = None  # what redaction holds
+        self.matches: Matches = {}  # of --fail-on
         self.error: str | None = None  # what the last error event said
         self._notes: RunNotes | None = None
 
@@ -2503,9 +2755,15 @@ class Run:
         self._notes = self._notes or RunNotes()
         return self._notes
 
+    @property
+    def name(self) -> str:
+        return f"run {escape(self.session[:SHORT])}" if self.session else str(self)
+
     def __str__(self) -> str:
-        session = f"{escape(self.session[:SHORT])} " if self.session else ""
-        return f"run {session}({self.where})"
+        return f"{self.name if self.session else 'run'} ({self.where})"
+
+
+Matches: TypeAlias = "dict[str, tuple[int, str]]"  # of a selector: how many, and where the first is
 
 
 class Runs:
@@ -2533,19 +2791,24 @@ class Runs:
         self.unread = frozenset(kind for kind in read if not read[kind])
         self.speech = SAYING if silent else frozenset[str | None]()
         self.fail_on = fail_on
-        self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
-        self.named: dict[int, None] = {}  # the hashes of the last MAX_RUNS sessions
-        self.opened = self.outside_runs = 0  # runs; events outside any run
-        self.error = ""  # what the last of these said, if it was an error
+        self.runs: dict[object, Run] = {}  # the open ones by key, least recently active first
+        self.named: dict[int, bool] = {}  # the hashes of the last MAX_RUNS keys: did they run?
+        self.given_up: dict[int, None] = {}  # of those whose run was closed unfinished
+        self.first_given_up, self.given_up_count = "", 0
+        self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
         self.run: Run | None = None  # of the event before
         self.session: object = NO_SESSION  # of the event before, while its run is open,
         self.foreign: object = NO_SESSION  # and where it was foreign
-        self.recent: object = NO_SESSION  # the session that spoke last
+        self.recent: object = NO_SESSION  # the key that spoke last
+        self.speaker: Dialect | None = (
+            None  # the conversation that shows in an event without session
+        )
+        self.nameless = False  # the event as it was read names no session, and shows no agent
         self.implied_ends: list[Event] = []  # made up: the ends that no event carries
         self.failures: list[str] = []  # runs failed, said when their last line is written
 
-    def follow(self, source: Source, events: Iterator[Event]) -> Iterator[Event]:
+    def follow(self, source: Source, events: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the run of the event before: only counted."""
         if source is not self.source:
             self.source, self.session, self.foreign = source, NO_SESSION, NO_SESSION
@@ -2553,13 +2816,13 @@ class Runs:
                 self.report.prose = None
         unread, saying = self.unread, self.speech
         session, foreign, run, acts = self.session, self.foreign, self.run, 0
-        for event in events:
+        for line, event in events:
             kind = event.type
             if event.session_id == session and kind in ACTS:
                 acts += 1
                 if kind in unread:
                     continue
-                event.raw, event.run = source.raw, run
+                event.raw, event.run = line, run
                 if kind == "tool_call":
                     track_call(run, event)  # type: ignore[arg-type]
                 yield event
@@ -2569,7 +2832,7 @@ class Runs:
                 if acts:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
-                event.raw = source.raw
+                event.raw = line
                 yield from self.dispatch(event)
                 session, foreign, run = self.session, self.foreign, self.run
         if acts:
@@ -2578,6 +2841,8 @@ class Runs:
     def dispatch(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and few are passed over."""
         found = self.dialects.translate(self.source, event) if self.dialects else None
+        self.speaker = self.dialects.speaker if self.dialects else None
+        self.nameless = not event.session_id and not self.speaker
         session, drops = self.foreign, "thinking" in self.unread
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
@@ -2606,12 +2871,12 @@ class Runs:
     def step(self, event: Event) -> None:
         """An event that may open or end runs."""
         kind = event_kind(event)
-        event.run = run = self.find(event.session_id, kind)
+        event.run = run = self.find(self.key(event), kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
         self.run = event.run = run
         if run:
-            self.source.last = run
+            self.source.last, self.source.has_run = run, True
             if event.type == "tool_call":
                 track_call(run, event)
             elif event.type == "error":
@@ -2627,49 +2892,77 @@ class Runs:
             self.report.failure(why)
         self.failures.clear()
 
-    def find(self, session: str | None, kind: str) -> Run | None:
+    def key(self, event: Event) -> object:
+        """Who speaks: a session, a conversation that names none, or somebody in this FILE."""
+        return event.session_id or self.speaker or self.source
+
+    def find(self, key: object, kind: str) -> Run | None:
         """The open run that an event belongs to."""
-        last, anonymous = self.source.last, self.source.unnamed_run
-        if not session:
-            return last if last and last.state != ENDED else anonymous
-        run = self.runs.get(session)
-        if run is None and kind == END and hash(session) not in self.named:
-            run = anonymous
-        if session != self.recent:
-            self.remember(session)
+        last, run = self.source.last, self.runs.get(key)
+        if key is self.source:
+            return last if last and last.state != ENDED else run
+        if run is None and kind == END and hash(key) not in self.named:
+            run = self.runs.get(self.speaker or self.source)
+        if key != self.recent:
+            self.remember(key)
         return run
 
-    def remember(self, session: str) -> None:
-        """Another session than before speaks: it is the most recent one now."""
-        self.recent = session
-        if session in self.runs:
-            self.runs[session] = self.runs.pop(session)
-        self.named.pop(hash(session), None)
-        self.named[hash(session)] = None
+    def remember(self, key: object) -> None:
+        """Somebody else than before speaks: it is the most recent one now."""
+        self.recent = key
+        if key in self.runs:
+            self.runs[key] = self.runs.pop(key)
+        self.named[hash(key)] = self.named.pop(hash(key), False)
         if len(self.named) > MAX_RUNS:
             del self.named[next(iter(self.named))]
 
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        self.outside_runs += 1
+        """What names the session of a run is a latecomer. Any other session, an unknown type and an
+        error belong to an agent of which nobody knows how it ended; what has no type may be a line
+        of somebody's log."""
+        source, key = self.source, self.key(event)
+        count_matches(self.matches, self.fail_on, event, source)
+        stray = self.nameless and event.type == "error"
+        if self.named.get(hash(key)) and key is not source and not stray:
+            source.has_run = True
+            return
+        doubts = STRANGERS if key is not source or event.type not in HARMLESS else 0
+        if event.type is None:
+            doubts = not any(name in details(event) for name in LOG_MEMBERS)
+        known = key in source.outside or len(source.outside) < MAX_RUNS
+        self.add_outside(key if known else source, event, doubts)
+        self.report.name_input(source)
+
+    def add_outside(self, key: object, event: Event, doubts: int) -> None:
+        if key not in self.source.outside:
+            self.source.outside[key] = Outside(self.source.where())
+        found = self.source.outside[key]
+        found.add(event.type, doubts)
         if event.type == "error":
-            self.error = self.report.excerpt(error_text(event)) or self.error
-        if matched := self.matched(event):
-            self.report.failure(f"{matched} after the end of a run")
+            found.error = self.report.excerpt(error_text(event)) or found.error
+
+    def notice_stranger(self, run: Run, event: Event) -> Run:
+        """An unknown type within a run is new in its agent; several that name no session, where the
+        run does, are another agent's."""
+        strange = self.nameless and run.key is not self.source and event.type not in HARMLESS
+        if strange and event.type not in (None, "error"):
+            known = self.source.outside.get(self.source)
+            self.add_outside(self.source, event, known is None or event.type not in known.types)
+        return run
 
     def start(self, _run: Run | None, event: Event) -> Run:
-        self.opened += 1
-        run = Run(event.session_id or None, self.source.where())
-        event.run = run
+        key = self.key(event)
+        event.run = run = Run(event.session_id or None, self.source.where(), key)
         self.check_fail_on(run, event)
-        if not run.session:
-            self.source.unnamed_run = run
-            return run
+        self.named[hash(key)] = True
+        if key is not self.source:
+            self.source.outside.pop(key, None)
         if len(self.runs) >= MAX_RUNS:
-            why = f"least recently active of more than {MAX_RUNS} open runs"
-            self.close_unfinished(next(iter(self.runs.values())), why)
-        self.runs[run.session] = run
+            self.give_up(next(iter(self.runs.values())))
+        self.runs[key] = run
+        run.resumed = hash(key) in self.given_up
         return run
 
     def take(self, run: Run, event: Event) -> Run:
@@ -2678,18 +2971,12 @@ class Runs:
         return run
 
     def check_fail_on(self, run: Run, event: Event) -> None:
-        """A run that --fail-on condemns will have failed, whatever its last event says."""
+        """A run with an event that --fail-on matches will have failed, whatever it says itself."""
         if not self.fail_on:
             return
         if event.type == "tool_call":
-            event.started = run.calls.get(event.call_id)
-        matched = self.matched(event)
-        run.failed_by = run.failed_by or matched
-
-    def matched(self, event: Event) -> str:
-        choices = [choice for choice in self.fail_on if choice.matches(event)]
-        where = f"matched at {self.source.where()}"
-        return f"--fail-on {choices[0].text} {where}" if choices else ""
+            event.started, event.given = run.calls.get(event.call_id, NO_CALL)
+        count_matches(run.matches, self.fail_on, event, self.source)
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
@@ -2702,12 +2989,12 @@ class Runs:
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure_of(event)
-        if why is None and not run.failed_by:
+        if why is None and not run.matches:
             run.succeeded = True
             self.end(run)
         else:
-            why = self.report.excerpt(why or "") or run.failed_by or run.error
-            self.fail(run, why or "its last event does not say that it succeeded")
+            why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
+            self.fail(run, why or "its result does not say that it succeeded")
         self.report.prose = None
         return run
 
@@ -2720,21 +3007,18 @@ class Runs:
         (OPEN, INIT): (take, begin),
         (OPEN, ACT): (take,),
         (OPEN, END): (take, close),
-        (OPEN, OTHER): (take,),
+        (OPEN, OTHER): (take, notice_stranger),
         (BEGUN, INIT): (supersede, start, begin),
         (BEGUN, ACT): (take,),
         (BEGUN, END): (take, close),
-        (BEGUN, OTHER): (take,),
+        (BEGUN, OTHER): (take, notice_stranger),
     }
 
     # How runs end.
 
     def end(self, run: Run) -> None:
         run.state = ENDED
-        if run.session:
-            del self.runs[run.session]
-        elif self.source.unnamed_run is run:
-            self.source.unnamed_run = None
+        del self.runs[run.key]
         self.report.count_rest(self.source)
 
     def fail(self, run: Run, why: str) -> None:
@@ -2742,9 +3026,19 @@ class Runs:
         self.failures.append(f"{run} failed: {why}")
 
     def close_unfinished(self, run: Run, why: str) -> None:
-        """A run failed that no event ends."""
-        self.fail(run, why)
+        """A run failed that no event ends; one that was given up before has failed already."""
+        self.fail(run, why) if why and not run.resumed else self.end(run)
         self.implied_ends.append(Event(run=run, hidden=True))
+
+    def give_up(self, run: Run) -> None:
+        """Too many are open. They are counted, and said together when the input has ended."""
+        self.report.failed = True
+        self.first_given_up = self.first_given_up or str(run)
+        self.given_up_count += not run.resumed
+        self.given_up[hash(run.key)] = None
+        if len(self.given_up) > GIVEN_UP:
+            del self.given_up[next(iter(self.given_up))]
+        self.close_unfinished(run, "")
 
     def end_unfinished(self, run: Run) -> None:
         """The input ended before the run did."""
@@ -2753,45 +3047,62 @@ class Runs:
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
-            names = ", ".join(
-                self.report.excerpt(tool) or "?" for tool in [*run.calls.values()][:OPEN_CALLS]
-            )
-            more = ", ..." if len(run.calls) > OPEN_CALLS else ""
-            why.append(f"{plural(len(run.calls), 'call')} open ({names}{more})")
+            names = self.report.listed(tool for tool, _ in run.calls.values())
+            why.append(f"{plural(len(run.calls), 'call')} open ({names})")
         if self.report.prose:
             why.append(self.report.prose)
         self.close_unfinished(run, "; ".join(why))
 
     def interrupted(self) -> Iterator[Event]:
         """The ends of what a signal leaves unfinished: these runs get no verdict."""
-        unnamed = self.source.unnamed_run
-        for run in (*self.runs.values(), *((unnamed,) if unnamed else ())):
+        for run in self.runs.values():
             yield Event(run=run, hidden=True)
         yield END_OF_INPUT
 
     def end_of_file(self, source: Source) -> Iterator[Event]:
-        if source.unnamed_run:
-            self.end_unfinished(source.unnamed_run)
+        for key in (source, *source.agents.values()):
+            if key in self.runs:
+                self.end_unfinished(self.runs[key])
         yield from self.ends()
         self.report.count_rest(source)
+        if matches := describe_matches(self.matches):
+            self.report.failure(f"{matches} after the end of a run")
+        self.matches = {}
+        if any(one.doubts >= STRANGERS or not source.has_run for one in source.outside.values()):
+            self.report.fail_outside(source)
+        elif not source.has_run and not self.report.has_error:  # else it was said why
+            self.report.no_events(source)
 
     def end_of_input(self) -> Iterator[Event]:
         for event in self.dialects.finish() if self.dialects else ():
             self.step(event)
             yield event
             yield from self.ends()
+        if self.given_up_count:
+            more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
+            why = f"least recently active of more than {MAX_RUNS} open runs"
+            self.report.failure(f"{self.first_given_up}{more} failed: {why}")
         for run in list(self.runs.values()):
             self.end_unfinished(run)
         yield from self.ends()
         yield END_OF_INPUT
-        if self.report.has_error:  # said already why there is nothing
-            return
-        if self.outside_runs and not self.opened:
-            events = plural(self.outside_runs, "event")
-            why = self.error or "name the agent with --from"
-            self.report.failure(f"no run in {events} of unknown type: {why}")
-        elif not self.opened:
-            self.report.failure(f"no events: {EXPECTED}")
+
+
+def count_matches(
+    matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
+) -> None:
+    """Count what an event matches: of each selector the number, and where the first is."""
+    for choice in selectors:
+        if choice.matches(event):
+            count, where = matches.get(choice.text, (0, source.where()))
+            matches[choice.text] = (count + 1, where)
+
+
+def describe_matches(matches: Matches) -> str:
+    return "; ".join(
+        f"--fail-on {text} matched {f'{count} times, first ' if count > 1 else ''}at {where}"
+        for text, (count, where) in matches.items()
+    )
 
 
 def event_kind(event: Event) -> str:
@@ -2802,22 +3113,32 @@ def event_kind(event: Event) -> str:
     return KINDS.get(event.type or "", OTHER)
 
 
+def ends_run(event: Event) -> bool:
+    return event.type not in ACTS and (not event.raw or event_kind(event) == END)
+
+
+NO_CALL = (None, None)
+
+
 def failure_of(event: Event) -> str | None:
-    """Why a terminal event says that its run failed, perhaps ""; None if it succeeded."""
+    """Why a terminal event says that its run failed, "" if it does not say that it succeeded; None
+    if it does."""
     end, error = details(event), (event.subtype or "").startswith("error")
     failed = end.get("is_error")
     if event.type == "result" and failed is False and not error:
         return None
-    answer = end.get("result") if failed is True or error else None
-    return error_text(event) or error_message(answer) or (event.subtype or "" if error else "")
+    if event.type == "result" and failed is not True and not error:  # its words are its answer
+        return error_message([end.get("error"), end.get("errors")])
+    answer = error_message(end.get("result"))
+    return error_text(event) or answer or (event.subtype or "" if error else "")
 
 
 def track_call(run: Run, event: Event) -> None:
     """Remember a call while it is open: its completion may carry nothing but the outcome."""
     if event.subtype == "started":
-        run.calls[event.call_id] = tool_of(event)[0]
+        run.calls[event.call_id] = tool_of(event)
     elif event.subtype == "completed":
-        event.started = run.calls.pop(event.call_id, None)
+        event.started, event.given = run.calls.pop(event.call_id, NO_CALL)
 
 
 # ---------------------------------------------------------------- words
@@ -2946,6 +3267,8 @@ def parse_selector(text: str) -> Selector:
         if key not in SELECTOR_KEYS or (key == "word" and equals):
             keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
             raise ValueError(f"{text!r}: no key {key!r}; the keys are {keys}")
+        if key == "path":
+            glob = glob.removeprefix("./")
         if not glob:
             raise ValueError(f"{text!r}: an empty pattern matches nothing")
         if key == "word" and glob in STATUSES:
@@ -2969,26 +3292,23 @@ def event_statuses(event: Event) -> Iterable[str]:
     return (status,) if status == "ok" else (status, "failed")
 
 
-PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
-
-
 def event_paths(event: Event) -> Iterable[str]:
-    """The files and directories that a call names: its completion may lack them."""
+    """The files and directories that a call names, each in three spellings: as it stands there,
+    from the run's directory, and from the root. A completion may lack them."""
     if event.type != "tool_call":
-        return ()
+        return
     found: list[Any] = []
     for _, body in tool_members(event):
         for group in (body.get("args"), *as_object(body.get("result")).values()):
-            for value in map(as_object(group).get, PATH_MEMBERS):
-                found += value if isinstance(value, list) else [value]
-    here, known = event.run.cwd, event.run.paths
-    named = [path for path in found if isinstance(path, str)]
-    named += [near for path in named if here and (near := relative_path(path, here)) != path]
-    if event.subtype == "started":
-        known[event.call_id] = named
-        if len(known) > OPEN_PATHS:
-            del known[next(iter(known))]
-    return named or known.get(event.call_id, ())
+            found += map(as_object(group).get, PATH_MEMBERS)
+    if not any(found) and event.given is not None:
+        found += (getattr(event.given.args, name, None) for name in PATH_MEMBERS)
+    here = event.run.cwd
+    for one in found:
+        for path in one if isinstance(one, list) else [one]:
+            if isinstance(path, str):
+                near = relative_path(path, here).removeprefix("./")
+                yield from (path, near, os.path.join(here, near))
 
 
 def event_sessions(event: Event) -> Iterable[str]:
@@ -3627,13 +3947,13 @@ TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | members_of(
 FIELDS: dict[str, Any] = (
     members_of(
         "paths",
-        "path paths workingDirectory targetDirectory targetDirectories ignore globPattern glob "
-        "file files deletedFile url relatedCursorRulePaths absPath",
+        "path filePath paths workingDirectory targetDirectory targetDirectories ignore globPattern "
+        "glob file files deletedFile url relatedCursorRulePaths absPath",
     )
     | members_of("commands", "command simpleCommands description")
     | members_of("prompts", "prompt")
     | members_of("messages", "title")
-    | members_of(ID_KIND, "toolCallId conversationId agentId asyncOriginalToolCallId id")
+    | members_of(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
     | members_of(WORD_KIND, "timeoutBehavior outputMode signal type")
     | members_of(MODEL_KIND, "model")
     | members_of(
@@ -3750,35 +4070,32 @@ class EventRedactor:
         self.counts: dict[str, int] = {}  # how often, by rule or class
 
     def redact_event(
-        self, event: Event, cwd: str | None, edits: list[Replacement] | None, marked: str | None
+        self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
     ) -> bytes:
-        """An event's line, redacted. Its words have been decided, as ``edits`` say, or are
-        ``marked``; if there is neither, they are strings like others."""
+        """An event's line, redacted. Its words have been decided, as ``edits`` say; without them,
+        they are strings like any other."""
         raw = event.raw.strip()
         found = [*find_strings(raw)]
         places = (event.foreign.places if event.foreign else None) or PLACES
         words = [one for one in found if one.path in places and not one.is_key]
         if edits is not None and "".join(one.text for one in words) != words_of(event):
-            edits = None if not edits else [(0, sys.maxsize, edits[0][2])]  # a member twice
+            edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a member twice
         decided = {one.start: one.text for one in words} if edits is not None else {}
         rest = [one for one in found if one.start not in decided]
-        assigned = secret_members(rest) if self.scanner else set()
-        suspects = self.suspects(rest)
         lengths = itertools.accumulate(map(len, decided.values()), initial=0)
         starts = dict(zip(decided, lengths, strict=False))
-        marks = {one.start for one in words if one.text} if marked is not None else set()
+        assigned = secret_members(rest) if self.scanner else set()
+        suspects = self.suspects(rest)
         names: dict[tuple[int, str], int] = {}
 
         def change(one: StringLiteral) -> str:
-            text = one.text
+            new = text = one.text
             if one.start in decided:
                 begin = starts[one.start]
                 return splice(text, clip(edits or [], begin, begin + len(text)))
-            new, whole = text, one.start in assigned
+            whole = one.start in assigned
             if whole or one.start in suspects:
                 new = self.redacted(one, event.type, cwd, whole=whole)
-            if marked is not None and one.start in marks:
-                new = marked
             if one.is_key:
                 new = number_names(names, one.holder, text, new)
             if new != text:
@@ -3836,7 +4153,7 @@ class EventRedactor:
         if named == "messages":
             return "[messages]"
         # That an edit created its file is structure, and said nowhere else.
-        head = CREATED if one.path[-1:] == ("diffString",) and text.startswith(CREATED) else ""
+        head = CREATED if one.path[-1:] == ("diffString",) and CREATED_DIFF.match(text) else ""
         return f"{head}[{named}: {len(text)} chars]"
 
     def unmarked(self, text: str) -> str:
@@ -3908,7 +4225,8 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
 
 
 LONG = 64 * 1024  # characters of a line of words that may wait to be decided
-HELD = 100_000  # events of a run that may wait behind it
+HELD = 64 * 1024 * 1024  # bytes of events that may wait behind such lines, in all runs together
+WEIGHT = 1024  # bytes that an event takes in memory beside its line
 
 
 class Channel:
@@ -3916,8 +4234,8 @@ class Channel:
     are that it came in. Positions count its characters from the beginning of the run."""
 
     __slots__ = (
-        "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor", "segment", "size",
-        "state", "texts", "word",
+        "begin", "doubtful", "edits", "end", "fresh", "key", "left", "queue", "redactor", "segment",
+        "size", "state", "texts", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: RunWords) -> None:
@@ -3930,7 +4248,8 @@ class Channel:
         self.edits: list[Replacement] = []  # decided, in events that wait
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
-        self.segment: list[str] = []  # the deltas since the last call
+        self.fresh = True  # nothing was decided since the last call
+        self.segment = io.StringIO()  # the deltas since then
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
@@ -3943,19 +4262,19 @@ class Channel:
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
         replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
-        if replay and "".join(self.segment) == text:
+        if replay and self.segment.getvalue() == text:
             self.doubtful = event, text
             return decided
         return self.join(event, text) or decided
 
     def join(self, event: Event, text: str) -> bool:
-        self.segment.append(text)
+        self.segment.write(text)
         self.size += len(text)
         return self.add(event, text)
 
     def whole(self, event: Event, text: str) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
-        if not self.segment:
+        if not self.size:
             return self.add(event, text)
         self.close()
         self.add(event, text)
@@ -3968,7 +4287,7 @@ class Channel:
         self.end = end = self.end + len(text)
         self.queue.append((event, end))
         self.texts.append(text)
-        if "\n" not in text and end - self.begin <= LONG:
+        if "\n" not in text and end - self.begin <= LONG and not self.redactor.marks:
             return False
         self.decide()
         return True
@@ -3980,11 +4299,19 @@ class Channel:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
-        self.segment.clear()
-        self.size, self.key, self.word = 0, False, False
+        self.segment = io.StringIO()
+        self.size, self.key, self.word, self.fresh = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
+
+    def flush(self) -> None:
+        """Decide what waits, before its line ends: who goes on with a secret is not shown."""
+        if self.doubtful:
+            doubtful, self.doubtful = self.doubtful, None
+            self.join(*doubtful)
+        if self.queue:
+            self.decide(whole=True, cut_off=True)
 
     def first(self) -> Event | None:
         """The first event that must wait."""
@@ -3993,26 +4320,41 @@ class Channel:
     def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
         """Decide the lines that are complete, or all."""
         waiting = "".join(self.texts)
-        parts = split_lines(waiting, self.word)
-        size = len(waiting) if whole else self.redactor.complete(waiting, parts)
-        text, self.texts = waiting[:size], [waiting[size:]]
-        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
-        self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
-        if self.key or "-----BEGIN" in text:
-            self.key = open_key(to_utf8(text), self.key)
+        if self.redactor.marks:
+            size, changes = len(waiting), self.mark(len(waiting))
+        else:
+            size, changes = self.search(waiting, whole=whole, cut_off=cut_off)
+        self.texts = [waiting[size:]]
         self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
         self.begin += size
         while self.queue and self.queue[0][1] <= self.begin:
             event, end = self.queue.popleft()
             if self.edits:
-                self.state.edits[id(event)] = clip(self.edits, self.left, end)
+                event.edits = clip(self.edits, self.left, end)
             self.left = end
         if self.edits:
             self.edits = [edit for edit in self.edits if edit[1] > self.left]
 
+    def mark(self, size: int) -> list[Replacement]:
+        """[messages] stands where a segment begins, and nothing in the rest of it."""
+        fresh, self.fresh = self.fresh, False
+        self.redactor.surgeon.count("[messages]" if fresh else "")
+        return [(0, size, "[messages]" if fresh else "")]
 
-def clip(edits: list[Replacement], begin: int, end: int) -> list[Replacement]:
+    def search(self, waiting: str, *, whole: bool, cut_off: bool) -> tuple[int, list[Replacement]]:
+        """How much of a text can be decided, and what changes in it."""
+        parts = split_lines(waiting, self.word)
+        size = len(waiting) if whole else self.redactor.complete(waiting, parts)
+        text = waiting[:size]
+        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
+        changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
+        self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
+        if self.key or "-----BEGIN" in text:
+            self.key = open_key(to_utf8(text), self.key)
+        return size, changes
+
+
+def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
     """What of some edits falls in a stretch of a text. What takes the place of something stands
     where that begins."""
     return [
@@ -4032,16 +4374,19 @@ def open_key(text: bytes, inside: bool) -> bool:
 
 
 class RunWords:
-    """What redaction remembers of a run: its channels, and its events in their order."""
+    """What redaction remembers of a run: its channels, and its events that wait, in their order."""
 
-    __slots__ = ("channels", "cwd", "edits", "pending", "said")
+    __slots__ = ("channels", "cwd", "heard", "pending")
 
     def __init__(self) -> None:
+        self.heard = 0.0  # when the last one came
         self.channels: dict[str, Channel] = {}
-        self.pending: deque[tuple[Event, bool]] = deque()  # and whether it may hold a secret
-        self.edits: dict[int, list[Replacement]] = {}  # by the id of a pending event
+        self.pending: deque[Event] = deque()
         self.cwd: str | None = None
-        self.said: set[str] = set()  # the kinds of words that have their marker in this segment
+
+    def close(self, *, cut_off: bool = False) -> None:
+        for channel in self.channels.values():
+            channel.close(cut_off=cut_off)
 
 
 class Redactor:
@@ -4051,52 +4396,81 @@ class Redactor:
     The others leave as they came, and of their words only lines that may hold one are looked at.
     """
 
-    def __init__(self, surgeon: EventRedactor, reread: Callable[[bytes], Event]) -> None:
+    def __init__(
+        self,
+        surgeon: EventRedactor,
+        reread: Callable[[bytes], Event],
+        max_wait: float = MAX_WAIT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.max_wait = max_wait  # in seconds
+        self.clock = clock
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
         anchored = self.scanner is not None and self.scanner.anchored
         self.every = bool(surgeon.classes) or anchored  # each event is looked at
-        self.marks = "messages" in surgeon.classes  # words are replaced, so nothing is split
-        self.splits = not self.marks and (self.scanner is not None or "paths" in surgeon.classes)
-        self.waiting: dict[Run, RunWords] = {}
+        self.marks = "messages" in surgeon.classes  # words are replaced, whatever they say
+        self.hears = not surgeon.classes.isdisjoint(("messages", "paths")) or bool(self.scanner)
+        self.runs: dict[Run, RunWords] = {}
+        self.waiting: dict[Run, RunWords] = {}  # where events wait, the longest silent run first
+        self.size = 0  # of these events, in bytes
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready = list(events), list[Event]()
+        batch, ready, now = list(events), list[Event](), self.clock()
         hints = self.scanner.hints if self.scanner else ()
         some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
-        for number, event in enumerate(batch):
-            run, suspect = event.run, number in some
+        for number in some:
+            batch[number].edits = ()
+        runs, waiting = self.runs, self.waiting
+        for event in batch:
+            run = event.run
             if run is None:
-                ready.append(self.finished(event, None) if suspect else event)
+                ready.append(event if event.edits is None else self.finished(event, None))
                 continue
-            state = run.waiting
+            state = runs.get(run)
             if state is None:
-                state = run.waiting = RunWords()
-            decided, pending = self.take(state, event), state.pending
-            pending.append((event, suspect))
-            if decided:
-                self.release(run, state, ready)
-            elif len(pending) == 1:
-                self.waiting[run] = state
-            if len(pending) > HELD:
-                self.cut_off_run(run, ready)
-        while len(self.waiting) > MAX_RUNS:  # a run that was closed because there were too many
-            self.cut_off_run(next(iter(self.waiting)), ready)
+                state = runs[run] = RunWords()
+            if state.heard != now:
+                state.heard = now
+                if state.pending:
+                    waiting[run] = waiting.pop(run)
+            state.pending.append(event)
+            self.size += len(event.raw) + WEIGHT
+            if self.take(state, event):
+                self.release(state, ready)
+            if not state.pending:
+                waiting.pop(run, None)
+            elif len(state.pending) == 1:
+                waiting[run] = state
+        self.limit(now, ready)
         return ready
+
+    def limit(self, now: float, ready: list[Event]) -> None:
+        """Decide what has waited for too long, and what is too much."""
+        while self.waiting:
+            run, state = next(iter(self.waiting.items()))  # the longest silent
+            if self.size <= HELD and now - state.heard <= self.max_wait:
+                break
+            for channel in state.channels.values():
+                channel.flush()
+            self.release(state, ready)
+            del self.waiting[run]
+        if len(self.runs) > 2 * MAX_RUNS:
+            self.runs = {run: state for run, state in self.runs.items() if run.state != ENDED}
 
     def take(self, state: RunWords, event: Any) -> bool:
         """Hear what an event says, or ends. May anything leave?"""
-        if not self.splits or event.type not in WORDED:
-            if event.type in SEGMENT_ENDS or (event.type == "system" and event.subtype == "init"):
-                state.said.clear()
-                self.close(state)
-            elif not event.raw:  # the run ended without its last event
-                self.close(state, cut_off=True)
-            if event.type == "system" and "paths" in self.surgeon.classes:
+        kind = event.type
+        if not self.hears or kind not in WORDED:
+            if not event.raw:  # the run ended without its last event
+                state.close(cut_off=True)
+            elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
+                state.close()
+            if kind == "system" and "paths" in self.surgeon.classes:
                 self.enter(state, event)
             return True
-        kind, parent = event.type, event.parent_tool_use_id
+        parent = event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         channel = state.channels.get(key)
         if channel is None:
@@ -4109,10 +4483,6 @@ class Redactor:
             return channel.delta(event, words_of(event))
         return channel.whole(event, words_of(event))
 
-    def close(self, state: RunWords, *, cut_off: bool = False) -> None:
-        for channel in state.channels.values():
-            channel.close(cut_off=cut_off)
-
     def enter(self, state: RunWords, event: Event) -> None:
         """Remember the directory of a run, if it has two or more components and no secret."""
         for part in parts_of(event):
@@ -4122,59 +4492,35 @@ class Redactor:
             if len(parts) > 1 and "[REDACTED:" not in cwd:
                 state.cwd = cwd.rstrip("/\\")
 
-    def release(self, run: Run, state: RunWords, ready: list[Event]) -> None:
+    def release(self, state: RunWords, ready: list[Event]) -> None:
         """The events that nothing holds any longer leave in their order."""
         held = {id(channel.first()) for channel in state.channels.values()}
-        pending, edits = state.pending, state.edits
-        while pending and id(pending[0][0]) not in held:
-            event, suspect = pending.popleft()
-            changes = suspect or (edits and id(event) in edits)
-            ready.append(self.finished(event, state) if changes else event)
-        if pending:
-            self.waiting[run] = state
-        else:
-            self.waiting.pop(run, None)
+        pending = state.pending
+        while pending and id(pending[0]) not in held:
+            event = pending.popleft()
+            self.size -= len(event.raw) + WEIGHT
+            ready.append(event if event.edits is None else self.finished(event, state))
 
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
-        for run in list(self.waiting):
-            self.cut_off_run(run, ready)
+        for state in self.waiting.values():
+            state.close(cut_off=True)
+            self.release(state, ready)
+        self.waiting.clear()
         return ready
-
-    def cut_off_run(self, run: Run, ready: list[Event]) -> None:
-        state = self.waiting[run]
-        self.close(state, cut_off=True)
-        self.release(run, state, ready)
 
     def finished(self, event: Event, state: RunWords | None) -> Event:
         """An event as it leaves."""
-        worded = event.type in WORDED
-        edits = state.edits.pop(id(event), []) if state and self.splits and worded else None
+        heard = self.hears and event.type in WORDED and state is not None
         if event.foreign:  # its calls are told in lines of their own
             event.foreign.parts = [
                 part if part.type in WORDED else self.finished(part, state)
                 for part in event.foreign.parts
             ]
-        marked = self.mark(state, event) if self.marks and worded else None
-        raw = self.surgeon.redact_event(event, state.cwd if state else None, edits, marked)
+        edits = (event.edits or ()) if heard else None
+        raw = self.surgeon.redact_event(event, state.cwd if state else None, edits)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
-
-    def mark(self, state: RunWords | None, event: Any) -> str:
-        """[messages] in a segment's first event and in its replay, nothing in its other deltas."""
-        said = state.said if state else set()
-        delta = event.type == "thinking" or (
-            event.timestamp_ms is not None and event.model_call_id is None
-        )
-        replay = not delta and "delta" in said
-        first = event.type not in said
-        if words_of(event):
-            said.add(event.type)
-            if delta and event.type == "assistant":
-                said.add("delta")
-        if replay:
-            said -= {"delta", "assistant"}
-        return "[messages]" if first or replay else ""
 
     # What channels ask.
 
@@ -4261,36 +4607,24 @@ def split_lines(text: str, inside: bool) -> list[Part]:
     """
     if len(text) <= LONG and not inside:
         return [(0, len(text), False)]
-    found: list[Part] = []
-    start = end = 0
-    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
-        if inside or len(line.removesuffix("\n")) > LONG:
-            found += [(start, end, False)] if start < end else []
-            found += split_line(line, end, inside)
-            start, inside = end + len(line), False
-        end += len(line)
-    return [*found, (start, end, False)] if start < end else found
-
-
-def split_line(line: str, start: int, inside: bool) -> Iterator[Part]:
-    position, size = 0, len(line.removesuffix("\n"))
-    while inside or size - position > LONG:
-        match = (NO_BLANK if inside else TO_LAST_BLANK).match(line, position, size)
-        end, hidden = match.end() if match else position + LONG, inside or not match
-        if inside:  # to the first blank
-            end = end if match else position
-            inside = end - position == LONG and end < size
-        else:
-            inside, begun = hidden, line.rfind("-----BEGIN ", position, end)
-            if begun > position and KEY_BEGUN.fullmatch(line, begun, end):
-                end = begun  # the first line of a private key stays whole
-        if position < end:
-            yield start + position, start + end, hidden
+    parts: list[Part] = []
+    position = 0
+    while position < len(text):
+        short = not inside and (
+            SHORT_LINES.match(text, position) or TO_LAST_BLANK.match(text, position)
+        )
+        match = short or NO_BLANK.match(text, position)
+        end = match.end() if match else position
+        inside = not short and end - position == LONG and end < len(text)
+        begun = text.rfind("-----BEGIN ", position, end)
+        if short and begun > position and KEY_BEGUN.fullmatch(text, begun, end):
+            end = begun  # the first line of a private key stays whole
+        parts += [(position, end, not short)] if position < end else []
         position = end
-    if position < len(line):
-        yield start + position, start + len(line), False
+    return parts
 
 
+SHORT_LINES = regex(rf"(?:[^\n]{{0,{LONG}}}(?:\n|\Z))+")
 TO_LAST_BLANK = regex(rf"[^\n]{{0,{LONG - 1}}}[ \t\r]")
 NO_BLANK = regex(rf"[^ \t\r\n]{{1,{LONG}}}")
 KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
@@ -4351,7 +4685,8 @@ class Shortener:
 
 def shorten_text(text: str, length: int) -> str:
     """The beginning of a text and how much is missing; no marker and no surrogate pair is cut."""
-    length = max(length, len(CREATED) if text.startswith(CREATED) else 0)  # an edit created
+    created = CREATED_DIFF.match(text)  # of an edit, this is structure
+    length = max(length, created.end() if created else 0)
     if len(text) <= length:
         return text
     begin = max(0, length - 200)
@@ -4543,10 +4878,6 @@ class RunPrefixes:
     def leave(self, event: Event) -> None:
         if ends_run(event):
             self.open.pop(event.run, None)
-
-
-def ends_run(event: Event) -> bool:
-    return not event.raw or event_kind(event) == END
 
 
 class LastLine:
@@ -4794,7 +5125,7 @@ class Summary:
         outcome = outcome_of(event, tool, body)
         add_count(notes.actions, excerpt(tool))
         notes.failures += outcome.status != "ok"
-        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < OPEN_PATHS:
+        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < FILES:
             notes.files.add(hash(find_target(tool, body, outcome.found, "") or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
@@ -5001,16 +5332,22 @@ class Tee:
         self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
         self.thinking = any(each.thinking for each in every)
         self.words = any(each.words for each in every)
+        self.hearing = [one for one in writers if one.words]  # what the assistant says
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         events = self.heard(events) if self.others else events
-        if len(self.writers) == 1:
-            return self.writers[0].lines(events)
-        return (line for each in events for one in self.writers for line in one.lines((each,)))
+        return self.writers[0].lines(events) if len(self.writers) == 1 else self.each(events)
+
+    def each(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            for one in self.hearing if event.type == "assistant" else self.writers:
+                yield from one.lines((event,))
 
     def heard(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             yield event
+            if event.type in WORDED and not event.foreign:
+                continue
             for part in parts_of(event):
                 part.hidden = event.hidden
                 for line in (line for other in self.others for line in other.lines((part,))):
@@ -5074,6 +5411,8 @@ def convert(
     thinking: bool = False,
     view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
+    unwrap: str = "auto",
+    max_wait: float = MAX_WAIT,
     max_event: int | None = None,
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
@@ -5109,7 +5448,7 @@ def convert(
         dialects=Conversations(dialect, maker, strict=strict),
     )
     selection = Selection(only, drop) if only or drop else None
-    redactor = Redactor(surgeon, reader.reread) if surgeon else None
+    redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def pass_on(events: Iterable[Event]) -> None:
@@ -5125,7 +5464,7 @@ def convert(
     try:
         for name, arriving in streams:
             source = Source(name)
-            for frame in read_frames(source, arriving, max_line):
+            for frame in read_frames(source, arriving, max_line, unwrap):
                 events = reader.read(source, frame)
                 pass_on(runs.follow(source, events))
             pass_on(runs.end_of_file(source))
@@ -5357,6 +5696,11 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "The agent that wrote the stream."),
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
      "Longest line accepted; suffixes K, M, G."),
+    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
+     "Where a log collector's objects hold the agent's lines."),
+    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
+                    "show_default": True},
+     "Decide what waits for the end of its line after so much silence of its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
@@ -5438,10 +5782,10 @@ def run(
     out = Output(functools.partial(write, 1), last)
     report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
     if surgeon:
+        report.strict = surgeon.strict
         report.redactions = surgeon.counts
         report.unused = surgeon.scanner.unused if surgeon.scanner else 0
-    tick = TICK if last.screen.live else None
-    chunks = ((file, open_chunks(file, signals, report, tick)) for file in files)
+    chunks = ((file, open_chunks(file, signals, report)) for file in files)
     streams = ((file, last.watch(arriving)) for file, arriving in chunks)
     given = {name: given[name] for name in CONVERTED}
     try:
@@ -5459,7 +5803,7 @@ def run(
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
 
 
-CONVERTED = "to dialect thinking max_line max_event only drop fail_on".split()
+CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
 def view_of(files: Sequence[str], given: dict[str, Any]) -> View:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import inspect
 import json
 import os
@@ -13,7 +14,9 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 
@@ -63,7 +66,8 @@ def convert(
 ) -> Ended:
     """Feed the pipeline: bytes, chunks of them, or the chunks of several FILEs by name.
 
-    ``more`` goes to agentfmt.convert as it is.
+    The flags are the command's; no value of the environment is a secret. ``more`` goes to
+    agentfmt.convert as it is.
     """
     report = Report(agentfmt.Output(lambda _: None))
     wrote: list[bytes] = []
@@ -73,11 +77,38 @@ def convert(
         (name, iter([chunks] if isinstance(chunks, bytes) else chunks))
         for name, chunks in files.items()
     ]
-    given = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params
+    given = {**parameters(*flags), **more}
+    given.setdefault(
+        "view",
+        agentfmt.view_of((), given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN, last=None),
+    )
+    given.setdefault("surgeon", surgeon(given["classes"], given["patterns"]))
     known = inspect.signature(agentfmt.convert).parameters
     options = {key: value for key, value in given.items() if key in known}
-    agentfmt.convert(streams, **options, **more, report=report, out=out)
+    with mock.patch.object(
+        agentfmt, "write_all", lambda _, line: report.said.append(line.decode())
+    ):
+        agentfmt.convert(streams, **options, report=report, out=out)
     return Ended(b"".join(wrote), "".join(report.said), report.status())
+
+
+def surgeon(
+    classes: frozenset[str],
+    patterns: Mapping[str, str] = MappingProxyType({}),
+    known: Mapping[str, list[str]] = MappingProxyType({}),
+    homes: Iterable[str] = (),
+) -> agentfmt.EventRedactor | None:
+    """What redacts these classes; known values and patterns are secrets."""
+    classes |= {"secrets"} if known or patterns else set()
+    used = agentfmt.Scanner(dict(known), dict(patterns)) if known or patterns else SCANNER
+    secrets = used if "secrets" in classes else None
+    return agentfmt.EventRedactor(secrets, classes, list(homes)) if classes else None
+
+
+@functools.cache
+def parameters(*flags: str) -> Mapping[str, Any]:
+    """What the command line takes these flags for; click needs longer than a short stream does."""
+    return MappingProxyType(agentfmt.command.make_context("agentfmt", [*flags, "-"]).params)
 
 
 def one_byte_at_a_time(data: bytes) -> Iterator[bytes]:
@@ -198,6 +229,33 @@ def content(*path: str) -> bytes:
         return file.read()
 
 
+# ---------------------------------------------------------------- what action lines say
+
+
+class Labels(dict[str, str]):
+    """What a call that happened is called, by its tool."""
+
+    def __missing__(self, tool: str) -> str:
+        return agentfmt.tool_named(tool).label.done
+
+
+def label(tool: str, code: int | None = None) -> str:
+    """The line of a call that happened: ``Read file``, ``Ran terminal command (exit 3)``."""
+    return Labels()[tool] + (f" (exit {code})" if code is not None else "")
+
+
+def labeled(text: str) -> str:
+    """A text in which ``{read} a.py`` stands for ``Read file a.py``."""
+    return text.format_map(Labels())
+
+
+def failed(tool: str, status: str = "") -> str:
+    """The line of a call that did not happen, whatever it is called: ``Failed to read file``, or
+    with a status of agentfmt.REASONS ``Failed to read file (not found)``."""
+    line = f"Failed to {agentfmt.tool_named(tool).label.do}"
+    return f"{line} ({agentfmt.REASONS[status]})" if status else line
+
+
 # ---------------------------------------------------------------- events
 
 
@@ -236,8 +294,9 @@ def completed(
     key: str = "readToolCall",
     result: Any = None,
     session: str | None = SESSION,
+    args: Any = None,
 ) -> bytes:
-    call = {key: {"args": {"path": "a"}, "result": result or {"success": {}}}}
+    call = {key: {"args": args or {"path": "a"}, "result": result or {"success": {}}}}
     return event("tool_call", subtype="completed", call_id=call_id, tool_call=call, session=session)
 
 

@@ -248,7 +248,7 @@ def test_there_are_examples() -> None:
     assert len([block for block in displays() if block.kind == "literal"]) >= 6
 
 
-def test_exceptions_are_few() -> None:
+def test_there_are_few_exceptions() -> None:
     kinds = [block.kind for block in fences()]
     assert {*kinds} == {"sh", "text", "json", "console", "sh set-up", "sh completion"}
     assert [kinds.count(kind) for kind in ("json", "console", "sh set-up")] == [1, 1, 2]

@@ -17,7 +17,7 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import GLYPHS, on_terminal
+from support import GLYPHS, failed, label, labeled, on_terminal
 
 import agentfmt
 from agentfmt import View
@@ -98,78 +98,79 @@ def ok(**success: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- every tool
 
 DONE: tuple[tuple[str, Any, Any, str], ...] = (
-    ("read", {"path": f"{CWD}/notes.txt"}, ok(totalLines=4, fileSize=17), "Read file notes.txt (4 lines)"),
-    ("read", {"path": "a"}, ok(totalLines="1"), "Read file a (1 line)"),
+    ("read", {"path": f"{CWD}/notes.txt"}, ok(totalLines=4, fileSize=17), "{read} notes.txt (4 lines)"),
+    ("read", {"path": "a"}, ok(totalLines="1"), "{read} a (1 line)"),
     ("read", {"path": "a"}, ok(totalLines=400, readRange={"startLine": 10, "endLine": 59}),
-     "Read file a (lines 10-59 of 400)"),
-    ("read", {"path": "a"}, ok(totalLines=4, readRange={"startLine": 1, "endLine": 4}), "Read file a (4 lines)"),
-    ("read", {"path": "a.png"}, ok(fileSize="5184"), "Read file a.png (5.2 kB)"),
-    ("read", {"path": "a"}, ok(totalChars=1254), "Read file a (1254 characters)"),
-    ("read", {"path": "a"}, ok(isEmpty=True), "Read file a (empty)"),
-    ("read", {"path": "a"}, ok(totalLines=[]), "Read file a"),
+     "{read} a (lines 10-59 of 400)"),
+    ("read", {"path": "a"}, ok(totalLines=4, readRange={"startLine": 1, "endLine": 4}), "{read} a (4 lines)"),
+    ("read", {"path": "a.png"}, ok(fileSize="5184"), "{read} a.png (5.2 kB)"),
+    ("read", {"path": "a"}, ok(totalChars=1254), "{read} a (1254 characters)"),
+    ("read", {"path": "a"}, ok(isEmpty=True), "{read} a (empty)"),
+    ("read", {"path": "a"}, ok(totalLines=[]), "{read} a"),
     ("shell", {"command": "wc -l notes.txt"}, ok(exitCode=0, executionTime=1200),
-     "Ran terminal command wc -l notes.txt (exit 0, 1.2 s)"),
+     "{shell} wc -l notes.txt (exit 0, 1.2 s)"),
     ("shell", {"command": "make"}, {"failure": {"exitCode": 42, "executionTime": "90000"}},
-     "Ran terminal command make (exit 42, 1 min 30 s)"),
-    ("shell", {"command": "make"}, ok(exitCode="-1"), "Ran terminal command make (exit -1)"),
-    ("shell", {"command": "make"}, ok(stdout="x"), "Ran terminal command make"),
-    ("shell", {"command": "make"}, ok(exitCode=0, executionTime=-5), "Ran terminal command make (exit 0)"),
+     "{shell} make (exit 42, 1 min 30 s)"),
+    ("shell", {"command": "make"}, ok(exitCode="-1"), "{shell} make (exit -1)"),
+    ("shell", {"command": "make"}, ok(stdout="x"), "{shell} make"),
+    ("shell", {"command": "make"}, ok(exitCode=0, executionTime=-5), "{shell} make (exit 0)"),
     ("shell", {"command": "cat <<E\nx\r\n\x1b[31mE"}, ok(exitCode=0),
-     r"Ran terminal command cat <<E\nx\r\n\x1b[31mE (exit 0)"),
+     r"{shell} cat <<E\nx\r\n\x1b[31mE (exit 0)"),
     ("edit", {"path": f"{CWD}/src/a.py"}, ok(linesAdded=12, linesRemoved=3, beforeFullFileContent="x"),
-     "Edited file src/a.py (+12 -3)"),
-    ("edit", {"path": "a"}, ok(linesAdded=12, beforeFullFileContent="x"), "Edited file a (+12)"),
+     "{edit} src/a.py (+12 -3)"),
+    ("edit", {"path": "a"}, ok(linesAdded=12, beforeFullFileContent="x"), "{edit} a (+12)"),
     ("edit", {"path": "a"}, ok(linesAdded=1, linesRemoved=1, diffString="--- /dev/null\n+++ b/a"),
-     "Created new file a (1 line)"),
-    ("write", {"path": "s.txt"}, ok(linesCreated=19, fileSize=942), "Created new file s.txt (19 lines)"),
-    ("write", {"path": "s.txt"}, ok(fileSize=942), "Created new file s.txt (942 bytes)"),
-    ("delete", {"path": "a"}, ok(fileSize="2500000"), "Deleted file a (2.5 MB)"),
-    ("glob", {"globPattern": "**/*.py"}, ok(files=["a", "b"], totalFiles=2), "Found files **/*.py (2 files)"),
-    ("glob", {"globPattern": "*"}, ok(files=["a"]), "Found files * (1 file)"),
+     "{write} a (1 line)"),
+    ("write", {"path": "s.txt"}, ok(linesCreated=19, fileSize=942), "{write} s.txt (19 lines)"),
+    ("write", {"path": "s.txt"}, ok(fileSize=942), "{write} s.txt (942 bytes)"),
+    ("delete", {"path": "a"}, ok(fileSize="2500000"), "{delete} a (2.5 MB)"),
+    ("glob", {"globPattern": "**/*.py"}, ok(files=["a", "b"], totalFiles=2), "{glob} **/*.py (2 files)"),
+    ("glob", {"globPattern": "*"}, ok(files=["a"]), "{glob} * (1 file)"),
     ("grep", {"pattern": "TODO"}, ok(workspaceResults={CWD: {"content": {
         "matches": [{"file": "a"}, {"file": "b"}, {"file": "c"}], "totalMatchedLines": 14}}}),
-     "Searched files TODO (14 matches in 3 files)"),
+     "{grep} TODO (14 matches in 3 files)"),
     ("grep", {"pattern": "x"}, ok(workspaceResults={"a": {"files": {"files": ["a"], "totalFiles": 1}}}),
-     "Searched files x (1 file)"),
+     "{grep} x (1 file)"),
     ("grep", {"pattern": "x"}, ok(workspaceResults={"a": {"count": {"totalFiles": 2, "totalMatches": "1"}},
                                                     "b": {"count": {"totalFiles": 1, "totalMatches": 4}}}),
-     "Searched files x (5 matches in 3 files)"),
+     "{grep} x (5 matches in 3 files)"),
     ("grep", {"pattern": "x"}, ok(workspaceResults={"a": {"content": {"matches": [], "totalMatchedLines": 0}}}),
-     "Searched files x (0 matches)"),
-    ("grep", {"pattern": "x"}, ok(workspaceResults=["a", 7]), "Searched files x"),
-    ("semSearch", {"query": "where is it"}, ok(codeResults=[{}, {}]), "Searched codebase where is it (2 results)"),
+     "{grep} x (0 matches)"),
+    ("grep", {"pattern": "x"}, ok(workspaceResults=["a", 7]), "{grep} x"),
+    ("semSearch", {"query": "where is it"}, ok(codeResults=[{}, {}]), "{semSearch} where is it (2 results)"),
     ("ls", {"path": CWD}, ok(directoryTreeRoot={"childrenDirs": [{}], "childrenFiles": [{}, {}]}),
-     "Listed directory . (3 entries)"),
-    ("readLints", {"paths": [f"{CWD}/a.py", "b.py"]}, ok(totalDiagnostics=2), "Checked lints a.py b.py (2 problems)"),
+     "{ls} . (3 entries)"),
+    ("readLints", {"paths": [f"{CWD}/a.py", "b.py"]}, ok(totalDiagnostics=2), "{readLints} a.py b.py (2 problems)"),
     ("updateTodos", {"todos": [], "merge": True}, ok(todos=[{"status": "TODO_STATUS_COMPLETED"},
                                                             {"status": "TODO_STATUS_PENDING"}]),
-     "Updated to-do list (1 of 2 done)"),
-    ("updateTodos", {"todos": [{"status": "TODO_STATUS_PENDING"}]}, ok(), "Updated to-do list (0 of 1 done)"),
-    ("updateTodos", {"todos": [{"status": "TODO_STATUS_PENDING"}], "merge": True}, ok(), "Updated to-do list"),
-    ("readTodos", {}, ok(todos=[{"status": "completed"}]), "Read to-do list (1 of 1 done)"),
-    ("webSearch", {"searchTerm": "node lts"}, ok(references=[{}, {}, {}]), "Searched web node lts (3 results)"),
-    ("webFetch", {"url": "https://a.b"}, ok(markdown="12345"), "Fetched web page https://a.b (5 characters)"),
-    ("fetch", {"url": "https://a.b"}, ok(), "Fetched web page https://a.b"),
-    ("fetch", {"url": "u"}, ok(markdown="[content: 1254 chars]"), "Fetched web page u (1254 characters)"),
+     "{updateTodos} (1 of 2 done)"),
+    ("updateTodos", {"todos": [{"status": "TODO_STATUS_PENDING"}]}, ok(), "{updateTodos} (0 of 1 done)"),
+    ("updateTodos", {"todos": [{"status": "TODO_STATUS_PENDING"}], "merge": True}, ok(), "{updateTodos}"),
+    ("readTodos", {}, ok(todos=[{"status": "completed"}]), "{readTodos} (1 of 1 done)"),
+    ("webSearch", {"searchTerm": "node lts"}, ok(references=[{}, {}, {}]), "{webSearch} node lts (3 results)"),
+    ("webFetch", {"url": "https://a.b"}, ok(markdown="12345"), "{webFetch} https://a.b (5 characters)"),
+    ("fetch", {"url": "https://a.b"}, ok(), "{fetch} https://a.b"),
+    ("fetch", {"url": "u"}, ok(markdown="[content: 1254 chars]"), "{fetch} u (1254 characters)"),
     ("mcp", {"name": "gh-issue", "providerIdentifier": "gh", "toolName": "issue"}, ok(content=[]),
-     "Called MCP tool gh/issue"),
-    ("mcp", {"name": "gh-issue"}, ok(isError=False), "Called MCP tool gh-issue"),
+     "{mcp} gh/issue"),
+    ("mcp", {"name": "gh-issue"}, ok(isError=False), "{mcp} gh-issue"),
     ("task", {"description": "look around"}, ok(conversationSteps=[{}, {}], durationMs="65000"),
-     "Ran subagent look around (2 steps, 1 min 5 s)"),
-    ("askQuestion", {"title": "T", "questions": [{"prompt": "Which?"}]}, ok(), "Asked question Which?"),
-    ("askQuestion", {"title": "T"}, ok(), "Asked question T"),
-    ("createPlan", {"name": "the plan"}, ok(), "Created plan the plan"),
-    ("await", {"taskId": "7"}, ok(), "Waited for task 7"),
-    ("getMcpTools", {"server": "gh"}, ok(), "Used tool getMcpTools gh"),
-    ("generateImage", {"description": "a cat"}, ok(), "Used tool generateImage a cat"),
-    ("mystery", {}, ok(), "Used tool mystery"),
-    ("read", {"path": 7}, ok(totalLines=True), "Read file"),
-    ("read", "notes", ok(), "Read file"),
+     "{task} look around (2 steps, 1 min 5 s)"),
+    ("askQuestion", {"title": "T", "questions": [{"prompt": "Which?"}]}, ok(), "{askQuestion} Which?"),
+    ("askQuestion", {"title": "T"}, ok(), "{askQuestion} T"),
+    ("createPlan", {"name": "the plan"}, ok(), "{createPlan} the plan"),
+    ("await", {"taskId": "7"}, ok(), "{await} 7"),
+    ("getMcpTools", {"server": "gh"}, ok(), "{getMcpTools} gh"),
+    ("generateImage", {"description": "a cat"}, ok(), "{generateImage} a cat"),
+    ("mystery", {}, ok(), "{mystery}"),
+    ("read", {"path": 7}, ok(totalLines=True), "{read}"),
+    ("read", "notes", ok(), "{read}"),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("tool", "args", "outcome", "line"), [pytest.param(*case, id=case[3]) for case in DONE]
+    ("tool", "args", "outcome", "line"),
+    [pytest.param(*case, labeled(line), id=line) for *case, line in DONE],
 )
 def test_detail_of_a_call_that_happened(tool: str, args: Any, outcome: Any, line: str) -> None:
     assert line_of(done(f"{tool}ToolCall", args, outcome)) == line
@@ -201,20 +202,21 @@ def test_detail_of_a_call_that_happened(tool: str, args: Any, outcome: Any, line
 def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: Any) -> None:
     begun = started("editToolCall", {"path": f"{CWD}/src/a.py"})
     got = line_of(begun, done("editToolCall", args, outcome))
-    assert got == f"Failed to edit file src/a.py {line}"
+    label = failed("edit")
+    assert got == f"{label} src/a.py {line}"
     plain = line_of(begun, done("editToolCall", args, outcome), detail=False)
-    assert plain == "Failed to edit file " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
+    assert plain == f"{label} " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
 
 
 def test_a_failed_mcp_call_says_what_its_content_says() -> None:
     outcome = ok(isError=True, content=[{"text": {"text": "no such issue"}}])
     line = line_of(done("mcpToolCall", {"providerIdentifier": "gh", "toolName": "issue"}, outcome))
-    assert line == "Failed to call MCP tool gh/issue (error: no such issue)"
+    assert line == f"{failed('mcp')} gh/issue (error: no such issue)"
 
 
 def test_a_completion_without_a_start_names_what_its_result_names() -> None:
     line = line_of(done("shellToolCall", None, {"rejected": {"command": "rm x", "reason": ""}}))
-    assert line == "Failed to run terminal command rm x (rejected)"
+    assert line == f"{failed('shell')} rm x (rejected)"
 
 
 @pytest.mark.parametrize(
@@ -236,21 +238,17 @@ def test_a_call_that_never_started_is_about_what_was_asked(
         "type": "interaction_query", "subtype": "request", "session_id": "2f4c27dc-1", "query": query,
     }  # fmt: skip
     rejected = done(f"{tool}ToolCall", None, {"rejected": {"reason": ""}}, call_id="c")
-    label = {"webSearch": "search web", "webFetch": "fetch web page"}[tool]
-    assert line_of(asked, rejected) == " ".join(f"Failed to {label} {target} (rejected)".split())
+    assert line_of(asked, rejected) == " ".join(f"{failed(tool)} {target} (rejected)".split())
 
 
 @pytest.mark.parametrize(
-    ("body", "line"),
-    [
-        ({"name": "look_up", "arguments": '{"query": "x y"}'}, "Used tool look_up x y"),
-        ({"name": "look_up", "arguments": '{"query"'}, "Used tool look_up"),
-        ({"name": "look_up", "arguments": "\ud83d"}, "Used tool look_up"),
-    ],
+    ("arguments", "target"),
+    [('{"query": "x y"}', "x y"), ('{"query"', ""), ("\ud83d", "")],
     ids=["arguments", "bad-arguments", "surrogate"],
 )
-def test_function(body: dict[str, Any], line: str) -> None:
-    assert line_of(call("completed", "function", {**body, "result": ok()})) == line
+def test_function(arguments: str, target: str) -> None:
+    body = {"name": "look_up", "arguments": arguments, "result": ok()}
+    assert line_of(call("completed", "function", body)) == f"{label('look_up')} {target}".strip()
 
 
 @pytest.mark.parametrize(
@@ -268,7 +266,7 @@ def test_function(body: dict[str, Any], line: str) -> None:
 )
 def test_duration(members: dict[str, Any], success: dict[str, Any], line: str) -> None:
     got = line_of(done("shellToolCall", {"command": "x"}, ok(**success), **members))
-    assert got == f"Ran terminal command x ({line})".replace(" ()", "")
+    assert got == f"{label('shell')} x ({line})".replace(" ()", "")
 
 
 @pytest.mark.parametrize(
@@ -301,7 +299,7 @@ def test_the_slow_decoder_gives_the_same_details() -> None:
     for tool, args, outcome, line in DONE:
         if isinstance(args, dict):
             event = done(f"{tool}ToolCall", args, outcome, odd="\ud83d")
-            assert line_of(event) == line
+            assert line_of(event) == labeled(line)
 
 
 # ---------------------------------------------------------------- width
@@ -323,31 +321,21 @@ def test_a_line_is_cut_at_the_width(columns: int, target: str) -> None:
         assert agentfmt.display_width(line) >= columns - 2
 
 
-@pytest.mark.parametrize(
-    ("columns", "line"),
-    [
-        (
-            200,
-            "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not yours, ask first)",
-        ),
-        (80, "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not you...)"),
-        (60, "Failed to edit file src/deep/in/the/tree/a.py (rejected)"),
-        (40, "Failed to edit file .../a.py (rejected)"),
-        (30, "Failed to edit file (rejected)"),
-        (20, "Failed to edit fi..."),
-    ],
-)
-def test_a_long_reason_gives_way(columns: int, line: str) -> None:
-    outcome = {"rejected": {"reason": "the file is not yours, ask first"}}
-    event = done("editToolCall", {"path": "src/deep/in/the/tree/a.py"}, outcome)
-    screen = agentfmt.Screen()
-    with mock.patch.object(screen, "width", return_value=columns):
-        assert render(spelled(init(), event), View(detail=True, out=screen)).out == [line]
+FAILED_EDIT = (
+    "Failed to edit file", "src/deep/in/the/tree/a.py", "rejected: the file is not yours, ask first",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("act", "columns", "line"),
     [
+        (FAILED_EDIT, 200, f"{FAILED_EDIT[0]} {FAILED_EDIT[1]} ({FAILED_EDIT[2]})"),
+        (FAILED_EDIT, 80,
+         "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not you...)"),
+        (FAILED_EDIT, 60, "Failed to edit file src/deep/in/the/tree/a.py (rejected)"),
+        (FAILED_EDIT, 40, "Failed to edit file .../a.py (rejected)"),
+        (FAILED_EDIT, 30, "Failed to edit file (rejected)"),
+        (FAILED_EDIT, 20, "Failed to edit fi..."),
         (("Asked", "which of the files", "skipped: none of them"), 47,
          "Asked which of the files (skipped: none of...)"),
         (("Asked", "which of the files", "skipped: none of them"), 40,
@@ -371,7 +359,9 @@ def test_a_long_reason_gives_way(columns: int, line: str) -> None:
         (("Found", "a/b c/d", ""), 12, "Found a/b..."),
     ],
 )  # fmt: skip
-def test_what_there_is_room_for(act: tuple[str, str, str], columns: int, line: str) -> None:
+def test_a_line_shows_what_there_is_room_for(
+    act: tuple[str, str, str], columns: int, line: str
+) -> None:
     whole = agentfmt.Action(*act, failed=act[0].startswith("Failed"))
     assert agentfmt.render_action(whole, "", columns, agentfmt.PLAIN).decode() == line
 
@@ -394,7 +384,7 @@ def test_width(text: str, columns: int) -> None:
 
 
 @given(st.text(), st.integers(0, 50))
-def test_cut_is_never_wider(text: str, limit: int) -> None:
+def test_truncated_text_is_never_too_wide(text: str, limit: int) -> None:
     assert agentfmt.display_width(agentfmt.truncate(agentfmt.escape(text), limit)) <= limit
 
 
@@ -429,7 +419,7 @@ STEPS = pytest.mark.parametrize("step", [0, 1, 7])
 @STEPS
 def test_all_messages_stand_between_the_actions(form: str, step: int) -> None:
     rendered = render(spelled(*turn(form)), View(messages="all"), step=step)
-    assert rendered.out == ["I'll read.", "Then I'll write.", "Read file", "Done."]
+    assert rendered.out == ["I'll read.", "Then I'll write.", label("read"), "Done."]
 
 
 @FORMS
@@ -483,7 +473,7 @@ def test_a_failed_run_gives_no_answer_and_all_its_words(messages: str) -> None:
 
 
 @pytest.mark.parametrize("messages", ["all", "final"])
-def test_a_sub_agents_words_are_no_part_of_the_answer(messages: str) -> None:
+def test_a_sub_agents_words_are_not_part_of_the_answer(messages: str) -> None:
     theirs = [said("theirs", parent_tool_use_id="t"), delta("theirs", parent_tool_use_id="t")]
     events = (init(), delta("A"), theirs[0], delta("B"), theirs[1], said("AB"), result())
     assert render(spelled(*events), View(messages=messages)).out == ["AB"]
@@ -507,7 +497,7 @@ def test_a_character_that_deltas_cut_is_whole() -> None:
 # ---------------------------------------------------------------- several runs
 
 
-def test_lines_say_whose_they_are_while_several_runs_are_open() -> None:
+def test_lines_name_their_run_while_several_are_open() -> None:
     def read(session: str) -> dict[str, Any]:
         return done("readToolCall", {"path": "a"}, ok(), session_id=session)
 
@@ -516,12 +506,13 @@ def test_lines_say_whose_they_are_while_several_runs_are_open() -> None:
         read("bbbbbbbb-2"), said("Bye", "aaaaaaaa-1"), result("aaaaaaaa-1"), read("bbbbbbbb-2"),
         result("bbbbbbbb-2"),
     )  # fmt: skip
-    both = ["Read file", "[aaaaaaaa] Read file", "[bbbbbbbb] Read file"]
-    assert render(spelled(*events)).out == [*both, "Read file"]
+    line = label("read")
+    both = [line, f"[aaaaaaaa] {line}", f"[bbbbbbbb] {line}"]
+    assert render(spelled(*events)).out == [*both, line]
     rendered = render(spelled(*events), View(messages="all"))
-    assert rendered.out == [*both, "[aaaaaaaa] Bye", "Read file"]
+    assert rendered.out == [*both, "[aaaaaaaa] Bye", line]
     detailed = render(spelled(*events), View(detail=True)).out
-    assert detailed == [line.replace("file", "file a") for line in [*both, "Read file"]]
+    assert detailed == [f"{line} a" for line in [*both, line]]
 
 
 # ---------------------------------------------------------------- actions, summary
@@ -531,7 +522,7 @@ def test_lines_say_whose_they_are_while_several_runs_are_open() -> None:
 @pytest.mark.parametrize("detail", [False, True])
 def test_actions_go_where_they_are_sent(to: str, detail: bool) -> None:
     data = spelled(init(), done("readToolCall", {"path": "a"}, ok(totalLines=2)), result())
-    line = "Read file a (2 lines)" if detail else "Read file"
+    line = label("read") + " a (2 lines)" * detail
     alone = [] if to == "text" else render(data, to=to).out
     nowhere = render(data, View(detail=detail, actions="none"), to)
     assert (nowhere.out, nowhere.err) == (alone, [])
@@ -736,25 +727,24 @@ SHELL = (
     done("readToolCall", {"path": "a"}, ok(totalLines=2)),
     result(),
 )
-PLAIN_LINES = b"Ran terminal command npm test (exit 1)\nRead file a (2 lines)\n"
+PLAIN_LINES = labeled("{shell} npm test (exit 1)\n{read} a (2 lines)\n").encode()
+RUNNING = agentfmt.LABELS["shell"].doing.encode() + b" npm test"
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
     seen, status = on_terminal(spelled(*SHELL), "--color", "never", until=b"npm test")
-    running = b"Running terminal command npm test"
-    assert seen == running + b"\r\x1b[K" + PLAIN_LINES
+    assert seen == RUNNING + b"\r\x1b[K" + PLAIN_LINES
     assert status == 0
 
 
-def test_a_call_that_ran_within_one_read_does_not_flash() -> None:
+def test_a_call_that_ran_within_one_read_is_not_shown_running() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "--color", "never")
     assert seen == PLAIN_LINES
 
 
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
     seen, status = on_terminal(spelled(*SHELL[:2]), "--color", "never", until=b"npm test")
-    running = b"Running terminal command npm test\r\x1b[K"
-    assert seen.startswith(running + b"No actions\nagentfmt: run 2f4c27dc")
+    assert seen.startswith(RUNNING + b"\r\x1b[KNo actions\nagentfmt: run 2f4c27dc")
     assert status == agentfmt.FAILED
 
 
@@ -772,7 +762,7 @@ def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
     data = spelled(*SHELL)
     options = ("-t", "json", "--actions", "stderr", "--color", "never")
     seen, _ = on_terminal(data, *options, ends=("stderr",), until=b"npm test")
-    assert b"Running terminal command npm test\r\x1b[K" in seen
+    assert RUNNING + b"\r\x1b[K" in seen
 
 
 @pytest.mark.parametrize(
@@ -785,10 +775,10 @@ def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
         pytest.param(("--color", "always"), {"NO_COLOR": "1", "TERM": "dumb"}, True, id="always"),
     ],
 )
-def test_colours(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
+def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-d", *options, env=env)
-    red = b"\x1b[31mRan terminal command npm test (exit 1)\x1b[0m\n"
-    dim = b"Read file a \x1b[2m(2 lines)\x1b[0m\n"
+    red = labeled("\x1b[31m{shell} npm test (exit 1)\x1b[0m\n").encode()
+    dim = labeled("{read} a \x1b[2m(2 lines)\x1b[0m\n").encode()
     assert ((red in seen), (dim in seen)) == (coloured, coloured)
     if env.get("TERM") == "dumb" and not coloured:
         assert b"\x1b" not in seen
