@@ -340,7 +340,20 @@ TOOLS = [
         "mcp__github__list_issues github__list_issues mcp_github_list_issues",
         "Called MCP tool",
     ),
-    ("Skill", "Skill", "Used tool Skill"),
+    ("skill", "Skill", "Used skill"),
+    ("createPlan", "ExitPlanMode exit_plan_mode", "Created plan"),
+    ("askQuestion", "AskUserQuestion ask_user", "Asked question"),
+    ("await", "TaskOutput", "Waited for task"),
+    ("readTodos", "TodoRead", "Read to-do list"),
+    ("shell", "PowerShell", "Ran terminal command"),
+    ("toolSearch", "ToolSearch", "Searched tools"),
+    ("listMcpResources", "ListMcpResourcesTool", "Listed MCP resources"),
+    ("readMcpResource", "ReadMcpResourceTool", "Read MCP resource"),
+    ("switchMode", "EnterPlanMode", "Switched mode"),
+    ("lsp", "LSP", "Queried language server"),
+    ("structuredOutput", "StructuredOutput", "Returned structured output"),
+    ("saveMemory", "save_memory", "Saved memory"),
+    ("Mystery", "Mystery", "Used tool Mystery"),
 ]
 
 
@@ -398,7 +411,8 @@ ARGUMENTS = [
         {"a": 1},
         {"name": "mcp__gh__list", "args": {"a": 1}, "providerIdentifier": "gh", "toolName": "list"},
     ),
-    ("Skill", {"command": "x"}, {"command": "x"}),
+    ("Skill", {"skill": "x"}, {"name": "x"}),
+    ("Mystery", {"command": "x"}, {"command": "x"}),
 ]
 
 
