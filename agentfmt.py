@@ -1617,25 +1617,29 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
 }
 MCP_TOOL = r"(?s)(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)"
 
-# Cursor's tool -> the arguments that other agents name differently.
-FILE_PATH = dict.fromkeys(("file_path", "filePath", "absolute_path", "notebook_path"), "path")
-ARGUMENT_NAMES: dict[str, dict[str, str]] = {
-    "read": FILE_PATH,
-    "write": FILE_PATH | dict.fromkeys(("content", "file_text"), "fileText"),
-    "edit": FILE_PATH,
-    "lsp": FILE_PATH,
-    "shell": {"cmd": "command", "directory": "workingDirectory", "workdir": "workingDirectory"},
-    "ls": {"dir_path": "path"},
-    "grep": {"output_mode": "outputMode", "include": "glob", "-i": "caseInsensitive"},
+# Arguments that other agents name differently, of any tool, and of one of Cursor's.
+ARGUMENT_NAMES = {
+    name: known
+    for known, names in {
+        "path": "file_path filePath absolute_path notebook_path dir_path",
+        "command": "cmd",
+        "workingDirectory": "directory workdir",
+        "outputMode": "output_mode",
+        "caseInsensitive": "-i",
+        "subagentType": "subagent_type",
+        "taskId": "task_id",
+        "description": "fact",
+        "name": "skill recipient to",
+        "url": "uri",
+    }.items()
+    for name in names.split()
+}
+TOOL_ARGUMENTS = {
+    "write": {"content": "fileText", "file_text": "fileText"},
+    "grep": {"include": "glob"},
     "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
     "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
-    "task": {"subagent_type": "subagentType", "task": "description"},
-    "skill": {"skill": "name", "command": "name"},
-    "saveMemory": {"fact": "description"},
-    "sendMessage": {"to": "name", "recipient": "name"},
-    "readMcpResource": {"uri": "url"},
-    "await": {"task_id": "taskId"},
-    "taskStop": {"task_id": "taskId"},
+    "task": {"task": "description"},
 }
 
 # How the result of a call that failed begins, or the agent's word for it -> the variant it is.
@@ -1679,7 +1683,7 @@ def translate_call(identity: str, name: str, given: Any, parent: str | None) -> 
         named = {"providerIdentifier": server, "toolName": its_name}
         return ForeignCall(identity, "mcp", name, {"name": name, "args": args, **named}, parent)
     tool = TOOL_NAMES.get(name.replace("_", "").lower(), name)
-    names = ARGUMENT_NAMES.get(tool, {})
+    names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(tool, {})
     args = {names.get(key, key): value for key, value in args.items()}
     if tool == "updateTodos":
         given = args.get("todos")
@@ -1741,6 +1745,12 @@ Place: TypeAlias = "tuple[str, ...]"  # the names of members, from the outermost
 Places: TypeAlias = "tuple[Place, ...]"
 
 
+def places_in(*rows: str) -> dict[str, Places]:
+    """Places by the type of a line; a row is a type, and paths."""
+    split = (row.split() for row in rows)
+    return {kind: tuple(tuple(path.split(".")) for path in paths) for kind, *paths in split}
+
+
 class Foreign(Struct, gc=False):
     """What belongs to an event that leaves as an agent's own line: what it holds of ours, which is
     followed and asked by selectors, and where its words are. Nothing in it leads back to the event:
@@ -1750,54 +1760,44 @@ class Foreign(Struct, gc=False):
     places: Places | None
 
 
+UNTRANSLATED = Foreign((), None)  # of a line that has no counterpart
+FINISHED = 100  # calls that are known to have finished: their line may come again
 CERTAIN_DELTA = object()  # as ``timestamp_ms``: a delta, whatever its text equals
 
 
-class EventMaker:
+class EventMaker(NamedTuple):
     """Makes events in Cursor's vocabulary: the line that one would be, and what the reader makes
     of that.
 
     ``native``: the input's own lines leave. ``converts``: the lines that are made leave.
-    ``redacts``: nothing may leave that nobody can redact. ``line_frames``: those of words are read.
+    ``redacts``: own lines leave without what nobody can redact. ``lines``: those of words are read.
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        *,
-        native: bool = False,
-        converts: bool = False,
-        redacts: bool = False,
-        lines: bool = False,
-    ) -> None:
-        self.reread = reader.reread
-        self.kind = reader.kind
-        self.native = native
-        self.converts = converts
-        self.redacts = native and redacts
-        self.lines = lines and not native
+    reader: Reader
+    native: bool = False
+    converts: bool = False
+    redacts: bool = False
+    lines: bool = False
 
     def event(self, **members: Any) -> Event:
         """The event that a line with these members would be, but for those that are absent."""
         raw = encode_json({key: value for key, value in members.items() if value is not None})
         try:
-            new = self.reread(raw)
+            new = self.reader.reread(raw)
         except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
-            new = self.kind(members["type"], session_id=members["session_id"])
+            new = self.reader.kind(members["type"], session_id=members["session_id"])
         new.raw = raw
         return new
 
     def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Event:
         """What is asked, said or thought. Where nobody reads the line, it is not spelled out."""
-        ids = {"parent_tool_use_id": parent, "session_id": session}
         thought = kind == "thinking"
-        if self.lines and thought:
-            return self.event(type=kind, subtype="delta", text=text, **ids)
         if self.lines:
             message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            return self.event(type=kind, message=message, **ids)
+            said = {"subtype": "delta", "text": text} if thought else {"message": message}
+            return self.event(type=kind, **said, parent_tool_use_id=parent, session_id=session)
         subtype = "delta" if thought else None
-        new = self.kind(kind, subtype, session, parent_tool_use_id=parent, raw=b"{}")
+        new = self.reader.kind(kind, subtype, session, parent_tool_use_id=parent, raw=b"{}")
         if isinstance(new, SpokenEvent):
             new.text = text if thought else None
             new.message = None if thought else Message([TextBlock(text)])
@@ -1808,13 +1808,13 @@ class Dialect:
     """A conversation with an agent. Its lines become events of ours, by a few moves.
 
     What is particular to a dialect is ``read``: which moves a line makes. ``line`` is the type of
-    what it looks at; ``places`` are where words stand in a line, by its type; ``names_session`` is
-    the type of the line that names the session otherwise than by session_id ("": of any), and the
-    member that does.
+    what it looks at. By the type of a line, ``places`` are where words stand in it, ``fragments``
+    where pieces of something stand that comes whole. ``names_session`` is the type of the line that
+    names the session otherwise than by session_id ("": of any), and the member that does.
     """
 
     name: ClassVar[str]
-    places: ClassVar[dict[str, Places]] = {}
+    places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
@@ -1827,7 +1827,7 @@ class Dialect:
         self.parent: str | None = None  # of it: the call whose sub-agent acts
         self.parts: list[Event] = []  # of it
         self.calls: dict[str, ForeignCall] = {}  # that are open
-        self.finished: dict[str, None] = {}  # the last calls that are not
+        self.finished: deque[str] = deque(maxlen=FINISHED)  # calls that no longer are
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
         self.trouble = ""  # an error that decides, unless the agent says how the run ended
 
@@ -1844,27 +1844,25 @@ class Dialect:
 
     def session_in(self, event: Event) -> str | None:
         kind, member = self.names_session or (None, "")
-        named = kind in ("", event.type) and first_text(details(event).get(member))
-        return named or None
+        return (kind in ("", event.type) and first_text(details(event).get(member))) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
         """The events of ours that an event is; itself, if it has no counterpart."""
         self.event, self.parts = event, []
+        self.empty(*self.fragments.get(event.type or "", ()))
         self.read(self.line())
         if self.parts or (event.type in SHARED_TYPES and not self.maker.native):
             return self.parts  # if there are none, it says nothing new
         event.foreign = UNTRANSLATED
-        if self.maker.converts and event.type not in CURSOR_TYPES:
-            event.hidden = True
+        event.hidden = event.hidden or (self.maker.converts and event.type not in CURSOR_TYPES)
         return (event,)
 
-    def make(self, kind: str, subtype: str | None = None, **members: Any) -> Event:
-        new = self.maker.event(type=kind, subtype=subtype, **members, session_id=self.session)
-        self.parts.append(new)
-        self.ended = kind == "result"
-        return new
+    def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
+        made = self.maker.event(type=kind, subtype=subtype, **members, session_id=self.session)
+        self.parts.append(made)
+        self.ended = kind == "result" or (self.ended and kind == "error")
 
-    def words(self, kind: str, text: str) -> Event:
+    def words(self, kind: str, text: str) -> Any:
         self.parts.append(self.maker.words(kind, text, self.session, self.parent))
         self.ended = False
         return self.parts[-1]
@@ -1887,7 +1885,7 @@ class Dialect:
         text = as_text(text)
         rest = self.rest("assistant", text, delta=delta)
         if rest or delta or self.maker.native:
-            part: Any = self.words("assistant", (self.maker.native and text) or rest)
+            part = self.words("assistant", (self.maker.native and text) or rest)
             if delta and self.maker.redacts:
                 part.timestamp_ms = CERTAIN_DELTA
 
@@ -1904,9 +1902,10 @@ class Dialect:
         known = identity in self.calls
         called = translate_call(identity, as_text(name) or "?", given, self.parent)
         self.calls[identity] = called
-        self.finished.pop(identity, None)
+        if identity in self.finished:
+            self.finished.remove(identity)
         if not known:
-            self.make_call("started", called)
+            self.make_call("started", called, {})
 
     def answer(
         self,
@@ -1927,19 +1926,14 @@ class Dialect:
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, parent=self.parent)
-        if identity:
-            self.finished[identity] = None
-            if len(self.finished) > OPEN_PATHS:
-                del self.finished[next(iter(self.finished))]
+        self.finished += [identity] if identity else []
         if type(code) is int and called.tool == "shell" and not kind:
             facts["exitCode"], failed = code, False
-        if failed:
-            result = make_failure(content, as_text(kind))
-        else:
-            success = make_success(called, content) | facts
-            success = {key: value for key, value in success.items() if value is not None}
-            result = {"failure" if facts.get("exitCode") else "success": success}
-        self.make_call("completed", called, result)
+        told = (*make_success(called, content).items(), *facts.items())
+        success = {key: value for key, value in told if value is not None}
+        result = {"failure" if facts.get("exitCode") else "success": success}
+        result = make_failure(content, as_text(kind)) if failed else result
+        self.make_call("completed", called, {"result": result})
 
     def act(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """A call and its answer in one line, which may come again."""
@@ -1949,22 +1943,19 @@ class Dialect:
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         self.make("result", subtype, is_error=subtype != "success", **members)
-        self.calls.clear()
-        self.finished.clear()
-        self.said.clear()
         self.trouble = ""
+        for of_run in (self.calls, self.finished, self.said):
+            of_run.clear()
 
     def complain(self, message: Any, *, fatal: bool = False) -> None:
         """``fatal``: the run has failed, unless it ends otherwise."""
         text = error_message(message)
         self.trouble = text or "error" if fatal and not self.ended else self.trouble
-        ended = self.ended
         self.make("error", message=text)
-        self.ended = ended
 
     def empty(self, *places: Place) -> None:
         """Fragments of what comes whole cannot be redacted: they must not leave."""
-        if self.maker.redacts:
+        if self.maker.redacts and places:
             self.event.raw = empty_strings(self.event.raw, places)
 
     # What they have in common.
@@ -1982,14 +1973,11 @@ class Dialect:
             return ""
         return text.removeprefix(said)
 
-    def make_call(self, subtype: str, called: ForeignCall, result: Any = None) -> None:
-        body = {"args": called.args} | ({"result": result} if result else {})
-        call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
+    def make_call(self, subtype: str, called: ForeignCall, result: dict[str, Any]) -> None:
+        body = {f"{called.tool}ToolCall": {"args": called.args} | result}
+        call = body | {"toolCallId": called.id, "name": called.name}
         ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
         self.make("tool_call", subtype, tool_call=call, **ids)
-
-
-UNTRANSLATED = Foreign((), None)  # of a line that has no counterpart
 
 
 class Cursor(Dialect):
@@ -1999,9 +1987,8 @@ class Cursor(Dialect):
 
 
 SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # which mean something else
-CURSOR_TYPES = frozenset(
-    "user assistant thinking tool_call interaction_query connection retry result turn_ended "
-    "error".split()
+CURSOR_TYPES = SHARED_TYPES | frozenset(
+    "thinking tool_call interaction_query connection retry turn_ended".split()
 )
 
 
@@ -2034,9 +2021,8 @@ class Claude(Dialect):
     """
 
     name = "claude"
-    places: ClassVar[dict[str, Places]] = {
-        "stream_event": (("event", "delta", "text"), ("event", "delta", "thinking"))
-    }
+    places = places_in("stream_event event.delta.text event.delta.thinking")
+    fragments = places_in("stream_event event.delta.partial_json")
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -2092,8 +2078,6 @@ class Claude(Dialect):
             self.say(delta.text, delta=True)
         elif delta.thinking is not None or delta.type == "signature_delta":
             self.think(delta.thinking, delta=True)
-        elif delta.type is not None:
-            self.empty(("event", "delta", "partial_json"))
 
     def result(self) -> None:
         """Success is a subtype without an error; the words of an error stay where they are."""
@@ -2136,32 +2120,32 @@ def claude_line() -> Any:
     return shape(ids, "tool_use_result", "is_api_error_message", message=message, event=event)
 
 
+# Cursor's name for what a result tells -> where Claude Code has it, beside what its model sees.
+CLAUDE_FACTS: dict[str, dict[str, str]] = {
+    "read": {"totalLines": "file.totalLines"},
+    "shell": {"stdout": "stdout", "stderr": "stderr", "executionTime": "durationMs"},
+    "glob": {"files": "filenames", "totalFiles": "numFiles"},
+    "task": {"durationMs": "totalDurationMs", "isBackground": "isAsync"},
+    "webSearch": {"durationMs": "durationMs"},
+}
+
+
 def claude_facts(tool: str, told: Any) -> dict[str, Any]:
-    """What Claude Code tells of a result beside what it tells the model, as Cursor's has it."""
+    facts = {name: told[path] for name, path in CLAUDE_FACTS.get(tool, {}).items()}
     if tool == "read":
         start, count = as_count(told["file.startLine"]), as_count(told["file.numLines"])
-        read = {"startLine": start, "endLine": start + count - 1} if start and count else None
-        return {"totalLines": as_count(told["file.totalLines"]), "readRange": read}
-    if tool == "shell":
-        streams = {name: told[name] for name in ("stdout", "stderr")}
-        return {key: text for key, text in streams.items() if as_text(text)} | {
-            "executionTime": as_count(told["durationMs"])
-        }
-    if tool == "edit" and told["structuredPatch"]:
+        if start and count:
+            facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
+    elif tool == "edit" and told["structuredPatch"]:
         hunks = (hunk["lines"] for hunk in told.each("structuredPatch"))
         marks = [str(line)[:1] for hunk in hunks if isinstance(hunk, list) for line in hunk]
-        return {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
-    if tool == "glob":
-        return {"files": told["filenames"], "totalFiles": told["numFiles"]}
-    if tool == "grep":
-        names, mode = GREP_MODES.get(as_text(told["mode"]), ({}, ""))
-        found = {name: told[own] for name, own in names.items()}
-        found = {name: value for name, value in found.items() if value is not None}
-        return {"workspaceResults": {"": {mode: found}}} if mode else {}
-    if tool in ("write", "webFetch", "mcp"):
-        return {}
-    took = as_count(told["totalDurationMs"]) or as_count(told["durationMs"])
-    return {"durationMs": took, "isBackground": told["isAsync"]}
+        facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+    elif tool == "grep" and as_text(told["mode"]) in GREP_MODES:
+        names, mode = GREP_MODES[told["mode"]]
+        found = ((name, told[own]) for name, own in names.items())
+        modes = {mode: {name: value for name, value in found if value is not None}}
+        facts = {"workspaceResults": {"": modes}}
+    return facts
 
 
 GREP_MODES = {
@@ -2197,12 +2181,18 @@ class Codex(Dialect):
     """
 
     name = "codex"
-    places: ClassVar[dict[str, Places]] = {"item.completed": (("item", "text"),)}
+    places = places_in("item.completed item.text")
+    fragments = places_in(
+        "item.started item.text item.aggregated_output item.result",
+        "item.updated item.text item.aggregated_output item.result",
+        "item.plan.delta delta",
+    )
     names_session = ("thread.started", "thread_id")
     answered: Any = None  # what the agent said last
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, Node(line["item"])
+        what, done = as_text(item["type"]), kind == "item.completed"
         if kind == "thread.started":
             self.begin()
         elif kind == "turn.started":
@@ -2216,39 +2206,27 @@ class Codex(Dialect):
             self.complain(line["message"])
         elif kind == "request_user_input":
             self.act(line["call_id"], "askQuestion", {"questions": line["questions"]}, "")
-        elif kind in ("item.started", "item.updated", "item.completed"):
-            self.item(item, as_text(item["type"]), done=kind == "item.completed")
-        elif kind == "item.plan.delta":
-            self.empty(("delta",))
-
-    def item(self, item: Any, kind: str, *, done: bool) -> None:
-        if not done:  # it comes whole
-            self.empty(*(("item", name) for name in ("text", "aggregated_output", "result")))
-        if kind == "agent_message" and done:
-            if item["phase"] != "commentary":
-                self.answered = item["text"]
+        elif what == "agent_message" and done:
+            self.answered = self.answered if item["phase"] == "commentary" else item["text"]
             self.say(item["text"])
-        elif kind == "reasoning" and done:
+        elif what == "reasoning" and done:
             self.think(item["text"])
-        elif kind == "file_change":
+        elif what == "file_change":
             for number, change in enumerate(item.each("changes")):
                 name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
-                self.use(f"{item['id']}.{number}", item, (name, {"path": change["path"]}), done)
-        elif kind in CODEX_CALLS:
-            self.use(item["id"], item, CODEX_CALLS[kind](item), done)
+                self.use(f"{item['id']}.{number}", item, name, {"path": change["path"]})
+        elif what in CODEX_CALLS:
+            self.use(item["id"], item, *CODEX_CALLS[what](item))
 
-    def use(self, identity: Any, item: Any, call: tuple[str, Any], done: bool) -> None:
-        if not done:
-            self.call(identity, *call)
+    def use(self, identity: Any, item: Any, name: str, given: Any) -> None:
+        if self.event.type != "item.completed":
+            self.call(identity, name, given)
             return
         text = error_message(item["error"]) or text_in(item["result.content"])
+        text, status = text or item["aggregated_output"], item["status"]
+        outcome = {"failed": status in ("failed", "declined"), "code": item["exit_code"]}
         self.act(
-            identity,
-            *call,
-            text or item["aggregated_output"],
-            failed=item["status"] in ("failed", "declined"),
-            kind="declined" if item["status"] == "declined" else "",
-            code=item["exit_code"],
+            identity, name, given, text, kind=status if status == "declined" else "", **outcome
         )
 
 
@@ -2276,7 +2254,7 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
-    places: ClassVar[dict[str, Places]] = {"message": (("content",),)}
+    places = places_in("message content")
 
     def read(self, line: Any) -> None:
         kind, failed = self.event.type, line["status"] == "error"
@@ -2307,7 +2285,7 @@ class OpenCode(Dialect):
     succeeded if its last step finished for another reason than that it calls tools."""
 
     name = "opencode"
-    places: ClassVar[dict[str, Places]] = dict.fromkeys(("text", "reasoning"), (("part", "text"),))
+    places = places_in("text part.text", "reasoning part.text")
     names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
     usage: Any = None  # the tokens of all steps: nobody states those of the run
@@ -2325,7 +2303,7 @@ class OpenCode(Dialect):
             self.use(part, Node(part["state"]))
         elif kind == "step_finish":
             self.reason, used = part["reason"] or "stop", self.usage or {}
-            counts = ((name, as_count(part[path])) for name, path in OPENCODE_TOKENS.items())
+            counts = ((name, as_count(part[f"tokens.{name}"])) for name in ("input", "output"))
             self.usage = used | {name: used.get(name, 0) + n for name, n in counts if n is not None}
         elif kind == "error":
             self.complain([line["error"], line["error.name"]], fatal=True)
@@ -2356,19 +2334,11 @@ class OpenCode(Dialect):
         self.reason = self.usage = None
 
 
-OPENCODE_TOKENS = {
-    "inputTokens": "tokens.input",
-    "outputTokens": "tokens.output",
-    "cacheReadTokens": "tokens.cache.read",
-    "cacheWriteTokens": "tokens.cache.write",
-}
-
-
 class Droid(Dialect):
     """`droid exec -o stream-json`."""
 
     name = "droid"
-    places: ClassVar[dict[str, Places]] = dict.fromkeys(("message", "reasoning"), (("text",),))
+    places = places_in("message text", "reasoning text")
     thought: Any = None  # the last id of a thought: it may come twice
 
     def read(self, line: Any) -> None:
@@ -2401,18 +2371,21 @@ class Copilot(Dialect):
     """
 
     name = "copilot"
-    places: ClassVar[dict[str, Places]] = {
-        "assistant.message": (("data", "content"),),
-        "assistant.message_delta": (("data", "deltaContent"),),
-        "assistant.reasoning_delta": (("data", "deltaContent"),),
-    }
+    places = places_in(
+        "assistant.message data.content",
+        "assistant.message_delta data.deltaContent",
+        "assistant.reasoning_delta data.deltaContent",
+    )
+    fragments = places_in(
+        "assistant.tool_call_delta data.inputDelta",
+        "tool.execution_partial_result data.partialOutput",
+    )
     streamed: Any = None  # the message of which deltas came
     permission = ""  # the last that was asked for
 
     def read(self, line: Any) -> None:
         kind, data = self.event.type or "", Node(line["data"])
         self.parent = first_text(data["parentToolCallId"]) or None
-        delta = kind.endswith("_delta")
         if kind == "result":
             self.result(line)
             return
@@ -2428,9 +2401,8 @@ class Copilot(Dialect):
             parts = (as_count(data["chunkCount"]) or 1) > 1
             self.say(data["content"], delta=parts and data["messageId"] != self.streamed)
         elif kind in ("assistant.reasoning_delta", "assistant.reasoning"):
+            delta = kind.endswith("_delta")
             self.think(data["deltaContent"] or data["content"], delta=delta)
-        elif kind in COPILOT_FRAGMENTS:
-            self.empty(("data", COPILOT_FRAGMENTS[kind]))
         elif kind == "tool.execution_start":
             server, tool = data["mcpServerName"], data["mcpToolName"]
             name = f"mcp__{server}__{tool}" if server and tool else data["toolName"]
@@ -2464,12 +2436,6 @@ class Copilot(Dialect):
         self.session = session
 
 
-COPILOT_FRAGMENTS = {
-    "assistant.tool_call_delta": "inputDelta",
-    "tool.execution_partial_result": "partialOutput",
-}
-
-
 class Pi(Dialect):
     """`pi --mode json`. What its last message says decides, once nothing is tried again.
 
@@ -2477,25 +2443,31 @@ class Pi(Dialect):
     """
 
     name = "pi"
-    places: ClassVar[dict[str, Places]] = {"message_update": (("assistantMessageEvent", "delta"),)}
+    places = places_in("message_update assistantMessageEvent.delta")
+    fragments = places_in(
+        "message_update message assistantMessageEvent.partial",
+        "tool_execution_update partialResult",
+    )
     names_session = ("session", "id")
     last = Node(None)  # the agent's last message
     due = False  # the run has ended, unless it is tried again
 
     def read(self, line: Any) -> None:
-        kind, message = self.event.type, Node(line["message"])
+        kind, part = self.event.type, Node(line["assistantMessageEvent"])
         if kind == "session":
             self.begin(cwd=line["cwd"])
-        elif kind == "message_start" and message["role"] == "assistant":
+        elif part["type"] == "text_delta":
+            self.say(part["delta"], delta=True)
+        elif part["type"] == "thinking_delta":
+            self.think(part["delta"], delta=True)
+        elif part["type"] == "toolcall_delta":
+            self.empty(("assistantMessageEvent", "delta"))
+        elif kind == "message_start" and line["message.role"] == "assistant":
             self.empty(("message", "content"))  # its first delta
-        elif kind == "message_update":
-            self.update(Node(line["assistantMessageEvent"]))
         elif kind == "message_end":
-            self.message(message)
+            self.message(Node(line["message"]))
         elif kind == "tool_execution_start":
             self.call(line["toolCallId"], line["toolName"], line["args"])
-        elif kind == "tool_execution_update":
-            self.empty(("partialResult",))
         elif kind == "tool_execution_end":
             text, failed = text_in(line["result.content"]), line["isError"] is True
             code = find_code(r"Command exited with code (-?[0-9]{1,9})\s*\Z", text)
@@ -2506,16 +2478,6 @@ class Pi(Dialect):
             self.due = False
         elif kind in ("agent_start", "agent_settled") or line["success"] is False:
             self.finish()
-
-    def update(self, part: Any) -> None:
-        """A delta, beside what the message is so far."""
-        kind, delta = part["type"], part["delta"]
-        fragments = ("partial", "delta") if kind == "toolcall_delta" else ("partial",)
-        self.empty(("message",), *(("assistantMessageEvent", name) for name in fragments))
-        if kind == "text_delta":
-            self.say(delta, delta=True)
-        elif kind == "thinking_delta":
-            self.think(delta, delta=True)
 
     def message(self, message: Any) -> None:
         said = self.ask if message["role"] == "user" else self.say
@@ -2578,26 +2540,27 @@ def recognize(line: bytes) -> str | None:
     kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
     init, own_key = name == "system/init", e.get("apiKeySource") in OWN_KEYS
     shared = kind in ("assistant", "user", "system", "result")
-    signs = (
+    signs: tuple[tuple[str, Any], ...] = (
         ("cursor", "converted_from" in has),
         ("codex", kind.startswith(("thread.", "turn.", "item."))),
         ("copilot", "." in kind and isinstance(e.get("data"), dict)),
         ("copilot", kind == "result" and has >= {"sessionId", "exitCode"}),
         ("opencode", "sessionID" in has),
         ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
-        ("gemini", kind == "init"),
-        ("gemini", kind == "message" and has >= {"role", "content"}),
+        ("gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})),
         ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
         ("gemini", kind == "result" and has >= {"status", "stats"}),
         ("droid", kind == "message" and has >= {"role", "text"}),
         ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
         ("droid", kind == "completion" or (kind == "error" and "source" in has)),
         ("droid", init and "reasoning_effort" in has),
-        ("claude", init and "qwen_code_version" in has),
-        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
         ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        ("claude", init and "mcp_servers" in has and not own_key),  # Cursor may list them too
+        (
+            "claude",
+            init and (has & {"qwen_code_version"} or ("mcp_servers" in has and not own_key)),
+        ),
         ("claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")),
+        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
         ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
         ("claude", block_types(e) & {"tool_use", "tool_result"}),
         ("claude", kind == "result" and "total_cost_usd" in has),
@@ -5214,8 +5177,8 @@ def convert(
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reader = Reader(SpokenEvent if surgeon else writer.kind, report)
     native, converts = to == "stream-json", to == "cursor"
-    redacts, lines_read = surgeon is not None, converts or bool(surgeon or max_event)
-    maker = EventMaker(reader, native=native, converts=converts, redacts=redacts, lines=lines_read)
+    redacts, lines_read = native and surgeon is not None, converts or bool(surgeon or max_event)
+    maker = EventMaker(reader, native, converts, redacts, lines_read and not native)
     lines = to in ("stream-json", "cursor")  # what is dropped is of no use to these
     strict = native and surgeon is not None and surgeon.strict
     runs = Runs(
