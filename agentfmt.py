@@ -2810,13 +2810,9 @@ def block_types(event: dict[str, Any]) -> set[str]:
     return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
-DIALECTS: dict[str, type[Dialect]] = dict(
-    zip(
-        AGENTS,
-        (Cursor, Claude, Claude, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi),
-        strict=True,
-    )
-)
+DIALECTS: dict[str, type[Dialect]] = {each.name: each for each in (
+    Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi,
+)} | {"amp": Claude, "qwen": Claude}  # fmt: skip
 
 
 class Conversations:
@@ -5948,7 +5944,7 @@ def strip_mdoc(text: str) -> str:
 FLAG_OPTION = {"is_flag": True}
 OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
-    ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"),
+    ("-f --from dialect", one_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
      "Longest line accepted; suffixes K, M, G."),
