@@ -201,7 +201,7 @@ STAND_INS = {
     "agent": f'exec cat "{SAMPLE}"',
     "codex": f'exec cat "{SAMPLE}"',
     "claude": f'exec cat "{SAMPLE.with_name("sample-claude.ndjson")}"',
-    "tail": 'for file; do :; done; exec cat "$file"',  # it would follow the file for ever
+    "tail": 'case $* in *-F*) for file; do :; done; exec cat "$file" ;; esac; /usr/bin/tail "$@"',
 }
 
 
