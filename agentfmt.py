@@ -2676,8 +2676,11 @@ class Pi(Dialect):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
-        if kind in ("session", "agent_start"):
-            (self.begin if kind == "session" else self.begin_once)(cwd=line["cwd"])
+        if kind == "session":
+            self.begin(cwd=line["cwd"])
+        elif kind == "agent_start":
+            self.finish()
+            self.begin_once()
         elif part["type"] == "text_delta":
             self.say(part["delta"], delta=True)
         elif part["type"] == "thinking_delta":
@@ -2698,7 +2701,7 @@ class Pi(Dialect):
             self.agent_end(line)
         elif kind == "auto_retry_start" or line["willRetry"] is True:
             self.due = False
-        elif kind in ("agent_start", "agent_settled") or line["success"] is False:
+        elif kind == "agent_settled" or line["success"] is False:
             self.finish()
 
     def message(self, message: Any) -> None:
@@ -2810,9 +2813,9 @@ def block_types(event: dict[str, Any]) -> set[str]:
     return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
-DIALECTS: dict[str, type[Dialect]] = {each.name: each for each in (
-    Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi,
-)} | {"amp": Claude, "qwen": Claude}  # fmt: skip
+DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
+    each.name: each for each in (Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi)
+}
 
 
 class Conversations:
