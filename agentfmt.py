@@ -2676,11 +2676,10 @@ class Pi(Dialect):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
-        if kind == "session":
-            self.begin(cwd=line["cwd"])
-        elif kind == "agent_start":
+        if kind in ("agent_start", "agent_settled") or line["success"] is False:
             self.finish()
-            self.begin_once()
+        if begin := {"session": self.begin, "agent_start": self.begin_once}.get(str(kind)):
+            begin(cwd=line["cwd"])
         elif part["type"] == "text_delta":
             self.say(part["delta"], delta=True)
         elif part["type"] == "thinking_delta":
@@ -2701,8 +2700,6 @@ class Pi(Dialect):
             self.agent_end(line)
         elif kind == "auto_retry_start" or line["willRetry"] is True:
             self.due = False
-        elif kind == "agent_settled" or line["success"] is False:
-            self.finish()
 
     def message(self, message: Any) -> None:
         said = self.ask if message["role"] == "user" else self.say
