@@ -73,7 +73,8 @@ def convert(
         for name, chunks in files.items()
     ]
     given = {**parameters(*flags), **more}
-    given.setdefault("view", agentfmt.view_of(**given)._replace(screen=None))
+    view = agentfmt.view_of(**given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN, last=None)
+    given.setdefault("view", view)
     given.setdefault("surgeon", surgeon(given["classes"], given["patterns"]))
     known = inspect.signature(agentfmt.convert).parameters
     options = {key: value for key, value in given.items() if key in known}

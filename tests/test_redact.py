@@ -87,7 +87,9 @@ def test_no_string_keeps_a_secret(members: dict[str, Any], kind: str | None) -> 
     before=st.text(max_size=4),
     depth=st.integers(0, 2),
 )
-def test_a_secret_is_found_in_any_spelling(spelling: random.Random, token: str, before: str, depth: int) -> None:
+def test_a_secret_is_found_in_any_spelling(
+    spelling: random.Random, token: str, before: str, depth: int
+) -> None:
     """Each character is itself or an escape, in JSON in JSON too; the rest keeps its spelling."""
     text = f"{before} {token} "
     for _ in range(depth):

@@ -78,7 +78,7 @@ def spelled(*events: dict[str, Any]) -> bytes:
 def render(data: bytes, view: View = View(), to: str = "text", step: int = 0) -> Rendered:  # noqa: B008
     """What convert() writes; ``step`` is how many bytes each read delivers."""
     out, err = bytearray(), bytearray()
-    output = agentfmt.Output(out.extend, view.screen)
+    output = agentfmt.Output(out.extend, view.last)
     report = agentfmt.Report(output)
     chunks = [data[i : i + step] for i in range(0, len(data), step)] if step else [data]
     with mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)):
@@ -318,7 +318,7 @@ def test_a_line_is_cut_at_the_width(columns: int, target: str) -> None:
     screen = agentfmt.Screen()
     with mock.patch.object(screen, "width", return_value=columns):
         event = done("shellToolCall", {"command": target}, ok(exitCode=0, executionTime=1200))
-        [line] = render(spelled(init(), event, result()), View(detail=True, screen=screen)).out
+        [line] = render(spelled(init(), event, result()), View(detail=True, out=screen)).out
     assert agentfmt.display_width(line) <= columns
     assert "..." in line
     if columns >= 40:
@@ -364,9 +364,11 @@ FAILED_EDIT = (
         (("Found", "a/b c/d", ""), 12, "Found a/b..."),
     ],
 )  # fmt: skip
-def test_a_line_shows_what_there_is_room_for(act: tuple[str, str, str], columns: int, line: str) -> None:
+def test_a_line_shows_what_there_is_room_for(
+    act: tuple[str, str, str], columns: int, line: str
+) -> None:
     whole = agentfmt.Action(*act, failed=act[0].startswith("Failed"))
-    assert agentfmt.render_action(whole, "", columns, False).decode() == line
+    assert agentfmt.render_action(whole, "", columns, agentfmt.PLAIN).decode() == line
 
 
 @pytest.mark.parametrize(
@@ -550,11 +552,11 @@ def test_summary() -> None:
     )
     *_, first, second, _failed = render(data, View(summary=True)).err
     assert first == (
-        "agentfmt: run 2f4c27dc (stdin:3): succeeded, 3 actions (read 2, shell 1), 2 failed, 2 events of "
-        "unknown type (surprise 1, without a type 1), 9.7 s, 8830 tokens in, 185 out, 1 damaged line, "
-        "1 prose line"
+        "agentfmt: run 2f4c27dc (stdin:3): succeeded in 9.7 s, 3 actions (read 2, shell 1), 2 failed, 2 "
+        "events of unknown type (surprise 1, without a type 1), 8,830 tokens in, 185 out, 1 damaged "
+        "line, 1 prose line"
     )
-    assert second == "agentfmt: run bbbbbbbb (stdin:11): failed, 0 actions"
+    assert second == "agentfmt: run bbbbbbbb (stdin:11): failed, no actions"
 
 
 def test_summary_counts_many_names_together() -> None:
@@ -568,9 +570,72 @@ def test_summary_takes_the_redactions_by_rule() -> None:
     report = agentfmt.Report(agentfmt.Output(b"".join))  # type: ignore[arg-type]
     report.redactions.update({"github-token": 2, "env": 1})
     event = agentfmt.Event(type="result", raw=b"{}", run=agentfmt.Run(None, "stdin:1"))
-    [line] = agentfmt.Summary(report).lines([event])
+    [line] = agentfmt.Summary(report, agentfmt.LastLine()).lines([event])
     assert line.endswith(b"3 redactions (github-token 2, env 1)")
     assert not report.redactions
+
+
+def test_what_a_run_cost() -> None:
+    data = spelled(
+        init(model="Opus"),
+        done("editToolCall", {"path": "a"}, ok(linesAdded=1, beforeFullFileContent="x")),
+        done("editToolCall", {"path": "a"}, ok(linesAdded=1, beforeFullFileContent="x")),
+        done("writeToolCall", {"path": "b"}, ok(linesCreated=1)),
+        done("deleteToolCall", {"path": "c"}, {"rejected": {}}),
+        result(
+            duration_ms=61000, num_turns=1, total_cost_usd=0.0123,
+            usage={"input_tokens": 1234567, "cache_read_input_tokens": 44800},
+        ),
+    )  # fmt: skip
+    assert render(data, View(summary=True)).err == [
+        "agentfmt: run 2f4c27dc (stdin:1): succeeded in 1 min 1 s, 4 actions (edit 2, write 1, delete "
+        "1), 1 failed, 2 files changed, 1,234,567 tokens in, 44,800 from cache, $0.012, 1 turn, Opus"
+    ]
+
+
+def test_a_total_of_three_runs_or_more() -> None:
+    def run(session: str, **members: Any) -> list[dict[str, Any]]:
+        read = done("readToolCall", {"path": "a"}, ok(), session_id=session)
+        usage = {"inputTokens": 1000, "outputTokens": 10}
+        return [init(session), read, {**result(session, usage=usage, **members)}]
+
+    two = [*run("a", total_cost_usd=0.5, duration_ms=1000), *run("b", is_error=True)]
+    again = run("a", total_cost_usd=0.75, duration_ms=2000)  # of both runs of the session
+    assert "2 runs" not in str(render(spelled(*two), View(summary=True)).err)
+    rendered = render(spelled(*two, *again), View(summary=True))
+    assert "$0.25" in rendered.err[-2]
+    assert rendered.err[-1] == (
+        "agentfmt: 3 runs in 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, $0.75"
+    )
+    assert len(rendered.err) == 5
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"),
+    [(0, ""), (0.0004, "under $0.001"), (0.0123, "$0.012"), (0.5, "$0.50"), (1234.5, "$1,234.50")],
+)
+def test_cost(dollars: float, text: str) -> None:
+    assert agentfmt.format_cost(dollars) == text
+
+
+def test_a_summary_on_a_terminal_is_one_line_where_it_can_be() -> None:
+    screen = agentfmt.Screen()
+    screen.glyphs = True
+    end = result(
+        duration_ms=9700, num_turns=3, total_cost_usd=0.012,
+        usage={"inputTokens": 8830, "outputTokens": 185, "cacheReadTokens": 44800},
+    )  # fmt: skip
+    data = spelled(init(), done("writeToolCall", {"path": "b"}, ok()), end)
+    found = {}
+    for columns in (40, 80, 200):
+        with mock.patch.object(screen, "width", return_value=columns):
+            _, found[columns] = render(data, View(summary=True, err=screen)).err
+    assert found == {
+        40: "✓ succeeded in 9.7 s, 1 action, $0.012",
+        80: "✓ succeeded in 9.7 s, 1 action, 1 file changed, 8,830 tokens in, 185 out, $0.012",
+        200: "✓ succeeded in 9.7 s, 1 action, 1 file changed, 8,830 tokens in, 185 out, 44,800 from cache, "
+        "$0.012, 3 turns",
+    }
 
 
 # ---------------------------------------------------------------- hostile text
@@ -685,7 +750,7 @@ def on_terminal(
     plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     process = subprocess.Popen(
         [sys.executable, "-m", "agentfmt", *options],
-        stdin=stdin, stdout=stdout, stderr=stderr, env={**plain, "TERM": "xterm", **(env or {})},
+        stdin=stdin, stdout=stdout, stderr=stderr, env={**plain, "TERM": "xterm", "LC_ALL": "C", **(env or {})},
     )  # fmt: skip
     os.close(theirs)
     seen = b""
@@ -723,8 +788,9 @@ SHELL = (
     done("readToolCall", {"path": "a"}, ok(totalLines=2)),
     result(),
 )
-PLAIN_LINES = labeled("{shell} (exit 1)\n{read}\n").encode()
+PLAIN_LINES = labeled("{shell} npm test (exit 1)\n{read} a (2 lines)\n").encode()
 RUNNING = agentfmt.LABELS["shell"].doing.encode() + b" npm test"
+GLYPHS = {"LC_ALL": "C.UTF-8"}
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
@@ -739,14 +805,14 @@ def test_a_call_that_ran_within_one_read_is_not_shown_running() -> None:
 
 
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
-    seen, status = on_terminal(spelled(*SHELL[:2]), until=b"npm test")
-    assert seen.startswith(RUNNING + b"\r\x1b[Kagentfmt: run 2f4c27dc")
+    seen, status = on_terminal(spelled(*SHELL[:2]), "--color", "never", until=b"npm test")
+    assert seen.startswith(RUNNING + b"\r\x1b[KNo actions\nagentfmt: run 2f4c27dc")
     assert status == agentfmt.FAILED
 
 
 def test_the_call_that_runs_fits_the_terminal() -> None:
     begun = started("shellToolCall", {"command": "文" * 100})
-    seen, _ = on_terminal(spelled(init(), begun), columns=40, until=b"...")
+    seen, _ = on_terminal(spelled(init(), begun), "--color", "never", columns=40, until=b"...")
     line = seen.split(b"\r")[0].decode()
     assert line.endswith("...")
     assert agentfmt.display_width(line) <= 40 - 1 - len(
@@ -756,7 +822,7 @@ def test_the_call_that_runs_fits_the_terminal() -> None:
 
 def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
     data = spelled(*SHELL)
-    options = ("-t", "json", "--actions", "stderr")
+    options = ("-t", "json", "--actions", "stderr", "--color", "never")
     seen, _ = on_terminal(data, *options, ends=("stderr",), until=b"npm test")
     assert RUNNING + b"\r\x1b[K" in seen
 
@@ -781,54 +847,168 @@ def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -
         assert b"\r" not in seen
 
 
-def test_a_regular_file_has_a_progress_bar(tmp_path: Path) -> None:
-    path = tmp_path / "run.ndjson"
-    path.write_bytes(b"a warning\n" + spelled(*SHELL) * 20)
-    with path.open("rb") as file:
-        on_stdin, status = on_terminal(b"", stdin=file, ends=("stderr",))
-    assert status == 0
-    as_file, _ = on_terminal(b"", str(path), stdin=subprocess.DEVNULL, ends=("stderr",))
-    for seen in (on_stdin, as_file):
-        assert b"Reading" in seen
-        assert b"100%" in seen
-        assert seen.endswith(b"\x1b[?25h\n")
-        assert re.search(rb"\x1b\[Kagentfmt: [^ ]*:1: a warning\n", seen)
-
-
-@pytest.mark.parametrize("columns", [30, 40, 80])
-def test_the_progress_bar_fits_the_terminal(columns: int, tmp_path: Path) -> None:
-    path = tmp_path / "run.ndjson"
-    path.write_bytes(spelled(*SHELL) * 20)
-    source = subprocess.DEVNULL
-    seen, _ = on_terminal(b"", str(path), stdin=source, ends=("stderr",), columns=columns)
-    bars = re.findall(rb"Reading  \[[#-]+\][^\r\n\x1b]*", seen)
-    assert bars
-    assert all(len(bar) < columns for bar in bars)
-
-
-def test_no_progress_bar_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> None:
-    path = tmp_path / "run.ndjson"
-    path.write_bytes(spelled(*SHELL))
-    seen, _ = on_terminal(b"", str(path), stdin=subprocess.DEVNULL, ends=("stderr",), pipe=True)
-    assert b"Reading" not in seen
+def test_glyphs_need_a_locale_of_utf8() -> None:
+    seen, _ = on_terminal(spelled(*SHELL), "-s", "--color", "never", env=GLYPHS)
+    assert seen.decode() == (
+        "  ✗ Ran terminal command npm test  exit 1\n"
+        "  ✓ Read file a  2 lines\n"
+        "\n✓ succeeded, 2 actions, 1 failed\n"
+    )
+    plain, _ = on_terminal(spelled(*SHELL), "-s", "--color", "never")
+    assert plain.isascii()
+    assert plain.startswith(PLAIN_LINES + b"agentfmt: run 2f4c27dc (stdin:1): succeeded, 2 actions")
 
 
 @pytest.mark.parametrize(
-    ("options", "ends", "env"),
+    ("env", "utf8"),
     [
-        pytest.param((), ("stdout", "stderr"), {}, id="stdout-too"),
-        pytest.param((), (), {}, id="no-terminal"),
-        pytest.param((), ("stderr",), {"TERM": "dumb"}, id="dumb"),
-        pytest.param(("--actions", "stderr"), ("stderr",), {}, id="actions-there"),
+        ({}, False),
+        ({"LANG": "en_US.UTF-8"}, True),
+        ({"LANG": "de_DE.utf8", "LC_ALL": ""}, True),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "C"}, False),
+        ({"LANG": "en_US.UTF-8", "LC_CTYPE": "POSIX"}, False),
+        ({"LC_CTYPE": "UTF-8"}, True),  # macOS
+        ({"LC_CTYPE": "C.UTF-8"}, False),  # of Python itself, where there is nothing
+        ({"LC_CTYPE": "C.UTF-8", "LANG": "C.UTF-8"}, True),
     ],
 )
-def test_no_progress_bar(
-    options: tuple[str, ...], ends: tuple[str, ...], env: dict[str, str], tmp_path: Path
+def test_locale(env: dict[str, str], utf8: bool) -> None:
+    assert agentfmt.is_utf8(env) == utf8
+
+
+def test_colours_of_glyphs() -> None:
+    seen, _ = on_terminal(spelled(*SHELL), "-s", env=GLYPHS)
+    assert "  \x1b[31m✗ Ran terminal command npm test  exit 1\x1b[0m\n" in seen.decode()
+    assert "  \x1b[32m✓\x1b[0m Read file a \x1b[2m 2 lines\x1b[0m\n" in seen.decode()
+    failed, _ = on_terminal(spelled(*SHELL[:1]), "-s", env=GLYPHS)
+    assert "\x1b[31m\n✗ failed, no actions\x1b[0m\n" in failed.decode()
+
+
+@pytest.mark.parametrize("options", [("--detail",), ("--no-detail",), ()])
+def test_details_are_the_default_of_a_terminal(options: tuple[str, ...]) -> None:
+    seen, _ = on_terminal(spelled(*SHELL), *options, "--color", "never")
+    plain = b"Ran terminal command (exit 1)\nRead file\n"
+    assert seen == (plain if options == ("--no-detail",) else PLAIN_LINES)
+
+
+def test_words_wrap_at_word_ends_on_a_terminal() -> None:
+    text = "Alpha beta gamma delta epsilon zeta.\n- one two three four five six seven"
+    seen, _ = on_terminal(spelled(init(), said(text), result()), "-v", columns=24, env=GLYPHS)
+    rows = "Alpha beta gamma delta\nepsilon zeta.\n- one two three four\n  five six seven\n"
+    assert seen.decode().startswith(rows)
+
+
+@pytest.mark.parametrize("room", [1, 5, 10, 40])
+@pytest.mark.parametrize(
+    "text", ["", "  indented words here", "a " * 50, "文字 " * 20, "x" * 90, "1. a  b", "   "]
+)
+def test_wrapped_rows_hold_all_words(text: str, room: int) -> None:
+    rows = [*agentfmt.wrap(text, room)]
+    assert " ".join(rows).split() == text.split()
+    longest = max(map(agentfmt.display_width, text.split()), default=0)
+    hang = len(agentfmt.BULLET.match(text)[0])  # type: ignore[index]
+    assert all(agentfmt.display_width(row.rstrip()) <= max(room, hang + longest) for row in rows)
+
+
+def test_a_run_without_actions_says_so() -> None:
+    data = spelled(init(), said("4"), result())
+    seen, _ = on_terminal(data, "--color", "never")
+    assert seen == b"No actions\n"
+    assert b"no actions" in on_terminal(data, "-s", "--color", "never")[0]
+    assert render(data).out == []
+    assert render(data, View(summary=True)).err[-1].endswith(": succeeded, no actions")
+
+
+# ---------------------------------------------------------------- the last line
+
+
+@pytest.fixture
+def last() -> Iterator[agentfmt.LastLine]:
+    """The last line of a terminal with 40 columns, at second 100."""
+    screen = agentfmt.Screen()
+    screen.live = screen.glyphs = True
+    with mock.patch.object(screen, "width", return_value=40):
+        made = agentfmt.LastLine(screen)
+        made.begun = made.since = 100.0
+        yield made
+
+
+RUN = agentfmt.Run("2f4c27dc-1", "stdin:1")
+
+
+def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> None:
+    last.calls[RUN, "1"] = "Running terminal command a", 100.0
+    assert last.text(100.5) == "  ⠋ Running terminal command a"
+    assert last.text(102) == "  ⠹ Running terminal command a  2 s"
+    last.calls[RUN, "2"] = "Running terminal command " + "b" * 50, 103.0
+    assert last.text(108) == "  ⠇ Running termin...  5 s  (+1 more)"
+    last.leave(RUN)
+    assert last.text(109) == ""
+
+
+def test_the_last_line_says_how_long_nothing_comes(last: agentfmt.LastLine) -> None:
+    assert last.text(108) == ""  # no run is open
+    last.sessions.open[RUN] = None
+    assert last.text(100.9) == ""
+    assert last.text(108) == "  ⠇ Thinking 8 s"
+    assert last.text(175) == "  ⠴ Thinking 1 min 15 s"
+
+
+def test_the_last_line_grows_with_the_words(last: agentfmt.LastLine) -> None:
+    last.words = ["I'll ", "read ", "\x1b[31m"]
+    assert last.text(100) == "I'll read \\x1b[31m"
+    last.words = ["one two three four five six ", "seven eight nine"]
+    assert last.text(100) == "...ree four five six seven eight nine"
+
+
+def test_the_last_line_says_how_much_of_a_file_is_read(last: agentfmt.LastLine) -> None:
+    last.total = 2_000_000
+    assert [*last.watch(iter([b"x" * 500_000]))]
+    assert last.text(100.5) == ""  # most are read at once
+    assert last.text(101) == "  ⠙ Reading 25% of 2.0 MB"
+
+
+def test_the_last_line_ticks_while_nothing_comes() -> None:
+    """Seen until the third second: the clock went on, and no event came."""
+    seen, _ = on_terminal(spelled(*SHELL), "--color", "never", until=b"2 s", env=GLYPHS)
+    lines = seen.decode().split("\r\x1b[K")
+    assert [line[4:] for line in lines[:3]] == [
+        "Running terminal command npm test",
+        "Running terminal command npm test  1 s",
+        "Running terminal command npm test  2 s",
+    ]
+
+
+def test_what_is_said_shows_as_it_grows() -> None:
+    words = (delta("Hel"), delta("lo"), {**started("shellToolCall", {"command": "x"})})
+    seen, _ = on_terminal(spelled(init(), *words), "-v", "--color", "never", until=b"x")
+    assert b"Hello\n" in seen
+
+
+@pytest.mark.parametrize(
+    ("options", "ends", "env", "shown"),
+    [
+        pytest.param((), ("stdout",), {}, True, id="stdout"),
+        pytest.param((), ("stderr",), {}, True, id="to-a-file"),
+        pytest.param(("-t", "json", "--actions", "stderr"), ("stderr",), {}, True, id="there"),
+        pytest.param((), (), {}, False, id="no-terminal"),
+        pytest.param((), ("stderr",), {"TERM": "dumb"}, False, id="dumb"),
+        pytest.param(("-t", "stream-json"), ("stdout", "stderr"), {}, False, id="json"),
+    ],
+)
+def test_where_the_last_line_is(
+    options: tuple[str, ...], ends: tuple[str, ...], env: dict[str, str], shown: bool
 ) -> None:
+    until = b"Running terminal command" if shown else b""
+    seen, _ = on_terminal(spelled(*SHELL), *options, ends=ends, until=until, env=env)
+    assert (b"\r\x1b[K" in seen) == shown
+
+
+def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "run.ndjson"
     path.write_bytes(spelled(*SHELL))
-    seen, _ = on_terminal(b"", *options, str(path), stdin=subprocess.DEVNULL, ends=ends, env=env)
-    assert b"Reading" not in seen
+    seen, _ = on_terminal(b"", str(path), stdin=subprocess.DEVNULL, ends=("stderr",), pipe=True)
+    assert seen == b""
 
 
 # ---------------------------------------------------------------- the command
