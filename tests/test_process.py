@@ -392,8 +392,10 @@ def test_of_what_does_not_leave_the_writer_learns(
         with open(os.path.join(tmp_path, "out"), "w+b") as out:
             process = begin(*SAME, stdout=out)
             assert process.stdin
-            fd, taken = process.stdin.fileno(), 0
-            ended = threading.Timer(0.3 + ending / 200, process.send_signal, [code])
+            fd, taken = process.stdin.fileno(), 1
+            os.write(fd, b'{"type":"x","n":0}\n')
+            wait_until(lambda name=out.name: os.path.getsize(name) > 0)  # type: ignore[misc]
+            ended = threading.Timer(0.05 + ending / 200, process.send_signal, [code])
             ended.start()
             with contextlib.suppress(BrokenPipeError):
                 while True:

@@ -533,7 +533,7 @@ def test_messages_never_show_a_secret(flags: tuple[str, ...]) -> None:
         assert TOKEN not in ended.stderr
         assert "hunter22" not in ended.stderr
         assert not any(line in ended.stderr for line in pem().splitlines()[1:-1])
-        assert "REDACTED" in ended.stderr
+        assert ("[content: " if "content" in flags else "REDACTED") in ended.stderr
 
 
 def test_a_secret_is_not_cut_before_it_is_found() -> None:
@@ -573,3 +573,24 @@ def test_known_values_in_a_stream() -> None:
     line = event("user", x=json.dumps({"in": 'quo"te\\d/é'}))
     left = redact(line, *STREAM, known=known).stdout
     assert json.loads(json.loads(left)["x"]) == {"in": "[REDACTED:k]"}
+
+
+# ---------------------------------------------------------------- stderr
+
+
+@pytest.mark.parametrize("classes", ["content", "prompts", "messages", "commands", "all"])
+def test_stderr_shows_nothing_of_what_others_wrote(classes: str) -> None:
+    """A sidecar's stderr is shipped too: sizes alone stand in it."""
+    data = b"npm: canary\n" + init() + b'{"type":"x","canary"\n' + started(key="shellToolCall")
+    failed = init("two") + result("two", is_error=True, result="canary")
+    error = init("three") + event("error", message="canary", session="three")
+    for to in ("text", "stream-json"):
+        ended = run("-t", to, "-s", "-r", classes, data=data + failed + error)
+        assert "canary" not in ended.stderr
+        assert "agentfmt: stdin:1: [content: 11 chars]\n" in ended.stderr
+        assert "at column 21: [content: 20 chars]\n" in ended.stderr
+        assert "run two (stdin:5) failed: [content: 6 chars]\n" in ended.stderr
+        assert "run three (stdin:7) failed: [content: 6 chars]\n" in ended.stderr
+        assert "1 call open (shell)" in ended.stderr
+    plain = run("-r", "secrets,paths", data=data)
+    assert "agentfmt: stdin:1: npm: canary\n" in plain.stderr

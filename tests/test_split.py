@@ -321,7 +321,7 @@ def check_long(text: str) -> str:
 # ---------------------------------------------------------------- what is held, and until when
 
 
-def emitted(lines: Sequence[bytes]) -> list[int]:
+def emitted(lines: Sequence[bytes], **more: Any) -> list[int]:
     """How many lines have left after each line that arrived."""
     left: list[int] = []
     scanner = Scanner({}, {})
@@ -341,7 +341,7 @@ def emitted(lines: Sequence[bytes]) -> list[int]:
     report = agentfmt.Report(out)
     agentfmt.convert(
         [("-", iter(arriving()))], to="stream-json", thinking=True, surgeon=surgeon,
-        report=report, out=out,
+        report=report, out=out, **more,
     )  # fmt: skip
     return left
 
@@ -495,7 +495,7 @@ print(peak, file=sys.stderr)
 def test_events_do_not_wait_forever() -> None:
     """Behind words whose line is never completed; the beginning of a secret in them is hidden."""
     other = event("connection", subtype="reconnecting", attempt=1)
-    held = other * agentfmt.HELD
+    held = other * (agentfmt.HELD // (len(other) + agentfmt.WEIGHT) + 1)
     data = init() + b"".join(partial([f"a {TOKEN[:12]}"])) + held
     reads = [data[at : at + agentfmt.BLOCK] for at in range(0, len(data), agentfmt.BLOCK)]
     *_, before, left = emitted(reads)
@@ -505,6 +505,25 @@ def test_events_do_not_wait_forever() -> None:
     assert out.count(b"\n") == data.count(b"\n")
 
 
+@pytest.mark.parametrize("cut", [8, 12, 30])
+def test_words_that_waited_too_long(cut: int) -> None:
+    """They leave after a silence, and what goes on with a hidden secret is hidden to a blank."""
+    texts = [f"a {TOKEN[:cut]}", TOKEN[cut:34], f"{TOKEN[34:]} b", " c\n"]
+    chunks = [chunk for line in partial(texts) for chunk in (line, b"")]
+    done = redact(chunks, *STREAM, "--max-wait", "0").stdout
+    whole = "".join(said(done, "assistant"))
+    assert whole.startswith(f"a {MARKER}")
+    assert whole.endswith(" b c\n")
+    assert TOKEN[cut : cut + 4] not in whole
+    assert redact(b"".join(chunks), *STREAM).stdout != done
+
+
+def test_a_silence_lets_words_leave() -> None:
+    lines = [*partial(["one ", "two "]), b"", *partial(["three\n"]), b""]
+    assert emitted(lines, max_wait=0) == [0, 0, 2, 3, 3]
+    assert emitted(lines, max_wait=60) == [0, 0, 0, 3, 3]
+
+
 def test_ten_thousand_sessions_with_held_text() -> None:
     command = [sys.executable, "-c", RSS]
     pipe = subprocess.PIPE
@@ -512,12 +531,12 @@ def test_ten_thousand_sessions_with_held_text() -> None:
         assert process.stdin
         data = b"".join(
             line
-            for turn in range(4)
+            for turn in range(8)
             for n in range(10_000)
             for line in partial([f"held text {turn}"], f"session-{n}")
         )
         output, said_ = process.communicate(data, timeout=60)
-    assert output.count(b"\n") == 40_000
+    assert output.count(b"\n") == 80_000
     peak = int(said_.split()[-1]) * (1 if sys.platform == "darwin" else 1024)
     assert peak < 200e6, f"{peak / 1e6:.0f} MB"
 

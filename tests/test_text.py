@@ -4,16 +4,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
 import re
-import select
-import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +17,7 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import failed, label, labeled
+from support import GLYPHS, failed, label, labeled, on_terminal
 
 import agentfmt
 from agentfmt import View
@@ -725,62 +720,6 @@ def test_ci_safe_json_has_equal_values(to: str, text: str, capfdbinary: Any) -> 
 # ---------------------------------------------------------------- terminals
 
 
-def on_terminal(
-    data: bytes,
-    *options: str,
-    stdin: Any = subprocess.PIPE,
-    columns: int = 80,
-    ends: tuple[str, ...] = ("stdout", "stderr"),
-    until: bytes = b"",
-    env: dict[str, str] | None = None,
-    pipe: bool = False,
-) -> tuple[bytes, int]:
-    """What a terminal gets of a process with these ``ends`` on it, and the process's status.
-
-    The line of a started call, and what stands before it, is given alone: what comes after waits
-    ``until`` the terminal shows that.
-    """
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    attributes = termios.tcgetattr(theirs)
-    attributes[1] &= ~termios.OPOST
-    termios.tcsetattr(theirs, termios.TCSANOW, attributes)
-    other = subprocess.PIPE if pipe else subprocess.DEVNULL
-    stdout, stderr = (theirs if end in ends else other for end in ("stdout", "stderr"))
-    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agentfmt", *options],
-        stdin=stdin, stdout=stdout, stderr=stderr, env={**plain, "TERM": "xterm", "LC_ALL": "C", **(env or {})},
-    )  # fmt: skip
-    os.close(theirs)
-    seen = b""
-    if process.stdin:
-        cut = data.index(b"\n", data.index(b'"started"')) + 1 if until else len(data)
-        process.stdin.write(data[:cut])
-        process.stdin.flush()
-        seen = read(ours, until) if until else b""
-        process.stdin.write(data[cut:])
-        process.stdin.close()
-    seen += read(ours)
-    os.close(ours)
-    process.communicate()
-    return seen, process.returncode
-
-
-def read(terminal: int, until: bytes = b"nothing that is ever written") -> bytes:
-    seen = b""
-    while until not in seen:
-        assert select.select([terminal], [], [], 30)[0], seen
-        try:
-            chunk = os.read(terminal, 65536)
-        except OSError:  # Linux says so that the other end is closed
-            break
-        if not chunk:
-            break
-        seen += chunk
-    return seen
-
-
 SHELL = (
     init(),
     started("shellToolCall", {"command": "npm test"}),
@@ -790,7 +729,6 @@ SHELL = (
 )
 PLAIN_LINES = labeled("{shell} npm test (exit 1)\n{read} a (2 lines)\n").encode()
 RUNNING = agentfmt.LABELS["shell"].doing.encode() + b" npm test"
-GLYPHS = {"LC_ALL": "C.UTF-8"}
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
