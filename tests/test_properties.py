@@ -113,7 +113,6 @@ JOINED = st.lists(st.sampled_from(PATHS or [""]), min_size=2, max_size=4, unique
 
 
 @pytest.mark.skipif(not PATHS, reason="no captures beside the checkout")
-@pytest.mark.xfail(strict=False, reason="a FILE without a run does not fail yet")
 @given(paths=JOINED)
 def test_no_file_changes_what_becomes_of_another(paths: list[str]) -> None:
     streams = [content(path) for path in paths]
