@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import inspect
 import json
 import os
+import pty
+import select
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 
@@ -58,7 +66,8 @@ def convert(
 ) -> Ended:
     """Feed the pipeline: bytes, chunks of them, or the chunks of several FILEs by name.
 
-    ``more`` goes to agentfmt.convert as it is.
+    The flags are the command's; no value of the environment is a secret. ``more`` goes to
+    agentfmt.convert as it is.
     """
     report = Report(agentfmt.Output(lambda _: None))
     wrote: list[bytes] = []
@@ -68,11 +77,38 @@ def convert(
         (name, iter([chunks] if isinstance(chunks, bytes) else chunks))
         for name, chunks in files.items()
     ]
-    given = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params
+    given = {**parameters(*flags), **more}
+    given.setdefault(
+        "view",
+        agentfmt.view_of((), given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN, last=None),
+    )
+    given.setdefault("surgeon", surgeon(given["classes"], given["patterns"]))
     known = inspect.signature(agentfmt.convert).parameters
     options = {key: value for key, value in given.items() if key in known}
-    agentfmt.convert(streams, **options, **more, report=report, out=out)
+    with mock.patch.object(
+        agentfmt, "write_all", lambda _, line: report.said.append(line.decode())
+    ):
+        agentfmt.convert(streams, **options, report=report, out=out)
     return Ended(b"".join(wrote), "".join(report.said), report.status())
+
+
+def surgeon(
+    classes: frozenset[str],
+    patterns: Mapping[str, str] = MappingProxyType({}),
+    known: Mapping[str, list[str]] = MappingProxyType({}),
+    homes: Iterable[str] = (),
+) -> agentfmt.EventRedactor | None:
+    """What redacts these classes; known values and patterns are secrets."""
+    classes |= {"secrets"} if known or patterns else set()
+    used = agentfmt.Scanner(dict(known), dict(patterns)) if known or patterns else SCANNER
+    secrets = used if "secrets" in classes else None
+    return agentfmt.EventRedactor(secrets, classes, list(homes)) if classes else None
+
+
+@functools.cache
+def parameters(*flags: str) -> Mapping[str, Any]:
+    """What the command line takes these flags for; click needs longer than a short stream does."""
+    return MappingProxyType(agentfmt.command.make_context("agentfmt", [*flags, "-"]).params)
 
 
 def one_byte_at_a_time(data: bytes) -> Iterator[bytes]:
@@ -97,6 +133,68 @@ def start(*args: str, **options: Any) -> subprocess.Popen[bytes]:
         [*COMMAND, *args],
         **{"stdin": pipe, "stdout": pipe, "stderr": pipe, "env": ENVIRON, **options},
     )
+
+
+# ---------------------------------------------------------------- terminals
+
+GLYPHS = {"LC_ALL": "C.UTF-8"}
+
+
+def on_terminal(
+    data: bytes,
+    *options: str,
+    stdin: Any = subprocess.PIPE,
+    columns: int = 80,
+    ends: tuple[str, ...] = ("stdout", "stderr"),
+    until: bytes = b"",
+    env: dict[str, str] | None = None,
+    pipe: bool = False,
+) -> tuple[bytes, int]:
+    """What a terminal gets of a process with these ``ends`` on it, and the process's status.
+
+    The line of a started call, and what stands before it, is given alone: what comes after waits
+    ``until`` the terminal shows that.
+    """
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    attributes = termios.tcgetattr(theirs)
+    attributes[1] &= ~termios.OPOST
+    termios.tcsetattr(theirs, termios.TCSANOW, attributes)
+    other = subprocess.PIPE if pipe else subprocess.DEVNULL
+    stdout, stderr = (theirs if end in ends else other for end in ("stdout", "stderr"))
+    plain = {name: value for name, value in ENVIRON.items() if name != "NO_COLOR"}
+    process = subprocess.Popen(
+        [*COMMAND, *options],
+        stdin=stdin, stdout=stdout, stderr=stderr,
+        env={**plain, "TERM": "xterm", "LC_ALL": "C", **(env or {})},
+    )  # fmt: skip
+    os.close(theirs)
+    seen = b""
+    if process.stdin:
+        cut = data.index(b"\n", data.index(b'"started"')) + 1 if until else len(data)
+        process.stdin.write(data[:cut])
+        process.stdin.flush()
+        seen = read_terminal(ours, until) if until else b""
+        process.stdin.write(data[cut:])
+        process.stdin.close()
+    seen += read_terminal(ours)
+    os.close(ours)
+    process.communicate()
+    return seen, process.returncode
+
+
+def read_terminal(terminal: int, until: bytes = b"nothing that is ever written") -> bytes:
+    seen = b""
+    while until not in seen:
+        assert select.select([terminal], [], [], 30)[0], seen
+        try:
+            chunk = os.read(terminal, 65536)
+        except OSError:  # Linux says so that the other end is closed
+            break
+        if not chunk:
+            break
+        seen += chunk
+    return seen
 
 
 # ---------------------------------------------------------------- what stands beside the checkout
@@ -129,6 +227,33 @@ def texts(folder: str, suffix: str) -> list[str]:
 def content(*path: str) -> bytes:
     with open(os.path.join(*path), "rb") as file:
         return file.read()
+
+
+# ---------------------------------------------------------------- what action lines say
+
+
+class Labels(dict[str, str]):
+    """What a call that happened is called, by its tool."""
+
+    def __missing__(self, tool: str) -> str:
+        return agentfmt.tool_named(tool).label.done
+
+
+def label(tool: str, code: int | None = None) -> str:
+    """The line of a call that happened: ``Read file``, ``Ran terminal command (exit 3)``."""
+    return Labels()[tool] + (f" (exit {code})" if code is not None else "")
+
+
+def labeled(text: str) -> str:
+    """A text in which ``{read} a.py`` stands for ``Read file a.py``."""
+    return text.format_map(Labels())
+
+
+def failed(tool: str, status: str = "") -> str:
+    """The line of a call that did not happen, whatever it is called: ``Failed to read file``, or
+    with a status of agentfmt.REASONS ``Failed to read file (not found)``."""
+    line = f"Failed to {agentfmt.tool_named(tool).label.do}"
+    return f"{line} ({agentfmt.REASONS[status]})" if status else line
 
 
 # ---------------------------------------------------------------- events
@@ -169,8 +294,9 @@ def completed(
     key: str = "readToolCall",
     result: Any = None,
     session: str | None = SESSION,
+    args: Any = None,
 ) -> bytes:
-    call = {key: {"args": {"path": "a"}, "result": result or {"success": {}}}}
+    call = {key: {"args": args or {"path": "a"}, "result": result or {"success": {}}}}
     return event("tool_call", subtype="completed", call_id=call_id, tool_call=call, session=session)
 
 
