@@ -6050,6 +6050,7 @@ def strip_mdoc(text: str) -> str:
     """A manual without the macros of mdoc(7), which have two letters."""
     text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os).*\n", "", text).replace(".Nm", "agentfmt")
     text = re.sub(r"\bFl (?=[-\w])", "-", text)
+    text = re.sub(r"\\\[u(\w+)\]", lambda char: chr(int(char[1], 16)), text).replace(r"\&", "")
     return re.sub(r"(?m)^\.(.*)", lambda line: re.sub(r"\b[A-Z][a-z]\b ?", "", line[1]), text)
 
 
