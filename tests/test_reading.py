@@ -139,7 +139,7 @@ def test_damage_costs_only_itself(line: bytes, reason: str) -> None:
     [
         b"42", b"null", b'"text"', b"[]", b"[INFO] x", b"[1,2]", b"\xff\xfe binary \0\x1b[2J",
         b"}", b"a { b", b"a {} b", b"a {}", b"npm WARN {\"type\":\"x\"} trailing", BOM, b"\x0b",
-        b'\x0b{"type":"x"} y', b"\xc2\xa0", b"\0",
+        b'\x0b{"type":"x"} y', b"\xc2\xa0", b"x\0",
     ],
 )  # fmt: skip
 def test_prose_is_echoed_and_harmless(line: bytes) -> None:
@@ -150,7 +150,7 @@ def test_prose_is_echoed_and_harmless(line: bytes) -> None:
     assert not agentfmt.CONTROL.search(ended.stderr[:-1])
 
 
-@pytest.mark.parametrize("blank", [b"", b" ", b"\t", b"\r", b" \t\r "])
+@pytest.mark.parametrize("blank", [b"", b" ", b"\t", b"\r", b" \t\r ", b"\0", b"\0\0 \0"])
 def test_blank_lines_are_nothing(blank: bytes) -> None:
     ended = among(blank)
     assert ended == Ended(b'{"type":"a"}\n' + END, "", 0)
@@ -167,11 +167,20 @@ def test_blank_lines_are_nothing(blank: bytes) -> None:
         pytest.param(whole_run().replace(b"\n", b"  \n\t "), id="blanks around"),
         pytest.param(whole_run().removesuffix(b"\n"), id="no last newline"),
         pytest.param(b"a | " + whole_run().replace(b"\n", b"\na | ")[:-4], id="prefixes"),
+        pytest.param(b"\0" * 100_000 + whole_run(), id="NULs of a file that was truncated"),
+        pytest.param(whole_run().replace(b"\n", b"\n\0\0\0"), id="NULs between"),
+        pytest.param(
+            b"".join(
+                b'2026-11-21T10:00:00Z {app="a {b}", pod="x\\"y"} ' + line
+                for line in whole_run().splitlines(keepends=True)
+            ),
+            id="labels of Loki",
+        ),
     ],
 )
 def test_around_an_object(data: bytes) -> None:
     assert convert(data, *SAME) == Ended(whole_run(), "", 0)
-    for sizes in ([1] * 6000, [2] * 3000, [3] * 2000):
+    for sizes in ([1] * 6000, [2] * 3000, [3] * 2000, [50_000]):
         assert convert(cuts(data, sizes), *SAME) == Ended(whole_run(), "", 0)
 
 

@@ -1,0 +1,322 @@
+"""Log collectors: what they wrapped leaves byte for byte, joined where it came in pieces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import (
+    HERE,
+    SCANNER,
+    Ended,
+    assistant,
+    completed,
+    content,
+    convert,
+    event,
+    init,
+    one_byte_at_a_time,
+    result,
+    user,
+    whole_run,
+)
+
+import agentfmt
+
+SAME = ("-t", "stream-json", "--thinking")
+TOKEN = "ghp_" + "a1B2" * 9
+ODD = (
+    rb'{"type":"x", "a":"\ud83d\u00e9 \/ \"q\"" ,"a":1E400}' + b"\n"
+    b'{"type":"y","deep":' + b"[" * 90 + b"]" * 90 + b"}\n"
+)
+LINES = init() + user() + ODD + assistant("é😀 " * 12_000) + completed() + result()
+
+Wrap = Callable[[bytes], bytes]
+
+
+def surgeon(classes: str) -> agentfmt.EventRedactor:
+    named = frozenset(agentfmt.CLASSES if classes == "all" else (classes,))
+    return agentfmt.EventRedactor(SCANNER, named, [])
+
+
+def objects(members: Iterable[dict[str, Any]], *, ascii: bool = True) -> bytes:  # noqa: A002
+    return b"".join(
+        json.dumps(one, ensure_ascii=ascii).encode("utf-8", "surrogatepass") + b"\n"
+        for one in members
+    )
+
+
+def member(*path: str, **more: Any) -> Wrap:
+    """Each line as a string in a member of an object."""
+
+    def wrapped(line: str) -> Any:
+        value: Any = line
+        for name in reversed(path):
+            value = {name: value}
+        return more | value
+
+    return lambda data: objects(wrapped(line) for line in data.decode().splitlines())
+
+
+def docker(data: bytes, stream: str = "stdout", size: int = 16384) -> bytes:
+    """dockerd's json-file: a line over 16K is split, only the last piece ends with a newline."""
+    pieces = (
+        line[start : start + size]
+        for line in data.decode().splitlines(keepends=True)
+        for start in range(0, len(line), size)
+    )
+    return objects(
+        ({"log": one, "stream": stream, "time": "2026-11-21T10:00:00.1Z"} for one in pieces),
+        ascii=False,
+    )
+
+
+def cri(data: bytes, stream: str = "stdout", size: int = 8192) -> bytes:
+    """CRI's text: pieces are marked P, the last one F."""
+    return b"".join(
+        b"2026-11-21T10:00:00.123456789Z %s %s %s\n"
+        % (stream.encode(), b"P" if start + size < len(line) else b"F", line[start : start + size])
+        for line in data.splitlines()
+        for start in range(0, len(line), size)
+    )
+
+
+def journal(data: bytes) -> bytes:
+    """journalctl -o json, which writes an array of bytes where a line is not plain text."""
+    lines = data.splitlines()
+    return objects({"__CURSOR": "s=1", "PRIORITY": "6", "MESSAGE": [*line]} for line in lines)
+
+
+def google(data: bytes) -> bytes:
+    return b"".join(
+        b'{"insertId":"1","jsonPayload":%s,"logName":"l"}\n' % line for line in data.splitlines()
+    )
+
+
+WRAPS: dict[str, Wrap] = {
+    "docker json-file": docker,
+    "CRI": cri,
+    "journald": member("MESSAGE", PRIORITY="6"),
+    "journald, bytes": journal,
+    "Vector": member("message", host="h", source_type="file", timestamp="2026-11-21T10:00:00Z"),
+    "Filebeat": member("message", **{"@timestamp": "t", "log": {"offset": 1}, "type": "log"}),
+    "Fluent Bit": member("log", date=1.5, kubernetes={"pod_name": "p"}),
+    "logcli": member("line", labels={"app": "x"}, timestamp="2026-11-21T10:00:00Z"),
+    "Google, an object": google,
+    "Google, text": member("textPayload", insertId="1"),
+    "Google, a message": member("jsonPayload", "message", insertId="1"),
+    "OpenTelemetry": member("body", "stringValue", timeUnixNano="1", severityNumber=9),
+    "OpenTelemetry, text": member("body", severityText="INFO"),
+    "CloudWatch": member("message", timestamp=1, ingestionTime=2),
+    "Fluent Bit on docker's file": lambda data: member("log")(docker(data)),
+    "docker's file behind a prefix": lambda data: b"".join(
+        b"2026-11-21 " + line for line in docker(data).splitlines(keepends=True)
+    ),
+}
+EACH = pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
+
+
+# ---------------------------------------------------------------- what leaves
+
+
+@EACH
+def test_the_agents_lines_leave_byte_for_byte(wrap: Wrap) -> None:
+    assert convert(wrap(LINES), *SAME) == Ended(LINES, "", 0)
+
+
+@EACH
+def test_chunks_do_not_matter(wrap: Wrap) -> None:
+    data = init() + assistant("é" * 50) + completed() + result()
+    assert convert(one_byte_at_a_time(wrap(data)), *SAME) == Ended(data, "", 0)
+
+
+@EACH
+def test_other_outputs(wrap: Wrap) -> None:
+    for to in ("text", "json", "cursor"):
+        assert convert(wrap(LINES), "-t", to) == convert(LINES, "-t", to)
+
+
+@EACH
+def test_prose_is_prose(wrap: Wrap) -> None:
+    if wrap is google:
+        pytest.skip("an object holds no prose")
+    ended = convert(init() and wrap(init() + b"npm: not found\n"), *SAME)
+    assert (ended.stdout, ended.status) == (init(), 1)
+    assert "agentfmt: stdin:2: npm: not found\n" in ended.stderr
+    assert ended.stderr.endswith("ended without a result after 1 event; npm: not found\n")
+
+
+@EACH
+def test_a_live_line_leaves_at_once(wrap: Wrap) -> None:
+    seen: list[int] = []
+
+    def chunks() -> Iterable[bytes]:
+        for line in whole_run().splitlines(keepends=True):
+            yield wrap(line)
+            seen.append(1)
+
+    frames = agentfmt.read_frames(agentfmt.Source("-"), iter(chunks()), 10**6)
+    first = next(frame for frame in frames if frame.strip())  # type: ignore[union-attr]
+    assert first == init()
+    assert len(seen) == 0
+
+
+@EACH
+@pytest.mark.parametrize("classes", ["secrets", "all"])
+def test_redaction_sees_what_it_would_have_seen(wrap: Wrap, classes: str) -> None:
+    deltas = "".join(f"the token is {TOKEN} \npassword: hunter2hunter\n" for _ in range(3))
+    said = [deltas[at : at + 7] for at in range(0, len(deltas), 7)]
+    data = init() + b"".join(assistant(text, timestamp_ms=1) for text in said)
+    data += completed(result={"success": {"content": "x" * 16_300 + f" {TOKEN} " + "y" * 16_384}})
+    data += result(result=f"token={TOKEN}")
+    plain, wrapped = (convert(one, *SAME, surgeon=surgeon(classes)) for one in (data, wrap(data)))
+    assert wrapped == plain
+    assert TOKEN.encode() not in wrapped.stdout
+
+
+# ---------------------------------------------------------------- pieces
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 16384])
+def test_pieces_of_two_streams_are_kept_apart(size: int) -> None:
+    """Pieces of stderr come between those of a line on stdout."""
+    noise = [f"warning {number}: " + "w" * 40 for number in range(3)]
+    for wrap in (docker, cri):
+        out = wrap(LINES[:3000] + b"\n", size=size) if size > 50 else wrap(whole_run(), size=size)
+        lines = out.splitlines(keepends=True)
+        text = "\n".join(noise).encode() + b"\n"
+        extra = wrap(text, "stderr").splitlines(keepends=True)
+        for number, line in enumerate(extra):
+            lines.insert(1 + number * len(lines) // 3, line)
+        plain = convert(wrap(LINES[:3000] + b"\n") if size > 50 else whole_run(), *SAME)
+        ended = convert(b"".join(lines), *SAME)
+        assert ended.stdout == plain.stdout
+        assert [text in ended.stderr for text in noise] == [True] * 3
+
+
+def test_messages_name_the_line_of_the_file() -> None:
+    data = docker(init() + assistant("x" * 40_000) + b"{bad\n" + result())
+    ended = convert(data, *SAME)
+    assert ended.stderr.startswith("agentfmt: stdin:5: bad JSON")
+    assert ended.status == 3
+
+
+def test_a_line_in_pieces_that_is_too_long() -> None:
+    data = init() + assistant("x" * 100_000) + result()
+    for wrap in (docker, cri):
+        ended = convert(wrap(data), *SAME, "--max-line", "40K")
+        assert ended.stdout == init() + result()
+        assert "stdin:4: longer than --max-line 40960: " in ended.stderr or wrap is cri
+        assert ended.status == 3
+
+
+@pytest.mark.parametrize(("lost", "status"), [(1, 0), (-2, 3)], ids=["the first", "the last"])
+def test_a_piece_is_lost(lost: int, status: int) -> None:
+    """It costs its line: the next one is whole again."""
+    for wrap in (docker, cri):
+        lines = wrap(init() + assistant("x" * 60_000) + result()).splitlines(keepends=True)
+        del lines[lost]
+        ended = convert(b"".join(lines), *SAME)
+        assert (ended.stdout, ended.status) == (init() + result(), status)
+
+
+# ---------------------------------------------------------------- no envelope
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        event("error", message=init().decode()),
+        event("error", message='{"type":"error","error":{"type":"overloaded_error"}}'),
+        event("log", session=None, text="x"),
+        event(session=None, message="text"),
+        event(session=None, message={"type": "message", "role": "assistant"}),
+        event(session=None, log=[1, 2], body=None, line=7, jsonPayload="x"),
+        event(session=None, MESSAGE=[300, "x"]),
+        event(session=None, message='{"error":"x"}'),
+    ],
+)
+def test_an_event_is_no_envelope(line: bytes) -> None:
+    assert convert(init() + line + result(), *SAME).stdout == init() + line + result()
+    assert convert(line + whole_run(), *SAME).stdout == line + whole_run()
+
+
+def test_it_is_decided_for_each_file() -> None:
+    files = {"one": [docker(init())], "two": [completed() + member("log")(b"{}")], "three": []}
+    ended = convert(files, *SAME)
+    assert ended.stdout == init() + completed() + member("log")(b"{}")
+
+
+def test_lines_without_the_envelope_stay() -> None:
+    data = b"starting\n" + init() + docker(completed()) + assistant("plain") + docker(result())
+    ended = convert(data, *SAME)
+    assert ended.stdout == init() + completed() + assistant("plain") + result()
+    assert ended == Ended(ended.stdout, "agentfmt: stdin:1: starting\n", 0)
+
+
+def test_none_is_expected_in_a_long_plain_stream() -> None:
+    plain = whole_run() * 50
+    assert convert(plain + docker(whole_run()), *SAME).stdout == plain + docker(whole_run())
+
+
+def test_unwrap_none() -> None:
+    data = docker(whole_run())
+    ended = convert(data, *SAME, "--unwrap", "none")
+    assert (ended.stdout, ended.status) == (data, 1)
+
+
+@pytest.mark.parametrize("path", ["data", "a.b.c", "message", "type"])
+def test_unwrap_a_member(path: str) -> None:
+    wrap = member(*path.split("."), **({} if path == "type" else {"type": "agent"}))
+    assert convert(wrap(LINES), *SAME, "--unwrap", path) == Ended(LINES, "", 0)
+    if path != "type":
+        data = b"".join(b'{"%s":%s}\n' % (path[:1].encode(), line) for line in whole_run().split())
+        assert convert(data, *SAME, "--unwrap", path[:1]).stdout == whole_run()
+
+
+# ---------------------------------------------------------------- damage
+
+
+@st.composite
+def spoiled(draw: st.DrawFn) -> tuple[list[bytes], list[bytes]]:
+    """Lines, some wrapped, some cut, doubled, mixed up; and chunks of them."""
+    wrap = draw(st.sampled_from([*WRAPS.values()]))
+    say = assistant(f"token {TOKEN} and password=hunter2hunter", number=1)
+    lines = wrap(init() + say * 3 + completed() + result()).splitlines(keepends=True)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(lines) - 1))
+        cut = draw(st.integers(0, len(lines[at])))
+        lines[at] = draw(
+            st.sampled_from(
+                [lines[at][:cut] + b"\n", lines[at][cut:], lines[at][:-1] + lines[at], lines[at],
+                 lines[at] * 2, say, b"prose\n", lines[at][:cut] + lines[at]]
+            )
+        )  # fmt: skip
+    data = b"".join(lines)
+    step = draw(st.sampled_from([3, 50, 10**6]))
+    return lines, [data[i : i + step] for i in range(0, len(data), step)]
+
+
+@given(spoiled())
+def test_no_damage_leaks_or_crashes(case: tuple[list[bytes], list[bytes]]) -> None:
+    _, chunks = case
+    for to in ("stream-json", "text"):
+        ended = convert(
+            chunks, "-t", to, *(("-m", "all") if to == "text" else ()), surgeon=surgeon("secrets")
+        )
+        assert TOKEN.encode() not in ended.stdout
+        assert TOKEN not in ended.stderr
+        assert b"hunter2hunter" not in ended.stdout
+        assert "hunter2hunter" not in ended.stderr
+        assert ended.status in (0, 1, 3)
+
+
+@pytest.mark.parametrize("name", ["sample.ndjson", "sample-claude.ndjson"])
+@EACH
+def test_samples(wrap: Wrap, name: str) -> None:
+    data = content(HERE, name)
+    assert convert(wrap(data), *SAME) == convert(data, *SAME)
