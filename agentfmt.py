@@ -124,8 +124,9 @@ CONCEALED = 8192  # characters of which an excerpt is made: no secret in it must
 EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
 SHORT = 8  # characters of a session that messages show
-OPEN_CALLS = 5  # that are named when a run ends without them
-OPEN_PATHS = 10_000  # calls of a run whose paths are remembered, for selectors
+SHOWN = 5  # names that a message lists: open calls, types
+GIVEN_UP = 10 * MAX_RUNS  # sessions of which it is remembered that too many runs were open
+UNKNOWN = 10  # lines without an event of a run, after which it is said what they look like
 TELLTALE = 12  # bytes of a known value that are enough to look closer
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 WIDTH = 200  # columns of an action line where no terminal says how many it has
@@ -133,10 +134,12 @@ LEAST = 12  # columns of a target, and of a reason, that are worth showing
 TELLING = 8  # of a target, for which the size of what came out gives way
 TARGET = 2000  # characters of a target that are kept: more than any terminal is wide
 FATES = 1000  # kinds of events of which it is remembered whether they are printed
+FILES = 10_000  # that a run changed, of which a summary knows that they are different
 SHORT_TEXT = 80  # characters of an argument that tells what the call of an unknown tool is about
 NAMES = 20  # of tools and of unknown types that a summary tells apart
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
+AGENTS = "cursor claude amp qwen codex gemini opencode droid copilot pi".split()
 BLANKS = b" \t\r\n"
 BLANKS_AND_NULS = BLANKS + b"\0"  # what a copy that was truncated begins with
 BOM = b"\xef\xbb\xbf"
@@ -704,10 +707,11 @@ class Event(Struct, gc=False):
     """One event in Cursor's vocabulary: what the state machine looks at.
 
     ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
-    is the run it belongs to; ``started`` is the tool of a call that is completed; ``hidden`` says
-    that it is followed, but not printed; ``foreign`` is what it was made from, where that is what
-    leaves; ``edits`` is redaction's: what changes in its words, None where nothing may change. An
-    event without a line is implied: its run ended, and no event of the input says so.
+    is the run it belongs to; ``started`` is the tool of a call that is completed, and ``given``
+    what stood there then; ``hidden`` says that it is followed, but not printed; ``foreign`` is what
+    it was made from, where that is what leaves; ``edits`` is redaction's: what changes in its
+    words, None where nothing may change. An event without a line is implied: its run ended, and no
+    event of the input says so.
     """
 
     type: str | None = None
@@ -719,6 +723,7 @@ class Event(Struct, gc=False):
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
+    given: Internal = msgspec.field(name="\x7fgiven", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -1034,8 +1039,7 @@ KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
 
 def tool_named(name: str) -> Tool:
     """A tool that is unknown is called by its name."""
-    known, name = TOOLS.get(name), excerpt(name)
-    return known or tool(f"Used/use/Using tool {name}", any_arg, time_taken)
+    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}", any_arg, time_taken)
 
 
 # The variant of a call's result -> its status; every other variant is an error.
@@ -1050,12 +1054,14 @@ REASONS = {
     "timeout": "timed out", "error": "error",
 }  # fmt: skip
 
+PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
+
 # What is decoded of a call: what tells its target, and how it ended. What may be large is not
 # decoded yet.
 Args = shape(
     anys="path filePath paths command globPattern pattern query searchTerm url server "
     "providerIdentifier toolName name title description questions todos merge taskId timeout "
-    "toolCallId text question plan"
+    "toolCallId text question plan " + " ".join(PATH_MEMBERS)
 )
 Success = shape(
     anys="exitCode isError signal executionTime durationMs totalLines totalChars fileSize isEmpty "
@@ -1270,6 +1276,13 @@ def failure_reason(outcome: Outcome) -> str:
 # Every message of the program passes here. It knows no formats.
 
 
+EXPECTED = "is this the output of --output-format stream-json?"
+TRANSCRIPT = (
+    "if this is an agent's text, run it with --output-format stream-json; "
+    "Claude Code also needs --verbose"
+)
+
+
 class Report:
     """What went wrong so far: says it on stderr, keeps the refused lines, owns the exit status."""
 
@@ -1283,6 +1296,7 @@ class Report:
         self.out = out
         self.conceal = conceal
         self.rejects = rejects  # a descriptor
+        self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, since the last summary
@@ -1310,6 +1324,8 @@ class Report:
 
     def excerpt(self, text: str) -> str:
         """The beginning of what others wrote, without its secrets."""
+        if self.strict:
+            return f"[content: {len(text)} chars]" if text else ""
         return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
 
     def failure(self, why: str) -> None:
@@ -1334,15 +1350,59 @@ class Report:
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
         """Say which line is refused; without a reason it is prose."""
-        text = self.excerpt(line[: 4 * CONCEALED].strip(BLANKS).decode("utf-8", "backslashreplace"))
+        seen = line if self.strict else line[: 4 * CONCEALED]
+        text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
-            self.prose = text
+            self.prose = source.prose = text
         else:
             self.damaged = True
         self.counts["prose line" if reason is None else "damaged line"] += 1
         source.refused += 1
         if source.refused <= MESSAGES:
             self.message(": ".join(filter(None, (source.where(), reason, text))))
+        self.name_input(source)
+
+    def name_input(self, source: Source, *, silent: bool = False) -> None:
+        """Say at once that nobody understands a FILE: after some lines, or when it is silent."""
+        lines = source.number()
+        if source.is_named or source.has_run or source.dialect or not lines:
+            return
+        if lines >= UNKNOWN or silent:
+            what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
+            self.message(self.describe_outside(source) if source.outside else what)
+            source.is_named = True
+
+    def describe_outside(self, source: Source) -> str:
+        """Which events of a FILE belong to no run, and the way out where it has none."""
+        found = list(source.outside.values())
+        count, types = sum(one.count for one in found), {t: 0 for one in found for t in one.types}
+        unknown = (
+            f" of unknown type{'s' * (len(types) > 1)}" if any(o.strange for o in found) else ""
+        )
+        kinds = f"{unknown} ({self.listed(types)})" if types else " without a type"
+        hint = "" if source.has_run else f"name the agent with --from ({', '.join(AGENTS)})"
+        why = next((one.error for one in found if one.error), hint)
+        events = plural(count, "event") + kinds
+        what = f"{found[0].where}: {events} belong{'s' * (count == 1)} to no run"
+        return ": ".join(filter(None, (what, why)))
+
+    def fail_outside(self, source: Source) -> None:
+        self.failed = True
+        if not source.is_named:
+            self.message(self.describe_outside(source))
+
+    def no_events(self, source: Source) -> None:
+        """A FILE is over and held nothing: why, where that can be told."""
+        why = EXPECTED
+        if source.prose:
+            why = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
+        self.failure(f"{source.name}: no events: {why}")
+
+    def listed(self, names: Iterable[str]) -> str:
+        """The first few names."""
+        some = itertools.islice(names, SHOWN + 1)
+        shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
+        return ", ".join(shown[:SHOWN]) + ", ..." * (len(shown) > SHOWN)
 
     def save_rejected(self, data: bytes) -> None:
         if self.rejects is not None:
@@ -1383,8 +1443,8 @@ class Source:
     """One FILE: what of it outlives a block."""
 
     __slots__ = (
-        "before", "dialect", "documents", "last", "left", "name", "prefixed", "refused", "size",
-        "unnamed_run",
+        "agents", "before", "dialect", "documents", "has_run", "is_named", "last", "left",
+        "looks_like", "name", "outside", "prefixed", "prose", "refused", "size",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -1395,9 +1455,14 @@ class Source:
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event stood behind a prefix
         self.refused = 0  # lines since the last end of a run
+        self.prose = ""  # the last line of it
+        self.looks_like = ""  # what it is, if it is no stream, and the way out
+        self.is_named = False  # it was said that nobody understands it
+        self.outside: dict[object, Outside] = {}  # events outside any run, by who speaks
+        self.has_run = False
         self.last: Run | None = None  # the run that had the last event
-        self.unnamed_run: Run | None = None  # the open run without a session
         self.dialect: Dialect | None = None  # of the last event that has one
+        self.agents: dict[str, Dialect] = {}  # the last conversation with each
 
     def begin(self, block: bytes) -> list[bytes]:
         """The lines of the next block."""
@@ -2611,8 +2676,8 @@ class Pi(Dialect):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
-        if kind == "session":
-            self.begin(cwd=line["cwd"])
+        if kind in ("session", "agent_start"):
+            (self.begin if kind == "session" else self.begin_once)(cwd=line["cwd"])
         elif part["type"] == "text_delta":
             self.say(part["delta"], delta=True)
         elif part["type"] == "thinking_delta":
@@ -2680,8 +2745,9 @@ PI_FAILURES = ("error", "aborted")
 OWN_KEYS = ("env", "flag", "login")  # what Cursor's init names as the source of its key
 CLAUDE_TYPES = ("stream_event", "rate_limit_event", "control_request")
 PI_TYPES = frozenset(
-    "session agent_start agent_end agent_settled turn_start message_start message_update "
-    "message_end".split()
+    "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
+    "message_end auto_retry_start auto_retry_end compaction_start compaction_end entry_appended "
+    "queue_update".split()
 )
 
 
@@ -2707,6 +2773,7 @@ def recognize(line: bytes) -> str | None:
         ("gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})),
         ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
         ("gemini", kind == "result" and has >= {"status", "stats"}),
+        ("gemini", kind == "error" and "severity" in has),
         ("droid", kind == "message" and has >= {"role", "text"}),
         ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
         ("droid", kind == "completion" or (kind == "error" and "source" in has)),
@@ -2730,6 +2797,12 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
+@functools.lru_cache(FATES)
+def agent_of(kind: str | None) -> str | None:
+    """The dialect that a type alone decides for."""
+    return recognize(encode_json({"type": kind}))
+
+
 def block_types(event: dict[str, Any]) -> set[str]:
     message = event.get("message")
     content = message.get("content") if isinstance(message, dict) else None
@@ -2737,26 +2810,22 @@ def block_types(event: dict[str, Any]) -> set[str]:
     return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
-DIALECTS: dict[str, type[Dialect]] = {
-    "cursor": Cursor,
-    "claude": Claude,
-    "amp": Claude,  # a relative, as is the next
-    "qwen": Claude,
-    "codex": Codex,
-    "gemini": Gemini,
-    "opencode": OpenCode,
-    "droid": Droid,
-    "copilot": Copilot,
-    "pi": Pi,
-}
+DIALECTS: dict[str, type[Dialect]] = dict(
+    zip(
+        AGENTS,
+        (Cursor, Claude, Claude, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi),
+        strict=True,
+    )
+)
 
 
 class Conversations:
     """Recognises who wrote an event, per session, and has it turned into events of ours.
 
     Most events never come here: those of a session that is known to be Cursor's go the short way
-    (see Runs.follow). An event without a session is of the conversation that its FILE had last.
-    Until an event decides, a session is taken for what its FILE is, and a FILE for Cursor's.
+    (see Runs.follow). A session has one agent. An event without one is of the agent that it shows,
+    else of the conversation that its FILE had last. Until an event decides, a session is taken for
+    what its FILE is, and a FILE for Cursor's.
     """
 
     def __init__(self, given: str, maker: EventMaker, *, strict: bool) -> None:
@@ -2765,6 +2834,9 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
+        self.speaker: Dialect | None = (
+            None  # of the last event without a session, if it shows whose
+        )
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """The events of ours that an event is; None where it is one, and so is what follows it.
@@ -2780,28 +2852,49 @@ class Conversations:
             what = "--redact CLASS with -t stream-json knows Cursor's events alone"
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = known.translate(event)
+        if not parts and event.type == "error" and not (event.session_id or self.speaker):
+            return (event,)  # perhaps another agent's
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
 
     def of(self, source: Source, event: Event) -> Dialect | None:
         """The conversation of an event; None as long as it may be anybody's."""
-        last = source.dialect
-        session = event.session_id or (last.session_in(event) if last else None)
+        last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
-        if known is None or known.guessed:
-            name = self.given or recognize(event.raw)
-            if name is None and (last is None or isinstance(last, Cursor)):
-                return None
-            if known is None or (name and DIALECTS[name] is not type(known)):
-                known = (DIALECTS[name] if name else type(last))(self.maker, session)  # type: ignore
-            known.guessed = name is None
-            known.session = session = session or known.session_in(event)
-            if session:
-                self.sessions[session] = known
-                if len(self.sessions) > MAX_RUNS:
-                    del self.sessions[next(iter(self.sessions))]
-        source.dialect = known
+        if known is None or known.guessed or not session:
+            name = self.given or agent_of(event.type) or recognize(event.raw)
+            if name:
+                known = self.conversation(source, event, known, name)
+            elif known is None and session and last and not isinstance(last, Cursor):
+                known = type(last)(self.maker)
+                self.remember(known, session).guessed = True
+            if name and known and not isinstance(known, Cursor):
+                event.session_id, speaker = session or known.session, known
+        self.speaker = speaker
+        source.dialect = known or last
+        return known
+
+    def conversation(
+        self, source: Source, event: Event, known: Dialect | None, name: str
+    ) -> Dialect:
+        """That of an event which shows whose it is: of its session, or the FILE's last with this
+        agent."""
+        kind, session = DIALECTS[name], event.session_id
+        if known is None or known.name != name:
+            known = (None if session else source.agents.get(name)) or kind(self.maker)
+        session = session or known.session_in(event)
+        if session and session != (known.session or session):
+            known = self.sessions.get(session)
+            known = known if isinstance(known, kind) else kind(self.maker)
+        source.agents[name] = known
+        return self.remember(known, session) if session else known
+
+    def remember(self, known: Dialect, session: str) -> Dialect:
+        self.sessions[session] = known
+        if len(self.sessions) > MAX_RUNS:
+            del self.sessions[next(iter(self.sessions))]
+        known.session, known.guessed = session, False
         return known
 
     def finish(self) -> Iterator[Event]:
@@ -2843,27 +2936,53 @@ KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
 END_OF_INPUT = Event(hidden=True)  # without a line, as the ends that are implied, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
-EXPECTED = "is this the output of --output-format stream-json?"
+STRANGERS = 3  # doubtful events or types that are taken for another agent
+
+# What is known of Cursor names its session, or is harmless without.
+HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
+LOG_MEMBERS = ("level", "severity", "lvl", "loglevel", "levelname")
+
+
+class Outside:
+    """Events outside any run: where they begin, how many they are, of which types, whether one is
+    unknown. ``doubts``: how sure it is that they are an agent's."""
+
+    __slots__ = ("count", "doubts", "error", "strange", "types", "where")
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.count = self.doubts = 0
+        self.strange = False
+        self.types: dict[str, None] = {}
+        self.error = ""  # what the last of them said, if it was an error
+
+    def add(self, kind: str | None, doubts: int) -> None:
+        self.count += 1
+        self.doubts += doubts
+        self.strange |= kind not in HARMLESS and kind != "error"
+        if kind and len(self.types) < NAMES:
+            self.types[kind] = None
 
 
 class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes", "calls", "cwd", "error", "events", "failed_by", "paths", "session", "state",
-        "succeeded", "where",
+        "_notes", "calls", "cwd", "error", "events", "key", "matches", "resumed", "session",
+        "state", "succeeded", "where",
     )  # fmt: skip
 
-    def __init__(self, session: str | None, where: str) -> None:
+    def __init__(self, session: str | None, where: str, key: object = None) -> None:
         self.session = session
+        self.key = key  # who speaks in it: its session, a conversation without one, or a FILE
         self.where = where  # FILE:LINE of its first event
         self.state = OPEN
         self.events = 1
         self.succeeded = False
-        self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
-        self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
+        self.resumed = False  # it was given up before, and has failed
+        self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init says
-        self.failed_by = ""  # by --fail-on: the selector and where
+        self.matches: Matches = {}  # of --fail-on
         self.error: str | None = None  # what the last error event said
         self._notes: RunNotes | None = None
 
@@ -2873,9 +2992,15 @@ class Run:
         self._notes = self._notes or RunNotes()
         return self._notes
 
+    @property
+    def name(self) -> str:
+        return f"run {escape(self.session[:SHORT])}" if self.session else str(self)
+
     def __str__(self) -> str:
-        session = f"{escape(self.session[:SHORT])} " if self.session else ""
-        return f"run {session}({self.where})"
+        return f"{self.name if self.session else 'run'} ({self.where})"
+
+
+Matches: TypeAlias = "dict[str, tuple[int, str]]"  # of a selector: how many, and where the first is
 
 
 class Runs:
@@ -2903,15 +3028,20 @@ class Runs:
         self.unread = frozenset(kind for kind in read if not read[kind])
         self.speech = SAYING if silent else frozenset[str | None]()
         self.fail_on = fail_on
-        self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
-        self.named: dict[int, None] = {}  # the hashes of the last MAX_RUNS sessions
-        self.opened = self.outside_runs = 0  # runs; events outside any run
-        self.error = ""  # what the last of these said, if it was an error
+        self.runs: dict[object, Run] = {}  # the open ones by key, least recently active first
+        self.named: dict[int, bool] = {}  # the hashes of the last MAX_RUNS keys: did they run?
+        self.given_up: dict[int, None] = {}  # of those whose run was closed unfinished
+        self.first_given_up, self.given_up_count = "", 0
+        self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
         self.run: Run | None = None  # of the event before
         self.session: object = NO_SESSION  # of the event before, while its run is open,
         self.foreign: object = NO_SESSION  # and where it was foreign
-        self.recent: object = NO_SESSION  # the session that spoke last
+        self.recent: object = NO_SESSION  # the key that spoke last
+        self.speaker: Dialect | None = (
+            None  # the conversation that shows in an event without session
+        )
+        self.nameless = False  # the event as it was read names no session, and shows no agent
         self.implied_ends: list[Event] = []  # made up: the ends that no event carries
         self.failures: list[str] = []  # runs failed, said when their last line is written
 
@@ -2948,6 +3078,8 @@ class Runs:
     def dispatch(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and few are passed over."""
         found = self.dialects.translate(self.source, event) if self.dialects else None
+        self.speaker = self.dialects.speaker if self.dialects else None
+        self.nameless = not event.session_id and not self.speaker
         session, drops = self.foreign, "thinking" in self.unread
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
@@ -2976,12 +3108,12 @@ class Runs:
     def step(self, event: Event) -> None:
         """An event that may open or end runs."""
         kind = event_kind(event)
-        event.run = run = self.find(event.session_id, kind)
+        event.run = run = self.find(self.key(event), kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
         self.run = event.run = run
         if run:
-            self.source.last = run
+            self.source.last, self.source.has_run = run, True
             if event.type == "tool_call":
                 track_call(run, event)
             elif event.type == "error":
@@ -2997,49 +3129,77 @@ class Runs:
             self.report.failure(why)
         self.failures.clear()
 
-    def find(self, session: str | None, kind: str) -> Run | None:
+    def key(self, event: Event) -> object:
+        """Who speaks: a session, a conversation that names none, or somebody in this FILE."""
+        return event.session_id or self.speaker or self.source
+
+    def find(self, key: object, kind: str) -> Run | None:
         """The open run that an event belongs to."""
-        last, anonymous = self.source.last, self.source.unnamed_run
-        if not session:
-            return last if last and last.state != ENDED else anonymous
-        run = self.runs.get(session)
-        if run is None and kind == END and hash(session) not in self.named:
-            run = anonymous
-        if session != self.recent:
-            self.remember(session)
+        last, run = self.source.last, self.runs.get(key)
+        if key is self.source:
+            return last if last and last.state != ENDED else run
+        if run is None and kind == END and hash(key) not in self.named:
+            run = self.runs.get(self.speaker or self.source)
+        if key != self.recent:
+            self.remember(key)
         return run
 
-    def remember(self, session: str) -> None:
-        """Another session than before speaks: it is the most recent one now."""
-        self.recent = session
-        if session in self.runs:
-            self.runs[session] = self.runs.pop(session)
-        self.named.pop(hash(session), None)
-        self.named[hash(session)] = None
+    def remember(self, key: object) -> None:
+        """Somebody else than before speaks: it is the most recent one now."""
+        self.recent = key
+        if key in self.runs:
+            self.runs[key] = self.runs.pop(key)
+        self.named[hash(key)] = self.named.pop(hash(key), False)
         if len(self.named) > MAX_RUNS:
             del self.named[next(iter(self.named))]
 
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        self.outside_runs += 1
+        """What names the session of a run is a latecomer. Any other session, an unknown type and an
+        error belong to an agent of which nobody knows how it ended; what has no type may be a line
+        of somebody's log."""
+        source, key = self.source, self.key(event)
+        count_matches(self.matches, self.fail_on, event, source)
+        stray = self.nameless and event.type == "error"
+        if self.named.get(hash(key)) and key is not source and not stray:
+            source.has_run = True
+            return
+        doubts = STRANGERS if key is not source or event.type not in HARMLESS else 0
+        if event.type is None:
+            doubts = not any(name in details(event) for name in LOG_MEMBERS)
+        known = key in source.outside or len(source.outside) < MAX_RUNS
+        self.add_outside(key if known else source, event, doubts)
+        self.report.name_input(source)
+
+    def add_outside(self, key: object, event: Event, doubts: int) -> None:
+        if key not in self.source.outside:
+            self.source.outside[key] = Outside(self.source.where())
+        found = self.source.outside[key]
+        found.add(event.type, doubts)
         if event.type == "error":
-            self.error = self.report.excerpt(error_text(event)) or self.error
-        if matched := self.matched(event):
-            self.report.failure(f"{matched} after the end of a run")
+            found.error = self.report.excerpt(error_text(event)) or found.error
+
+    def notice_stranger(self, run: Run, event: Event) -> Run:
+        """An unknown type within a run is new in its agent; several that name no session, where the
+        run does, are another agent's."""
+        strange = self.nameless and run.key is not self.source and event.type not in HARMLESS
+        if strange and event.type not in (None, "error"):
+            known = self.source.outside.get(self.source)
+            self.add_outside(self.source, event, known is None or event.type not in known.types)
+        return run
 
     def start(self, _run: Run | None, event: Event) -> Run:
-        self.opened += 1
-        run = Run(event.session_id or None, self.source.where())
-        event.run = run
+        key = self.key(event)
+        event.run = run = Run(event.session_id or None, self.source.where(), key)
         self.check_fail_on(run, event)
-        if not run.session:
-            self.source.unnamed_run = run
-            return run
+        self.named[hash(key)] = True
+        if key is not self.source:
+            self.source.outside.pop(key, None)
         if len(self.runs) >= MAX_RUNS:
-            why = f"least recently active of more than {MAX_RUNS} open runs"
-            self.close_unfinished(next(iter(self.runs.values())), why)
-        self.runs[run.session] = run
+            self.give_up(next(iter(self.runs.values())))
+        self.runs[key] = run
+        run.resumed = hash(key) in self.given_up
         return run
 
     def take(self, run: Run, event: Event) -> Run:
@@ -3048,18 +3208,12 @@ class Runs:
         return run
 
     def check_fail_on(self, run: Run, event: Event) -> None:
-        """A run that --fail-on condemns will have failed, whatever its last event says."""
+        """A run with an event that --fail-on matches will have failed, whatever it says itself."""
         if not self.fail_on:
             return
         if event.type == "tool_call":
-            event.started = run.calls.get(event.call_id)
-        matched = self.matched(event)
-        run.failed_by = run.failed_by or matched
-
-    def matched(self, event: Event) -> str:
-        choices = [choice for choice in self.fail_on if choice.matches(event)]
-        where = f"matched at {self.source.where()}"
-        return f"--fail-on {choices[0].text} {where}" if choices else ""
+            event.started, event.given = run.calls.get(event.call_id, NO_CALL)
+        count_matches(run.matches, self.fail_on, event, self.source)
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
@@ -3072,12 +3226,12 @@ class Runs:
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure_of(event)
-        if why is None and not run.failed_by:
+        if why is None and not run.matches:
             run.succeeded = True
             self.end(run)
         else:
-            why = self.report.excerpt(why or "") or run.failed_by or run.error
-            self.fail(run, why or "its last event does not say that it succeeded")
+            why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
+            self.fail(run, why or "its result does not say that it succeeded")
         self.report.prose = None
         return run
 
@@ -3090,21 +3244,18 @@ class Runs:
         (OPEN, INIT): (take, begin),
         (OPEN, ACT): (take,),
         (OPEN, END): (take, close),
-        (OPEN, OTHER): (take,),
+        (OPEN, OTHER): (take, notice_stranger),
         (BEGUN, INIT): (supersede, start, begin),
         (BEGUN, ACT): (take,),
         (BEGUN, END): (take, close),
-        (BEGUN, OTHER): (take,),
+        (BEGUN, OTHER): (take, notice_stranger),
     }
 
     # How runs end.
 
     def end(self, run: Run) -> None:
         run.state = ENDED
-        if run.session:
-            del self.runs[run.session]
-        elif self.source.unnamed_run is run:
-            self.source.unnamed_run = None
+        del self.runs[run.key]
         self.report.count_rest(self.source)
 
     def fail(self, run: Run, why: str) -> None:
@@ -3112,9 +3263,19 @@ class Runs:
         self.failures.append(f"{run} failed: {why}")
 
     def close_unfinished(self, run: Run, why: str) -> None:
-        """A run failed that no event ends."""
-        self.fail(run, why)
+        """A run failed that no event ends; one that was given up before has failed already."""
+        self.fail(run, why) if why and not run.resumed else self.end(run)
         self.implied_ends.append(Event(run=run, hidden=True))
+
+    def give_up(self, run: Run) -> None:
+        """Too many are open. They are counted, and said together when the input has ended."""
+        self.report.failed = True
+        self.first_given_up = self.first_given_up or str(run)
+        self.given_up_count += not run.resumed
+        self.given_up[hash(run.key)] = None
+        if len(self.given_up) > GIVEN_UP:
+            del self.given_up[next(iter(self.given_up))]
+        self.close_unfinished(run, "")
 
     def end_unfinished(self, run: Run) -> None:
         """The input ended before the run did."""
@@ -3123,45 +3284,62 @@ class Runs:
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
-            names = ", ".join(
-                self.report.excerpt(tool) or "?" for tool in [*run.calls.values()][:OPEN_CALLS]
-            )
-            more = ", ..." if len(run.calls) > OPEN_CALLS else ""
-            why.append(f"{plural(len(run.calls), 'call')} open ({names}{more})")
+            names = self.report.listed(tool for tool, _ in run.calls.values())
+            why.append(f"{plural(len(run.calls), 'call')} open ({names})")
         if self.report.prose:
             why.append(self.report.prose)
         self.close_unfinished(run, "; ".join(why))
 
     def interrupted(self) -> Iterator[Event]:
         """The ends of what a signal leaves unfinished: these runs get no verdict."""
-        unnamed = self.source.unnamed_run
-        for run in (*self.runs.values(), *((unnamed,) if unnamed else ())):
+        for run in self.runs.values():
             yield Event(run=run, hidden=True)
         yield END_OF_INPUT
 
     def end_of_file(self, source: Source) -> Iterator[Event]:
-        if source.unnamed_run:
-            self.end_unfinished(source.unnamed_run)
+        for key in (source, *source.agents.values()):
+            if key in self.runs:
+                self.end_unfinished(self.runs[key])
         yield from self.ends()
         self.report.count_rest(source)
+        if matches := describe_matches(self.matches):
+            self.report.failure(f"{matches} after the end of a run")
+        self.matches = {}
+        if any(one.doubts >= STRANGERS or not source.has_run for one in source.outside.values()):
+            self.report.fail_outside(source)
+        elif not source.has_run and not self.report.has_error:  # else it was said why
+            self.report.no_events(source)
 
     def end_of_input(self) -> Iterator[Event]:
         for event in self.dialects.finish() if self.dialects else ():
             self.step(event)
             yield event
             yield from self.ends()
+        if self.given_up_count:
+            more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
+            why = f"least recently active of more than {MAX_RUNS} open runs"
+            self.report.failure(f"{self.first_given_up}{more} failed: {why}")
         for run in list(self.runs.values()):
             self.end_unfinished(run)
         yield from self.ends()
         yield END_OF_INPUT
-        if self.report.has_error:  # said already why there is nothing
-            return
-        if self.outside_runs and not self.opened:
-            events = plural(self.outside_runs, "event")
-            why = self.error or f"name the agent with --from ({', '.join(DIALECTS)})"
-            self.report.failure(f"no run in {events} of unknown type: {why}")
-        elif not self.opened:
-            self.report.failure(f"no events: {EXPECTED}")
+
+
+def count_matches(
+    matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
+) -> None:
+    """Count what an event matches: of each selector the number, and where the first is."""
+    for choice in selectors:
+        if choice.matches(event):
+            count, where = matches.get(choice.text, (0, source.where()))
+            matches[choice.text] = (count + 1, where)
+
+
+def describe_matches(matches: Matches) -> str:
+    return "; ".join(
+        f"--fail-on {text} matched {f'{count} times, first ' if count > 1 else ''}at {where}"
+        for text, (count, where) in matches.items()
+    )
 
 
 def event_kind(event: Event) -> str:
@@ -3172,22 +3350,32 @@ def event_kind(event: Event) -> str:
     return KINDS.get(event.type or "", OTHER)
 
 
+def ends_run(event: Event) -> bool:
+    return event.type not in ACTS and (not event.raw or event_kind(event) == END)
+
+
+NO_CALL = (None, None)
+
+
 def failure_of(event: Event) -> str | None:
-    """Why a terminal event says that its run failed, perhaps ""; None if it succeeded."""
+    """Why a terminal event says that its run failed, "" if it does not say that it succeeded; None
+    if it does."""
     end, error = details(event), (event.subtype or "").startswith("error")
     failed = end.get("is_error")
     if event.type == "result" and failed is False and not error:
         return None
-    answer = end.get("result") if failed is True or error else None
-    return error_text(event) or error_message(answer) or (event.subtype or "" if error else "")
+    if event.type == "result" and failed is not True and not error:  # its words are its answer
+        return error_message([end.get("error"), end.get("errors")])
+    answer = error_message(end.get("result"))
+    return error_text(event) or answer or (event.subtype or "" if error else "")
 
 
 def track_call(run: Run, event: Event) -> None:
     """Remember a call while it is open: its completion may carry nothing but the outcome."""
     if event.subtype == "started":
-        run.calls[event.call_id] = tool_of(event)[0]
+        run.calls[event.call_id] = tool_of(event)
     elif event.subtype == "completed":
-        event.started = run.calls.pop(event.call_id, None)
+        event.started, event.given = run.calls.pop(event.call_id, NO_CALL)
 
 
 # ---------------------------------------------------------------- words
@@ -3316,6 +3504,8 @@ def parse_selector(text: str) -> Selector:
         if key not in SELECTOR_KEYS or (key == "word" and equals):
             keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
             raise ValueError(f"{text!r}: no key {key!r}; the keys are {keys}")
+        if key == "path":
+            glob = glob.removeprefix("./")
         if not glob:
             raise ValueError(f"{text!r}: an empty pattern matches nothing")
         if key == "word" and glob in STATUSES:
@@ -3339,26 +3529,23 @@ def event_statuses(event: Event) -> Iterable[str]:
     return (status,) if status == "ok" else (status, "failed")
 
 
-PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
-
-
 def event_paths(event: Event) -> Iterable[str]:
-    """The files and directories that a call names: its completion may lack them."""
+    """The files and directories that a call names, each in three spellings: as it stands there,
+    from the run's directory, and from the root. A completion may lack them."""
     if event.type != "tool_call":
-        return ()
+        return
     found: list[Any] = []
     for _, body in tool_members(event):
         for group in (body.get("args"), *as_object(body.get("result")).values()):
-            for value in map(as_object(group).get, PATH_MEMBERS):
-                found += value if isinstance(value, list) else [value]
-    here, known = event.run.cwd, event.run.paths
-    named = [path for path in found if isinstance(path, str)]
-    named += [near for path in named if here and (near := relative_path(path, here)) != path]
-    if event.subtype == "started":
-        known[event.call_id] = named
-        if len(known) > OPEN_PATHS:
-            del known[next(iter(known))]
-    return named or known.get(event.call_id, ())
+            found += map(as_object(group).get, PATH_MEMBERS)
+    if not any(found) and event.given is not None:
+        found += (getattr(event.given.args, name, None) for name in PATH_MEMBERS)
+    here = event.run.cwd
+    for one in found:
+        for path in one if isinstance(one, list) else [one]:
+            if isinstance(path, str):
+                near = relative_path(path, here).removeprefix("./")
+                yield from (path, near, os.path.join(here, near))
 
 
 def event_sessions(event: Event) -> Iterable[str]:
@@ -4275,7 +4462,8 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
 
 
 LONG = 64 * 1024  # characters of a line of words that may wait to be decided
-HELD = 100_000  # events of a run that may wait behind it
+HELD = 64 * 1024 * 1024  # bytes of events that may wait behind such lines, in all runs together
+WEIGHT = 1024  # bytes that an event takes in memory beside its line
 
 
 class Channel:
@@ -4298,7 +4486,7 @@ class Channel:
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
         self.fresh = True  # nothing was decided since the last call
-        self.segment: list[str] = []  # the deltas since then
+        self.segment = io.StringIO()  # the deltas since then
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
@@ -4311,19 +4499,19 @@ class Channel:
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
         replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
-        if replay and "".join(self.segment) == text:
+        if replay and self.segment.getvalue() == text:
             self.doubtful = event, text
             return decided
         return self.join(event, text) or decided
 
     def join(self, event: Event, text: str) -> bool:
-        self.segment.append(text)
+        self.segment.write(text)
         self.size += len(text)
         return self.add(event, text)
 
     def whole(self, event: Event, text: str) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
-        if not self.segment:
+        if not self.size:
             return self.add(event, text)
         self.close()
         self.add(event, text)
@@ -4348,11 +4536,19 @@ class Channel:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
-        self.segment.clear()
+        self.segment = io.StringIO()
         self.size, self.key, self.word, self.fresh = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
+
+    def flush(self) -> None:
+        """Decide what waits, before its line ends: who goes on with a secret is not shown."""
+        if self.doubtful:
+            doubtful, self.doubtful = self.doubtful, None
+            self.join(*doubtful)
+        if self.queue:
+            self.decide(whole=True, cut_off=True)
 
     def first(self) -> Event | None:
         """The first event that must wait."""
@@ -4417,9 +4613,10 @@ def open_key(text: bytes, inside: bool) -> bool:
 class RunWords:
     """What redaction remembers of a run: its channels, and its events that wait, in their order."""
 
-    __slots__ = ("channels", "cwd", "pending")
+    __slots__ = ("channels", "cwd", "heard", "pending")
 
     def __init__(self) -> None:
+        self.heard = 0.0  # when the last one came
         self.channels: dict[str, Channel] = {}
         self.pending: deque[Event] = deque()
         self.cwd: str | None = None
@@ -4436,7 +4633,15 @@ class Redactor:
     The others leave as they came, and of their words only lines that may hold one are looked at.
     """
 
-    def __init__(self, surgeon: EventRedactor, reread: Callable[[bytes], Event]) -> None:
+    def __init__(
+        self,
+        surgeon: EventRedactor,
+        reread: Callable[[bytes], Event],
+        max_wait: float = MAX_WAIT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.max_wait = max_wait  # in seconds
+        self.clock = clock
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
@@ -4445,14 +4650,16 @@ class Redactor:
         self.marks = "messages" in surgeon.classes  # words are replaced, whatever they say
         self.hears = not surgeon.classes.isdisjoint(("messages", "paths")) or bool(self.scanner)
         self.runs: dict[Run, RunWords] = {}
+        self.waiting: dict[Run, RunWords] = {}  # where events wait, the longest silent run first
+        self.size = 0  # of these events, in bytes
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready = list(events), list[Event]()
+        batch, ready, now = list(events), list[Event](), self.clock()
         hints = self.scanner.hints if self.scanner else ()
         some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
         for number in some:
             batch[number].edits = ()
-        runs = self.runs
+        runs, waiting = self.runs, self.waiting
         for event in batch:
             run = event.run
             if run is None:
@@ -4461,17 +4668,33 @@ class Redactor:
             state = runs.get(run)
             if state is None:
                 state = runs[run] = RunWords()
-            decided, pending = self.take(state, event), state.pending
-            pending.append(event)
-            if decided:
+            if state.heard != now:
+                state.heard = now
+                if state.pending:
+                    waiting[run] = waiting.pop(run)
+            state.pending.append(event)
+            self.size += len(event.raw) + WEIGHT
+            if self.take(state, event):
                 self.release(state, ready)
-            if len(pending) > HELD:
-                self.cut_off_run(state, ready)
-        if len(runs) > 2 * MAX_RUNS:
-            ended = [run for run in runs if run.state == ENDED and not runs[run].pending]
-            for run in ended:
-                del runs[run]
+            if not state.pending:
+                waiting.pop(run, None)
+            elif len(state.pending) == 1:
+                waiting[run] = state
+        self.limit(now, ready)
         return ready
+
+    def limit(self, now: float, ready: list[Event]) -> None:
+        """Decide what has waited for too long, and what is too much."""
+        while self.waiting:
+            run, state = next(iter(self.waiting.items()))  # the longest silent
+            if self.size <= HELD and now - state.heard <= self.max_wait:
+                break
+            for channel in state.channels.values():
+                channel.flush()
+            self.release(state, ready)
+            del self.waiting[run]
+        if len(self.runs) > 2 * MAX_RUNS:
+            self.runs = {run: state for run, state in self.runs.items() if run.state != ENDED}
 
     def take(self, state: RunWords, event: Any) -> bool:
         """Hear what an event says, or ends. May anything leave?"""
@@ -4512,18 +4735,17 @@ class Redactor:
         pending = state.pending
         while pending and id(pending[0]) not in held:
             event = pending.popleft()
+            self.size -= len(event.raw) + WEIGHT
             ready.append(event if event.edits is None else self.finished(event, state))
 
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
-        for state in self.runs.values():
-            self.cut_off_run(state, ready)
+        for state in self.waiting.values():
+            state.close(cut_off=True)
+            self.release(state, ready)
+        self.waiting.clear()
         return ready
-
-    def cut_off_run(self, state: RunWords, ready: list[Event]) -> None:
-        state.close(cut_off=True)
-        self.release(state, ready)
 
     def finished(self, event: Event, state: RunWords | None) -> Event:
         """An event as it leaves."""
@@ -4852,8 +5074,8 @@ class RunNotes:
         self.line: list[str] = []  # of the words, not complete yet
         self.cwd = self.model = ""
         self.targets: dict[str | None, str] = {}  # of the calls that are open
-        self.depths: dict[str | None, int] = {}  # of those that sub-agents made
         self.acted = False  # a call has finished
+        self.depths: dict[str | None, int] = {}  # of those that sub-agents made
         self.actions: dict[str, int] = {}  # finished calls, by tool
         self.nested: dict[str, int] = {}  # those of sub-agents
         self.failures = 0
@@ -4895,10 +5117,6 @@ class RunPrefixes:
     def leave(self, event: Event) -> None:
         if ends_run(event):
             self.open.pop(event.run, None)
-
-
-def ends_run(event: Event) -> bool:
-    return not event.raw or event_kind(event) == END
 
 
 class LastLine:
@@ -5163,7 +5381,7 @@ class Summary:
         nested = event.parent_tool_use_id is not None
         add_count(notes.nested if nested else notes.actions, excerpt(tool))
         notes.failures += outcome.status != "ok"
-        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < OPEN_PATHS:
+        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < FILES:
             notes.files.add(hash(find_target(tool, body, outcome.found, "") or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
@@ -5213,9 +5431,11 @@ class Summary:
         counts, rules = self.report.counts, self.report.redactions
         hidden = {name: number for name, number in rules.items() if number > 0}
         unused = self.report.unused
-        yield 0, format_counts(notes.nested, "subagent action", named=not self.screen.glyphs)
+        named = not self.screen.glyphs
+        yield 0, format_counts(notes.nested, "subagent action", named=named)
         yield 0, f"{notes.failures:,} failed" if notes.failures else ""
-        yield 0, format_counts(notes.unknown, "event of unknown type", "events of unknown type")
+        nouns = "event of unknown type", "events of unknown type"
+        yield 0, format_counts(notes.unknown, *nouns, named=named)
         yield 4, f"{plural(len(notes.files), 'file')} changed" if notes.files else ""
         unit = " tokens"
         for rank, (kind, _) in zip((2, 3, 7, 7), TOKENS, strict=True):
@@ -5369,16 +5589,22 @@ class Tee:
         self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
         self.thinking = any(each.thinking for each in every)
         self.words = any(each.words for each in every)
+        self.hearing = [one for one in writers if one.words]  # what the assistant says
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         events = self.heard(events) if self.others else events
-        if len(self.writers) == 1:
-            return self.writers[0].lines(events)
-        return (line for each in events for one in self.writers for line in one.lines((each,)))
+        return self.writers[0].lines(events) if len(self.writers) == 1 else self.each(events)
+
+    def each(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            for one in self.hearing if event.type == "assistant" else self.writers:
+                yield from one.lines((event,))
 
     def heard(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             yield event
+            if event.type in WORDED and not event.foreign:
+                continue
             for part in parts_of(event):
                 part.hidden = event.hidden
                 for line in (line for other in self.others for line in other.lines((part,))):
@@ -5443,6 +5669,7 @@ def convert(
     view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
     unwrap: str = "auto",
+    max_wait: float = MAX_WAIT,
     max_event: int | None = None,
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
@@ -5478,7 +5705,7 @@ def convert(
         dialects=Conversations(dialect, maker, strict=strict),
     )
     selection = Selection(only, drop) if only or drop else None
-    redactor = Redactor(surgeon, reader.reread) if surgeon else None
+    redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def pass_on(events: Iterable[Event]) -> None:
@@ -5696,96 +5923,82 @@ def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
     """With what formats manuals here; else as plain text."""
     if not asked or context.resilient_parsing:
         return
-    folders = [os.path.dirname(os.path.abspath(__file__))]
-    while folders[-1] != "/":  # in a virtual environment it is above the module
-        folders.append(os.path.dirname(folders[-1]))
-    paths = [os.path.join(folder, "share/man/man1", MANUAL) for folder in (*folders, sys.prefix)]
-    paths.insert(0, os.path.join(folders[0], "man", MANUAL))
-    path = next(filter(os.path.exists, paths), None)
+    here, home = os.path.dirname(os.path.abspath(__file__)), os.path.expanduser("~/.local")
+    folders = (f"{here}/man", f"{sys.prefix}/share/man/man1", f"{home}/share/man/man1")
+    path = next(filter(os.path.exists, (f"{folder}/agentfmt.1" for folder in folders)), None)
     if path is None:
-        raise click.ClickException(f"{MANUAL} isn't installed: reinstall agentfmt with pip")
+        raise click.ClickException("agentfmt.1 isn't installed: reinstall agentfmt with pip")
     viewers = (["man", path], ["mandoc", "-a", path])
-    if not any(os.spawnvp(os.P_WAIT, viewer[0], viewer) <= 0 for viewer in viewers):
+    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == NOT_FOUND for viewer in viewers):
         with open(path, encoding="utf-8") as file:
-            text = file.read()
-        for macro, meaning in MDOC:
-            text = re.sub(macro, meaning, text, flags=re.MULTILINE)
-        click.echo_via_pager(text)
+            click.echo_via_pager(strip_mdoc(file.read()))
     context.exit()
 
 
-MANUAL = "agentfmt.1"
-MDOC = (
-    (r"^\.(?:D[dt]|Os|Bl|El|Ed|Bd|Pp)\b.*", ""),
-    (r"^\.S[hs] ", "\n"),
-    (r"^\.It ", "\n  "),
-    (r"^\.Nm\b", "agentfmt"),
-    (r"\bFl (?=[-\w])", "-"),
-    (r" ?\bNs ", ""),
-    (r"^\.|\b(?:Ar|Cm|Dq|Ev|Li|Lk|Nd|Nm|No|Op|Pa|Pq|Ql|Sq|Sx|Xr)\b ?", ""),
-    (r"\\&|\\\((?=[ad]q)", ""),
-    (r"\\e", r"\\"),
-    (r"\n{3,}", "\n\n"),
-)
+NOT_FOUND = 127  # the status of a command that is not there
+
+
+def strip_mdoc(text: str) -> str:
+    """A manual without the macros of mdoc(7), which have two letters."""
+    text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os).*\n", "", text).replace(".Nm", "agentfmt")
+    text = re.sub(r"\bFl (?=[-\w])", "-", text)
+    return re.sub(r"(?m)^\.(.*)", lambda line: re.sub(r"\b[A-Z][a-z]\b ?", "", line[1]), text)
+
 
 FLAG_OPTION = {"is_flag": True}
-OPTIONS: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
-    "Input": (
-        ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"),
-         "The agent that wrote the stream."),
-        ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
-         "Longest line accepted; suffixes K, M, G."),
-        ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-         "Where a log collector's objects hold the agent's lines."),
-        ("--rejects", {"metavar": "FILE"},
-         "Append lines that aren't events to FILE, byte for byte."),
-    ),
-    "Output": (
-        ("-t --to", one_of(WRITERS, "text"),
-         "Write progress, each run's result, the stream itself, or the stream in Cursor's "
-         "vocabulary."),
-        ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
-        ("--max-event", {"metavar": "BYTES", "type": Size()},
-         "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
-        ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
-    ),
-    "Selecting": (
-        ("--only", selector_option(), "Print only matching events; repeatable."),
-        ("--drop", selector_option(), "Don't print matching events; repeatable."),
-    ),
-    "Redaction": (
-        ("-r --redact classes",
-         repeatable("CLASS,...", redactions) | {"shell_complete": complete_list},
-         "Hide these classes; repeatable."),
-        ("--secret-env", repeatable("GLOB"),
-         "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
-        ("--secrets-file", repeatable("PATH", secret_files),
-         "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
-         "-r secrets."),
-        ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
-         "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
-    ),
-    "Text": (
-        ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
-        ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
-        ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
-         "Name each action's target and outcome; the default on a terminal."),
-        ("-m --messages", one_of(["none", "final", "all"]),
-         "Print the assistant's words: none (default), only the final answer, or all."),
-        ("--actions", one_of(["stdout", "stderr", "none"]),
-         "Where action lines go; by default to stdout with -t text, else nowhere."),
-        ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
-        ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
-    ),
-    "Verdict": (
-        ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
-        ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
-    ),
-    "Help": (
-        ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
-                   "callback": show_manual}, "Show the manual and exit."),
-    ),
-}  # fmt: skip
+OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
+    "Input",
+    ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"),
+     "The agent that wrote the stream."),
+    ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
+     "Longest line accepted; suffixes K, M, G."),
+    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
+     "Where a log collector's objects hold the agent's lines."),
+    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
+                    "show_default": True},
+     "Decide what waits for the end of its line after so much silence of its run."),
+    ("--rejects", {"metavar": "FILE"},
+     "Append lines that aren't events to FILE, byte for byte."),
+    "Output",
+    ("-t --to", one_of(WRITERS, "text"),
+     "Write progress, each run's result, the stream itself, or the stream in Cursor's "
+     "vocabulary."),
+    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
+    ("--max-event", {"metavar": "BYTES", "type": Size()},
+     "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
+    ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
+    "Selecting",
+    ("--only", selector_option(), "Print only matching events; repeatable."),
+    ("--drop", selector_option(), "Don't print matching events; repeatable."),
+    "Redaction",
+    ("-r --redact classes",
+     repeatable("CLASS,...", redactions) | {"shell_complete": complete_list},
+     "Hide these classes; repeatable."),
+    ("--secret-env", repeatable("GLOB"),
+     "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
+    ("--secrets-file", repeatable("PATH", secret_files),
+     "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
+     "-r secrets."),
+    ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
+     "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
+    "Text",
+    ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
+    ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
+    ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
+     "Name each action's target and outcome; the default on a terminal."),
+    ("-m --messages", one_of(["none", "final", "all"]),
+     "Print the assistant's words: none (default), only the final answer, or all."),
+    ("--actions", one_of(["stdout", "stderr", "none"]),
+     "Where action lines go; by default to stdout with -t text, else nowhere."),
+    ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
+    ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
+    "Verdict",
+    ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
+    ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
+    "Help",
+    ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
+                "callback": show_manual}, "Show the manual and exit."),
+)  # fmt: skip
 
 
 def run(
@@ -5795,6 +6008,7 @@ def run(
     secrets_file: list[NamedValue],
     patterns: dict[str, str],
     rejects: str | None,
+    exit_zero: bool,
     **given: Any,
 ) -> int:
     """Read the event stream of a headless coding agent; write its progress, its result, or the
@@ -5817,13 +6031,14 @@ def run(
         surgeon = EventRedactor(
             scanner() if "secrets" in classes else None, classes, home_directories()
         )
-    signals, exit_zero = Signals(), given.pop("exit_zero")
-    view = view_of(files, **given)
+    signals = Signals()
+    view = view_of(files, given)
     last = view.last or LastLine()
-    write = write_ci_safe if given.pop("ci_safe") else write_all
+    write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), last)
     report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
     if surgeon:
+        report.strict = surgeon.strict
         report.redactions = surgeon.counts
         report.unused = surgeon.scanner.unused if surgeon.scanner else 0
     chunks = ((file, open_chunks(file, signals, report)) for file in files)
@@ -5844,23 +6059,13 @@ def run(
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
 
 
-CONVERTED = "to dialect thinking max_line unwrap max_event only drop fail_on".split()
+CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
-def view_of(
-    files: Sequence[str],
-    *,
-    to: str,
-    messages: str | None,
-    actions: str | None,
-    color: str,
-    detail: bool | None,
-    summary: bool,
-    verbose: bool,
-    quiet: bool,
-    **_: Any,
-) -> View:
+def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
     """Raises click.UsageError for what an output cannot tell."""
+    to, messages, actions = given["to"], given["messages"], given["actions"]
+    quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
     if messages is not None and to != "text":
         raise click.UsageError("--messages goes with --to text only")
     if actions == "stdout" and to != "text":
@@ -5869,7 +6074,7 @@ def view_of(
         raise click.UsageError(f"--quiet and --actions {actions} contradict each other")
     messages = messages or ("all" if verbose and to == "text" else "none")
     actions = "none" if quiet else actions or ("stdout" if to == "text" else "none")
-    out, err = Screen(1, color), Screen(2, color)
+    out, err = Screen(1, given["color"]), Screen(2, given["color"])
     shown = {"stdout": out, "stderr": err}.get(actions, PLAIN)
     detail = detail if detail is not None else verbose or shown.fd is not None
     # The last line lives where the output goes, else on stderr, but never between the lines of the
@@ -5878,7 +6083,7 @@ def view_of(
     if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
         live = err
     last = LastLine(live, bytes_to_read(files))
-    return View(detail, messages, actions, summary or verbose, out, err, last)
+    return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
 
 
 HELP_ENDS = f"""\b
@@ -5895,22 +6100,20 @@ NOTES = {
     f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them.",
 }
-GROUPS = {
-    group: [click.Option(names.split(), help=text, **more) for names, more, text in rows]
-    for group, rows in OPTIONS.items()
-}
+GROUPS: dict[str, list[click.Parameter]] = {}
+for row in OPTIONS:
+    if isinstance(row, str):
+        group = GROUPS.setdefault(row, [])
+    else:
+        group.append(click.Option(row[0].split(), help=row[2], **row[1]))
 
 
 class Command(click.Command):
     """Its help shows the options in groups."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        grouped = [option for options in GROUPS.values() for option in options]
-        own = self.get_params(context)
-        others = [one for one in own if isinstance(one, click.Option) and one not in grouped]
         for group, options in GROUPS.items():
-            shown = [*options, *(others if group == "Help" else ())]
-            records = (option.get_help_record(context) for option in shown)
+            records = (option.get_help_record(context) for option in options)
             with formatter.section(group):
                 formatter.write_dl([record for record in records if record])
                 if group in NOTES:
@@ -5925,12 +6128,13 @@ command = Command(
             click.Argument(["files"], metavar="[FILE]...", nargs=-1)],
     help=run.__doc__,
     options_metavar="[OPTION]...",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
+    context_settings={"max_content_width": 90},
+    add_help_option=False,
     epilog=HELP_ENDS,
 )  # fmt: skip
-
-
 click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")(command)
+click.help_option("-h", "--help")(command)
+GROUPS["Help"] += command.params[-2:]
 
 
 # What a shell runs after TAB. Where nothing is answered, it completes names of files.

@@ -655,7 +655,7 @@ def test_summary_counts_what_subagents_do_apart() -> None:
 
 
 def test_no_event_of_a_known_agent_is_of_unknown_type() -> None:
-    lines: list[Line] = [*PI, {"type": "turn_start"}, {"type": "entry_appended"}, *pi_end()]
+    lines: list[Any] = [*PI, {"type": "turn_start"}, {"type": "entry_appended"}, *pi_end()]
     assert "unknown" not in run("-s", data=stream(lines)).stderr
     assert "tokens in" in run("-s", data=stream([STEP, STOP])).stderr
 

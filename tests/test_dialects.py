@@ -353,11 +353,12 @@ TOOLS = [
     ("await", "TaskOutput", label("await")),
     ("readTodos", "TodoRead", label("readTodos")),
     ("shell", "PowerShell", label("shell")),
+    ("toolSearch", "ToolSearch", label("toolSearch")),
     ("listMcpResources", "ListMcpResourcesTool", label("listMcpResources")),
     ("readMcpResource", "ReadMcpResourceTool", label("readMcpResource")),
     ("switchMode", "EnterPlanMode", label("switchMode")),
-    ("toolSearch", "ToolSearch", label("toolSearch")),
     ("lsp", "LSP", label("lsp")),
+    ("structuredOutput", "StructuredOutput", label("structuredOutput")),
     ("saveMemory", "save_memory", label("saveMemory")),
     ("Mystery", "Mystery", label("Mystery")),
 ]
