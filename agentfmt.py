@@ -2673,16 +2673,18 @@ class Pi(Dialect):
     names_session = ("session", "id")
     last = Node(None)  # the agent's last message
     due = False  # the run has ended, unless it is tried again
+    cwd: Any = None
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
+        what = as_text(part["type"])
         if kind in ("session", "agent_start"):
-            (self.begin if kind == "session" else self.begin_once)(cwd=line["cwd"])
-        elif part["type"] == "text_delta":
-            self.say(part["delta"], delta=True)
-        elif part["type"] == "thinking_delta":
-            self.think(part["delta"], delta=True)
-        elif part["type"] == "toolcall_delta":
+            self.finish()
+            self.cwd = line["cwd"] or self.cwd
+            self.begin_once(again=True, cwd=self.cwd)
+        elif what in ("text_delta", "thinking_delta"):
+            (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
+        elif what == "toolcall_delta":
             self.empty(("assistantMessageEvent", "delta"))
         elif kind == "message_start" and line["message.role"] == "assistant":
             self.empty(("message", "content"))  # its first delta
@@ -2698,7 +2700,7 @@ class Pi(Dialect):
             self.agent_end(line)
         elif kind == "auto_retry_start" or line["willRetry"] is True:
             self.due = False
-        elif kind in ("agent_start", "agent_settled") or line["success"] is False:
+        elif kind == "agent_settled" or line["success"] is False:
             self.finish()
 
     def message(self, message: Any) -> None:
