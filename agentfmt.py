@@ -2708,18 +2708,18 @@ class Pi(Dialect):
     names_session = ("session", "id")
     last = Node(None)  # the agent's last message
     due = False  # the run has ended, unless it is tried again
+    cwd: Any = None
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
-        if kind in ("agent_start", "agent_settled") or line["success"] is False:
+        what = as_text(part["type"])
+        if kind in ("session", "agent_start"):
             self.finish()
-        if begin := {"session": self.begin, "agent_start": self.begin_once}.get(str(kind)):
-            begin(cwd=line["cwd"])
-        elif part["type"] == "text_delta":
-            self.say(part["delta"], delta=True)
-        elif part["type"] == "thinking_delta":
-            self.think(part["delta"], delta=True)
-        elif part["type"] == "toolcall_delta":
+            self.cwd = line["cwd"] or self.cwd
+            self.begin_once(again=True, cwd=self.cwd)
+        elif what in ("text_delta", "thinking_delta"):
+            (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
+        elif what == "toolcall_delta":
             self.empty(("assistantMessageEvent", "delta"))
         elif kind == "message_start" and line["message.role"] == "assistant":
             self.empty(("message", "content"))  # its first delta
@@ -2735,6 +2735,8 @@ class Pi(Dialect):
             self.agent_end(line)
         elif kind == "auto_retry_start" or line["willRetry"] is True:
             self.due = False
+        elif kind == "agent_settled" or line["success"] is False:
+            self.finish()
 
     def message(self, message: Any) -> None:
         said = self.ask if message["role"] == "user" else self.say
@@ -4292,7 +4294,7 @@ FIELDS: dict[str, Any] = (
     )
     | members_of("commands", "command simpleCommands description")
     | members_of("prompts", "prompt")
-    | members_of("messages", "title")
+    | members_of("messages", "title question plan")
     | members_of(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
     | members_of(WORD_KIND, "timeoutBehavior outputMode signal type")
     | members_of(MODEL_KIND, "model")
