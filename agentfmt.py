@@ -5292,6 +5292,25 @@ def format_clock(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 59.5 else format_duration(round(seconds) * 1000)
 
 
+class View(NamedTuple):
+    """What is told beside the output's own form, and where.
+
+    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``out`` and ``err`` are
+    what these two lead to, and ``last`` is the line that lives on one of them.
+    """
+
+    detail: bool = False
+    messages: str = "none"
+    actions: str = ""
+    summary: bool = False
+    out: Screen = PLAIN
+    err: Screen = PLAIN
+    last: LastLine | None = None
+
+
+PLAIN_VIEW = View()
+
+
 class Text:
     """Progress: one line for each finished call, with ``detail`` its target and outcome too; on a
     terminal the call that runs as well."""
@@ -5299,19 +5318,11 @@ class Text:
     kind: type[Event] = Event
     thinking = words = False
 
-    def __init__(
-        self,
-        screen: Screen = PLAIN,
-        last: LastLine | None = None,
-        *,
-        detail: bool = False,
-        tells_none: bool = False,
-    ) -> None:
-        """``tells_none``: a run without actions says so."""
-        self.screen, self.last = screen, last or LastLine()
-        self.detail = detail
-        self.tells_none = tells_none
-        self.follows = detail or tells_none or self.last.screen.live  # what starts, too
+    def __init__(self, view: View = PLAIN_VIEW, last: LastLine | None = None) -> None:
+        self.screen = view.err if view.actions == "stderr" else view.out
+        self.last, self.detail = last or LastLine(), view.detail
+        self.tells_none = self.screen.live and not view.summary  # a run without actions says so
+        self.follows = self.detail or self.screen.live or self.last.screen.live  # what starts, too
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         sessions, screen, run, prefix = self.last.sessions, self.screen, None, ""
@@ -5395,9 +5406,8 @@ class Words:
     kind: type[Event] = SpokenEvent
     thinking, words = False, True
 
-    def __init__(self, screen: Screen, last: LastLine, *, final: bool) -> None:
-        self.screen, self.last = screen, last
-        self.final = final
+    def __init__(self, view: View, last: LastLine) -> None:
+        self.screen, self.last, self.final = view.out, last, view.messages == "final"
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -5457,8 +5467,8 @@ class Summary:
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
     CHANGING = frozenset(("edit", "write", "delete"))
 
-    def __init__(self, report: Report, last: LastLine, screen: Screen = PLAIN) -> None:
-        self.report, self.last, self.screen = report, last, screen
+    def __init__(self, report: Report, view: View, last: LastLine) -> None:
+        self.report, self.screen, self.last = report, view.err, last
         self.total, self.verdicts = RunNotes(), dict[str, int]()
         self.costs: dict[str | None, float] = {}  # by session: of all its runs so far
 
@@ -5495,12 +5505,10 @@ class Summary:
         self.charge(run, notes.stated)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
-        name = (
-            f"{run.name if verdict == 'failed' else run}: "  # why it failed is said with the line
-        )
-        if self.screen.glyphs:  # there a run that is alone needs no name
-            several = self.verdicts or self.last.sessions.open
-            name = f"run {escape((run.session or '?')[:SHORT])} " if several else ""
+        # Why it failed is said with the place; on a terminal a run that is alone needs no name.
+        name = f"{run.name if verdict == 'failed' else run}: "
+        if self.screen.glyphs:
+            name = f"{run.name} " if self.verdicts or self.last.sessions.open else ""
         add_count(self.verdicts, verdict)
         self.total.add(notes)
         return self.line(name + verdict + spent(notes), notes, good=run.succeeded)
@@ -5666,25 +5674,6 @@ WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
 }
 
 
-class View(NamedTuple):
-    """What is told beside the output's own form, and where.
-
-    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``out`` and ``err`` are
-    what these two lead to, and ``last`` is the line that lives on one of them.
-    """
-
-    detail: bool = False
-    messages: str = "none"
-    actions: str = ""
-    summary: bool = False
-    out: Screen = PLAIN
-    err: Screen = PLAIN
-    last: LastLine | None = None
-
-
-PLAIN_VIEW = View()
-
-
 class Tee:
     """Several writers: of each event the lines of one after the other, then, on stderr, those of
     others."""
@@ -5723,14 +5712,12 @@ def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, and of what a view tells beside it."""
     last = view.last or LastLine()
     actions = view.actions or ("stdout" if to == "text" else "none")
-    screen = view.err if actions == "stderr" else view.out
-    text = Text(screen, last, detail=view.detail, tells_none=screen.live and not view.summary)
+    text = Text(view, last)
     main: list[Writer] = [WRITERS[to]()] if to != "text" else []
-    if view.messages != "none":
-        main.append(Words(view.out, last, final=view.messages == "final"))
+    main += [Words(view, last)] if view.messages != "none" else []
     main += [text] if actions == "stdout" else []
     others: list[Writer] = [text] if actions == "stderr" else []
-    others += [Summary(report, last, view.err)] if view.summary else []
+    others += [Summary(report, view, last)] if view.summary else []
     return Tee(main, others, report.write) if others or len(main) != 1 else main[0]
 
 

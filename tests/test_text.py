@@ -551,7 +551,7 @@ def test_summary() -> None:
         "events of unknown type (surprise 1, without a type 1), 8,830 tokens in, 185 out, 1 damaged "
         "line, 1 prose line"
     )
-    assert second == "agentfmt: run bbbbbbbb (stdin:11): failed, no actions"
+    assert second == "agentfmt: run bbbbbbbb: failed, no actions"
 
 
 def test_summary_counts_many_names_together() -> None:
@@ -565,7 +565,7 @@ def test_summary_takes_the_redactions_by_rule() -> None:
     report = agentfmt.Report(agentfmt.Output(b"".join))  # type: ignore[arg-type]
     report.redactions.update({"github-token": 2, "env": 1})
     event = agentfmt.Event(type="result", raw=b"{}", run=agentfmt.Run(None, "stdin:1"))
-    [line] = agentfmt.Summary(report, agentfmt.LastLine()).lines([event])
+    [line] = agentfmt.Summary(report, View(), agentfmt.LastLine()).lines([event])
     assert line.endswith(b"3 redactions (github-token 2, env 1)")
     assert not report.redactions
 
