@@ -381,7 +381,7 @@ def _integer(digits: str) -> int | str:
 
 
 def _constant(word: str) -> Any:
-    raise ValueError(f"bad JSON ({word} is no JSON number)")
+    raise ValueError(f"bad JSON ({word} isn't a JSON number)")
 
 
 T = TypeVar("T", bound=Struct)
@@ -1619,7 +1619,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     continue
                 if tokens[0] != "{":
                     rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
-                    skipped = "no JSON object" + (REST_SKIPPED if chunk else "")
+                    skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
                     yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
                     break
                 whole, size = line() + b"\n", 0
@@ -5021,7 +5021,7 @@ class Shortener:
         if len(short) > self.limit and not self.told:
             self.told = True
             name = self.report.excerpt(kind or "?")
-            self.report.message(f"an event of type {name} does not fit in --max-event {self.limit}")
+            self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
         return short
 
 
@@ -5889,8 +5889,8 @@ def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Na
         except OSError as error:
             raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
         if not any(is_usable(value) for _, value in entries):
-            what = f"a value has at least {SHORTEST} characters and is no path, number or boolean"
-            raise click.BadParameter(f"{escape(path)}: no usable value; {what}")
+            expected = f"at least {SHORTEST} characters, not a path, a number or a boolean"
+            raise click.BadParameter(f"{escape(path)}: no usable value: expected {expected}")
         found += entries
     return found
 
@@ -6051,10 +6051,10 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
      "Longest line accepted; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-     "Where a log collector's objects hold the agent's lines."),
+     "The member of a log collector's objects that holds the agent's lines."),
     ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
                     "show_default": True},
-     "Decide what waits for the end of its line after so much silence of its run."),
+     "Release what redaction holds back after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
@@ -6121,7 +6121,7 @@ def run(
     for file in files:
         check_readable(file)
     if is_read(1, files):
-        raise click.ClickException("standard output is one of the files that are read")
+        raise click.ClickException("standard output is also an input file")
     if secret_env or secrets_file or patterns:
         classes |= {"secrets"}
     scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
@@ -6351,9 +6351,9 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         if is_read(fd, read):
-            raise ValueError("is read too")
+            raise ValueError("is also an input file")
         if is_overwritten(fd):
-            raise ValueError("is the standard output too")
+            raise ValueError("is also the standard output")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {escape(file)}: {reason_of(error)}") from None
     return fd

@@ -244,7 +244,7 @@ def test_example(example: Example, folder: Path) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len([block for block in fences() if block.kind == "sh"]) >= 7
+    assert len([block for block in fences() if block.kind == "sh"]) >= 6
     assert len([block for block in displays() if block.kind == "literal"]) >= 6
 
 
