@@ -5248,20 +5248,21 @@ class LastLine:
         self.calls = {key: call for key, call in self.calls.items() if key[0] is not run}
 
     def text(self, now: float) -> str:
-        """The words that are being said, else the call that runs, else what is waited for."""
+        """What is read of files; else words being said, a call that runs, or what is waited for."""
         # One column less than there are, or it would wrap; and two for what ^C echoes.
         room = self.screen.width() - 3
-        if self.words:
-            return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         what, rest = "", ""
-        if self.calls:
+        if self.total:  # nothing is waited for
+            percent = min(100 * self.done // self.total, 100)
+            late = now - self.begun >= 1
+            what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
+        elif self.words:
+            return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
+        elif self.calls:
             what, since = next(reversed(self.calls.values()))
             rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
             rest += f"  (+{len(self.calls) - 1} more)" if len(self.calls) > 1 else ""
-        elif self.total and now - self.begun >= 1:
-            percent = min(100 * self.done // self.total, 100)
-            what = f"Reading {percent}% of {format_size(self.total)}"
-        elif not self.total and self.sessions.open and now - self.since >= 1:
+        elif self.sessions.open and now - self.since >= 1:
             what = f"Thinking {format_clock(now - self.since)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
@@ -5532,7 +5533,8 @@ class Summary:
         """What fits, by importance, on a terminal; elsewhere everything."""
         glyphs = self.screen.glyphs
         actions = format_counts(notes.actions, "action", named=not glyphs) or "no actions"
-        verdict += f" after {actions}" if verdict.endswith("interrupted") else f", {actions}"
+        after = notes.actions and verdict.endswith("interrupted")
+        verdict += f" after {actions}" if after else f", {actions}"
         facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
         lead = ("\n✓ " if good else "\n✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
