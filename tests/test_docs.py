@@ -301,7 +301,7 @@ REAL = Path(SHARED, "captures")
 @pytest.mark.parametrize(
     "capture",
     [
-        "cursor/2026.07.20-read-shell-edit",
+        "cursor/2026.01-parallel-shell",
         "cursor/2026.09.10-probe-15-webfetch-shell-websearch-rejected",
         "claude/two-sessions",
     ],
