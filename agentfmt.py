@@ -5188,16 +5188,6 @@ class RunNotes:
         self.unknown: dict[str, int] = {}  # events, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
 
-    def add(self, other: RunNotes) -> None:
-        self.failures += other.failures
-        self.files |= other.files
-        for mine, more in zip(self.counts(), other.counts(), strict=True):
-            for name, number in more.items():
-                add_count(mine, name, number)
-
-    def counts(self) -> Sequence[dict[str, Any]]:
-        return self.actions, self.nested, self.unknown, self.stated
-
 
 class RunPrefixes:
     """The runs that a writer has seen begin and not end: where they are several, lines say whose.
@@ -5480,7 +5470,7 @@ class Summary:
                 several = sum(self.verdicts.values()) >= 3
                 yield from () if event.raw or not several else (self.close_all(),)
             elif event.type == "tool_call" and event.subtype == "completed":
-                self.count(event, run.notes)
+                self.count(event, run)
             elif ends_run(event):
                 self.last.sessions.leave(event)
                 if event.raw or not run.resumed:
@@ -5488,18 +5478,21 @@ class Summary:
             elif event.type == "system" and event.subtype == "init":
                 run.notes.model = excerpt(first_text(details(event).get("model")))
             elif event.type not in self.KNOWN and event.foreign is None:
-                add_count(run.notes.unknown, excerpt(event.type or "without a type"))
+                for notes in (run.notes, self.total):
+                    add_count(notes.unknown, excerpt(event.type or "without a type"))
 
-    def count(self, event: Event, notes: RunNotes) -> None:
+    def count(self, event: Event, run: Run) -> None:
         """A call has finished."""
         tool, body = tool_of(event)
         tool = tool or event.started or "?"
         outcome = outcome_of(event, tool, body)
         nested = event.parent_tool_use_id is not None
-        add_count(notes.nested if nested else notes.actions, excerpt(tool))
-        notes.failures += outcome.status != "ok"
-        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < FILES:
-            notes.files.add(hash(find_target(tool, body, outcome.found, "") or event.call_id))
+        changed = tool in self.CHANGING and outcome.status == "ok"
+        path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
+        for notes in (run.notes, self.total):
+            add_count(notes.nested if nested else notes.actions, excerpt(tool))
+            notes.failures += outcome.status != "ok"
+            notes.files |= {hash(path)} if path and len(notes.files) < FILES else set()
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = stated(event)
@@ -5511,7 +5504,8 @@ class Summary:
         if self.screen.glyphs:
             name = f"{run.name} " if self.verdicts or self.last.sessions.open else ""
         add_count(self.verdicts, verdict)
-        self.total.add(notes)
+        for kind, number in notes.stated.items():
+            add_count(self.total.stated, kind, number)
         return self.line(name + verdict + spent(notes), notes, good=run.succeeded)
 
     def charge(self, run: Run, stated: dict[str, float]) -> None:
@@ -6254,7 +6248,7 @@ click.help_option("-h", "--help")(command)
 GROUPS["Help"] += command.params[-2:]
 
 
-# What a shell runs after TAB. Where nothing is answered, it completes names of files.
+# What a shell runs after TAB. Where nothing is answered, with status 1, it completes file names.
 COMPLETION = {
     "bash": r"""
 _agentfmt() {
@@ -6264,7 +6258,7 @@ _agentfmt() {
     if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o default -F _agentfmt agentfmt""",
-    "zsh": r"""#compdef agentfmt
+    "zsh": r"""
 _agentfmt() {
     local -a found
     found=("${(@f)$(_AGENTFMT_COMPLETE=zsh_complete COMP_LINE="${(j: :)words[1,CURRENT]}" \
@@ -6274,18 +6268,12 @@ _agentfmt() {
     found=(${found:#*=})
     (( $#found )) && _describe -V agentfmt found
 }
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _agentfmt "$@"
-else compdef _agentfmt agentfmt; fi""",
+compdef _agentfmt agentfmt""",
     "fish": r'''
 function _agentfmt
     set -l typed (commandline -opc)
-    set -l found (env _AGENTFMT_COMPLETE=fish_complete COMP_LINE=(commandline -cp) \
-        $typed[1] 2>/dev/null)
-    if set -q found[1]
-        printf '%s\n' $found
-    else
-        __fish_complete_path (commandline -ct)
-    end
+    env _AGENTFMT_COMPLETE=fish_complete COMP_LINE=(commandline -cp) $typed[1] 2>/dev/null
+    or __fish_complete_path (commandline -ct)
 end
 complete -c agentfmt -f -a "(_agentfmt)"''',
 }
@@ -6397,9 +6385,9 @@ def main() -> int:
     """The command: returns the exit status of EXITS."""
     reserve_standard_descriptors()
     if instruction := os.environ.get("_AGENTFMT_COMPLETE"):
-        if found := complete(instruction):
-            click.echo(found)
-        return OK
+        found = complete(instruction)
+        click.echo(found, nl=bool(found))
+        return OK if found else FAILED
     try:
         status = command.main(prog_name="agentfmt", standalone_mode=False)
         if sys.stdout:  # None where the descriptor is closed
