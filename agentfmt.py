@@ -5087,9 +5087,11 @@ def encode_line(line: str) -> bytes:
 @functools.lru_cache(256)
 def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     """An action's line, at most ``room`` columns wide."""
+    glyphs, margin = screen.glyphs, ""
+    if glyphs:
+        margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
+        prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
     whole = Action(prefix + act.label, escape(act.target), escape(act.outcome), act.failed)
-    glyphs = screen.glyphs
-    room -= len("  ✓ ") if glyphs else 0
     label, target, outcome, failed = fit_action(whole, room)
     outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
     line = truncate(" ".join(filter(None, (label, target, outcome))), room)
@@ -5099,7 +5101,7 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
         if outcome and line.endswith(outcome):
             line = line.removesuffix(outcome) + screen.paint(DIM, outcome)
         line = f"{screen.paint(GREEN, DONE)} {line}" if glyphs else line
-    return encode_line(f"  {line}" if glyphs else line)
+    return encode_line(margin + line)
 
 
 def fit_action(act: Action, room: int) -> Action:

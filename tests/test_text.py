@@ -797,6 +797,12 @@ def test_glyphs_need_a_locale_of_utf8() -> None:
     assert plain.startswith(PLAIN_LINES + b"agentfmt: run 2f4c27dc (stdin:1): succeeded, 2 actions")
 
 
+def test_glyphs_stand_under_those_of_the_call() -> None:
+    nested = done("readToolCall", {"path": "a"}, ok(totalLines=2), parent_tool_use_id="c")
+    seen, _ = on_terminal(spelled(init(), nested, result()), "--color", "never", env=GLYPHS)
+    assert seen.decode() == "    ✓ Read file a  2 lines\n"
+
+
 @pytest.mark.parametrize(
     ("env", "utf8"),
     [
