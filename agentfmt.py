@@ -2680,6 +2680,7 @@ class Pi(Dialect):
         what = as_text(part["type"])
         if kind in ("session", "agent_start"):
             self.finish()
+            self.begun = self.begun and kind != "session"
             self.cwd = line["cwd"] or self.cwd
             self.begin_once(again=True, cwd=self.cwd)
         elif what in ("text_delta", "thinking_delta"):
@@ -2812,13 +2813,9 @@ def block_types(event: dict[str, Any]) -> set[str]:
     return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
-DIALECTS: dict[str, type[Dialect]] = dict(
-    zip(
-        AGENTS,
-        (Cursor, Claude, Claude, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi),
-        strict=True,
-    )
-)
+DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
+    each.name: each for each in (Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi)
+}
 
 
 class Conversations:
@@ -5950,7 +5947,7 @@ def strip_mdoc(text: str) -> str:
 FLAG_OPTION = {"is_flag": True}
 OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
-    ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"),
+    ("-f --from dialect", one_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
      "Longest line accepted; suffixes K, M, G."),
