@@ -2051,6 +2051,7 @@ class Dialect:
         self.calls: dict[str, ForeignCall] = {}  # that are open
         self.finished: deque[str] = deque(maxlen=FINISHED)  # calls that no longer are
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
+        self.usage: dict[str, int] = {}  # the tokens of all steps, where nobody states their sum
         self.trouble = ""  # an error that decides, unless the agent says how the run ended
 
     def line(self) -> Any:
@@ -2164,10 +2165,16 @@ class Dialect:
             self.answer(identity, content, **outcome)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
+        members["usage"] = members.get("usage") or self.usage or None
         self.make("result", subtype, is_error=subtype != "success", **members)
         self.trouble = ""
-        for of_run in (self.calls, self.finished, self.said):
+        for of_run in (self.calls, self.finished, self.said, self.usage):
             of_run.clear()
+
+    def spend(self, tokens: Any) -> None:
+        for name in ("input", "output"):
+            if count := as_count(Node(tokens)[name]):
+                self.usage[name] = self.usage.get(name, 0) + count
 
     def complain(self, message: Any, *, fatal: bool = False) -> None:
         """``fatal``: the run has failed, unless it ends otherwise."""
@@ -2510,7 +2517,6 @@ class OpenCode(Dialect):
     places = places_in("text part.text", "reasoning part.text")
     names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
-    usage: Any = None  # the tokens of all steps: nobody states those of the run
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
@@ -2524,9 +2530,8 @@ class OpenCode(Dialect):
         elif kind == "tool_use":
             self.use(part, Node(part["state"]))
         elif kind == "step_finish":
-            self.reason, used = part["reason"] or "stop", self.usage or {}
-            counts = ((name, as_count(part[f"tokens.{name}"])) for name in ("input", "output"))
-            self.usage = used | {name: used.get(name, 0) + n for name, n in counts if n is not None}
+            self.reason = part["reason"] or "stop"
+            self.spend(part["tokens"])
         elif kind == "error":
             self.complain([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
@@ -2552,8 +2557,8 @@ class OpenCode(Dialect):
         if self.trouble:
             self.end("error", error=self.trouble)
         elif self.reason not in (None, "tool-calls"):
-            self.end(usage=self.usage)
-        self.reason = self.usage = None
+            self.end()
+        self.reason = None
 
 
 class Droid(Dialect):
@@ -2674,6 +2679,7 @@ class Pi(Dialect):
     last = Node(None)  # the agent's last message
     due = False  # the run has ended, unless it is tried again
     cwd: Any = None
+    failures = ("error", "aborted")  # why a message stopped
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
@@ -2715,7 +2721,8 @@ class Pi(Dialect):
                 self.call(block["id"], block["name"], block["arguments"])
         if message["role"] == "assistant":
             self.last = message
-            if message["stopReason"] in PI_FAILURES:
+            self.spend(message["usage"])
+            if message["stopReason"] in self.failures:
                 self.complain([message["errorMessage"], message["stopReason"]])
 
     def agent_end(self, line: Any) -> None:
@@ -2724,20 +2731,17 @@ class Pi(Dialect):
         self.last = said[-1] if said else self.last
         self.due = line["willRetry"] is not True and line["isTerminal"] is not False
         told = line["willRetry"] is False or line["isTerminal"] is True
-        if told or self.last["stopReason"] not in PI_FAILURES:
+        if told or self.last["stopReason"] not in self.failures:
             self.finish()
 
     def finish(self) -> None:
         last, why = self.last, self.last["stopReason"]
-        if self.due and last.value and why not in PI_FAILURES:
-            self.end(result=text_in(last["content"]) or None, usage=last["usage"])
+        if self.due and last.value and why not in self.failures:
+            self.end(result=text_in(last["content"]) or None)
         elif self.due:
-            self.end("error", error=first_text(last["errorMessage"], why), usage=last["usage"])
+            self.end("error", error=first_text(last["errorMessage"], why))
         if self.due:
             self.due, self.last = False, Node(None)
-
-
-PI_FAILURES = ("error", "aborted")
 
 
 # ---------------------------------------------------------------- recognition
@@ -2782,10 +2786,8 @@ def recognize(line: bytes) -> str | None:
         ("droid", kind == "completion" or (kind == "error" and "source" in has)),
         ("droid", init and "reasoning_effort" in has),
         ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        (
-            "claude",
-            init and (has & {"qwen_code_version"} or ("mcp_servers" in has and not own_key)),
-        ),
+        ("claude", init and "qwen_code_version" in has),
+        ("claude", init and "mcp_servers" in has and not own_key),
         ("claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")),
         ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
         ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
