@@ -2179,7 +2179,9 @@ class Dialect:
     def complain(self, message: Any, *, fatal: bool = False) -> None:
         """``fatal``: the run has failed, unless it ends otherwise."""
         text = error_message(message)
-        self.trouble = text or "error" if fatal and not self.ended else self.trouble
+        if fatal and not self.ended:
+            self.begin_once()
+            self.trouble = text or "error"
         self.make("error", message=text)
 
     def empty(self, *places: Place) -> None:
