@@ -2653,8 +2653,8 @@ class Copilot(Dialect):
         if kind == "result":
             self.result(line)
             return
-        if not self.begun:
-            self.session = self.session or first_text(data["sessionId"]) or None
+        if not self.begun or self.ended:
+            self.session = first_text(data["sessionId"]) or self.session
         self.begin_once(again=kind == "user.message", model=data["model"])
         if kind == "user.message":
             self.ask(data["content"])
