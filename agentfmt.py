@@ -1300,7 +1300,8 @@ class Report:
     def name_input(self, source: Source, *, silent: bool = False) -> None:
         """Say at once that nobody understands a FILE: after some lines, or when it is silent."""
         lines = source.number()
-        if source.is_named or source.has_run or source.dialect or not lines:
+        known = source.outside and not any(one.strange for one in source.outside.values())
+        if known or source.is_named or source.has_run or source.dialect or not lines:
             return
         if lines >= UNKNOWN or silent:
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
@@ -2652,6 +2653,7 @@ class Conversations:
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = known.translate(event)
         if not parts and event.type == "error" and not (event.session_id or self.speaker):
+            event.hidden = self.maker.converts
             return (event,)  # perhaps another agent's
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
@@ -2735,11 +2737,11 @@ KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
 END_OF_INPUT = Event(hidden=True)  # without a line, as the ends that are implied, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
-STRANGERS = 3  # doubtful events or types that are taken for another agent
+STRANGERS = 3  # unknown events, or types within a run, that are taken for another agent's
 
 # What is known of Cursor names its session, or is harmless without.
 HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
-LOG_MEMBERS = ("level", "severity", "lvl", "loglevel", "levelname")
+LOG_MEMBERS = frozenset(("level", "severity", "lvl", "loglevel", "levelname"))
 
 
 class Outside:
@@ -2953,18 +2955,18 @@ class Runs:
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        """What names the session of a run is a latecomer. Any other session, an unknown type and an
-        error belong to an agent of which nobody knows how it ended; what has no type may be a line
-        of somebody's log."""
+        """What names the session of a run is a latecomer. Another session, and an error that names
+        none, belong to an agent of which nobody knows how it ended. So do unknown types without a
+        session if they are several; and what has no type, unless it is a line of somebody's log."""
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
         if self.named.get(hash(key)) and key is not source and not stray:
             source.has_run = True
             return
-        doubts = STRANGERS if key is not source or event.type not in HARMLESS else 0
-        if event.type is None:
-            doubts = not any(name in details(event) for name in LOG_MEMBERS)
+        log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
+        certain = stray or (key is not source and event.type is not None)
+        doubts = STRANGERS if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, doubts)
         self.report.name_input(source)

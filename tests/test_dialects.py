@@ -362,7 +362,7 @@ TOOLS = [
 def test_tools(tool: str, name: str, line: str) -> None:
     data = one_call(name, {"x": 1}, returned())
     assert progress(data) == [line]
-    assert progress(data, "--only", f"tool={tool}") == [line]
+    assert progress(data, "--only", f"tool=={tool}") == [line]
     events = made(data)
     assert kinds(events) == [
         "system/init",
