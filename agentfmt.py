@@ -2717,6 +2717,7 @@ class Pi(Dialect):
         if kind in ("session", "agent_start"):
             self.finish()
             self.cwd = line["cwd"] or self.cwd
+            self.begun = self.begun and kind != "session"
             self.begin_once(again=True, cwd=self.cwd)
         elif what in ("text_delta", "thinking_delta"):
             (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
@@ -2868,9 +2869,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.speaker: Dialect | None = (
-            None  # of the last event without a session, if it shows whose
-        )
+        self.speaker: Dialect | None = None  # who shows in the last event without a session
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """The events of ours that an event is; None where it is one, and so is what follows it.
@@ -2916,13 +2915,13 @@ class Conversations:
         """That of an event which shows whose it is: of its session, or the FILE's last with this
         agent."""
         kind, session = DIALECTS[name], event.session_id
-        if known is None or known.name != name:
-            known = (None if session else source.agents.get(name)) or kind(self.maker)
+        if not isinstance(known, kind):
+            known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
         session = session or known.session_in(event)
         if session and session != (known.session or session):
             known = self.sessions.get(session)
             known = known if isinstance(known, kind) else kind(self.maker)
-        source.agents[name] = known
+        source.agents[kind.name] = known
         return self.remember(known, session) if session else known
 
     def remember(self, known: Dialect, session: str) -> Dialect:
