@@ -1370,7 +1370,8 @@ class Report:
     def name_input(self, source: Source, *, silent: bool = False) -> None:
         """Say at once that nobody understands a FILE: after some lines, or when it is silent."""
         lines = source.number()
-        if source.is_named or source.has_run or source.dialect or not lines:
+        known = source.outside and not any(one.strange for one in source.outside.values())
+        if known or source.is_named or source.has_run or source.dialect or not lines:
             return
         if lines >= UNKNOWN or silent:
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
@@ -2725,6 +2726,7 @@ class Pi(Dialect):
             self.finish()
             self.begun = self.begun and kind != "session"
             self.cwd = line["cwd"] or self.cwd
+            self.begun = self.begun and kind != "session"
             self.begin_once(again=True, cwd=self.cwd)
         elif what in ("text_delta", "thinking_delta"):
             (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
@@ -2872,9 +2874,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.speaker: Dialect | None = (
-            None  # of the last event without a session, if it shows whose
-        )
+        self.speaker: Dialect | None = None  # who shows in the last event without a session
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """The events of ours that an event is; None where it is one, and so is what follows it.
@@ -2891,6 +2891,7 @@ class Conversations:
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = known.translate(event)
         if not parts and event.type == "error" and not (event.session_id or self.speaker):
+            event.hidden = self.maker.converts
             return (event,)  # perhaps another agent's
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
@@ -2919,13 +2920,13 @@ class Conversations:
         """That of an event which shows whose it is: of its session, or the FILE's last with this
         agent."""
         kind, session = DIALECTS[name], event.session_id
-        if known is None or known.name != name:
-            known = (None if session else source.agents.get(name)) or kind(self.maker)
+        if not isinstance(known, kind):
+            known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
         session = session or known.session_in(event)
         if session and session != (known.session or session):
             known = self.sessions.get(session)
             known = known if isinstance(known, kind) else kind(self.maker)
-        source.agents[name] = known
+        source.agents[kind.name] = known
         return self.remember(known, session) if session else known
 
     def remember(self, known: Dialect, session: str) -> Dialect:
@@ -2974,11 +2975,11 @@ KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
 END_OF_INPUT = Event(hidden=True)  # without a line, as the ends that are implied, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
-STRANGERS = 3  # doubtful events or types that are taken for another agent
+STRANGERS = 3  # unknown events, or types within a run, that are taken for another agent's
 
 # What is known of Cursor names its session, or is harmless without.
 HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
-LOG_MEMBERS = ("level", "severity", "lvl", "loglevel", "levelname")
+LOG_MEMBERS = frozenset(("level", "severity", "lvl", "loglevel", "levelname"))
 
 
 class Outside:
@@ -3192,18 +3193,18 @@ class Runs:
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        """What names the session of a run is a latecomer. Any other session, an unknown type and an
-        error belong to an agent of which nobody knows how it ended; what has no type may be a line
-        of somebody's log."""
+        """What names the session of a run is a latecomer. Another session, and an error that names
+        none, belong to an agent of which nobody knows how it ended. So do unknown types without a
+        session if they are several; and what has no type, unless it is a line of somebody's log."""
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
         if self.named.get(hash(key)) and key is not source and not stray:
             source.has_run = True
             return
-        doubts = STRANGERS if key is not source or event.type not in HARMLESS else 0
-        if event.type is None:
-            doubts = not any(name in details(event) for name in LOG_MEMBERS)
+        log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
+        certain = stray or (key is not source and event.type is not None)
+        doubts = STRANGERS if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, doubts)
         self.report.name_input(source)

@@ -551,7 +551,7 @@ def test_summary() -> None:
         "events of unknown type (surprise 1, without a type 1), 8,830 tokens in, 185 out, 1 damaged "
         "line, 1 prose line"
     )
-    assert second == "agentfmt: run bbbbbbbb (stdin:11): failed, no actions"
+    assert second == "agentfmt: run bbbbbbbb: failed, no actions"
 
 
 def test_summary_counts_many_names_together() -> None:
