@@ -1,4 +1,4 @@
-"""Other agents' streams: recognised, turned into Cursor's vocabulary, or passed on as they are."""
+"""Other agents' streams: recognized, turned into Cursor's vocabulary, or passed on as they are."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_stream_json_with_redaction_changes_nothing_else(path: str) -> None:
 
 # ---------------------------------------------------------------- recognition
 
-RECOGNISED = [
+RECOGNIZED = [
     ("cursor", {"type": "result", "converted_from": "claude", "total_cost_usd": 1}),
     ("codex", {"type": "thread.started", "thread_id": "x"}),
     ("codex", {"type": "turn.completed", "usage": {}}),
@@ -244,7 +244,7 @@ RECOGNISED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "event"), [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(RECOGNISED)]
+    ("name", "event"), [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(RECOGNIZED)]
 )
 def test_recognition(name: str | None, event: dict[str, Any]) -> None:
     assert agentfmt.recognize(json.dumps(event).encode()) == name
@@ -621,7 +621,7 @@ def test_two_turns_are_two_runs() -> None:
 
 
 def said(data: Iterable[bytes]) -> str:
-    """The answer, where the result does not tell."""
+    """The answer, if the result does not state it."""
     ended = convert([*data, result(result=None)], "-t", "json")
     answer: str = json.loads(ended.stdout)["result"]
     return answer
@@ -905,30 +905,6 @@ def test_other_agents(
     assert progressed.stderr.count(" failed: ") == failed
 
 
-ODD: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    10**30,
-    1e400,
-    "",
-    "\ud83d",
-    [],
-    [[]],
-    [{}],
-    {},
-    {"a": {}},
-    "7",
-)
-
-
-def members_in(value: Any) -> Iterator[tuple[Any, Any]]:
-    for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
-        yield value, key
-        if isinstance(inner, (dict, list)):
-            yield from members_in(inner)
-
-
 @pytest.mark.parametrize("path", [row for row in ALL if "/cursor/" not in str(row.values[0])])
 def test_members_of_any_shape_never_crash(path: str) -> None:
     lines = [json.loads(line) for line in objects(content(path))]
@@ -938,12 +914,7 @@ def test_members_of_any_shape_never_crash(path: str) -> None:
         if kind in seen:
             continue
         seen.add(kind)
-        before = b"".join(json.dumps(each).encode() + b"\n" for each in lines[:number][-3:])
-        for container, key in list(members_in(line))[:24]:
-            kept = container[key]
-            for odd in ODD:
-                container[key] = odd
-                text = json.dumps(line).replace("Infinity", "1e400").encode()
-                for flags in ((), ("-t", "cursor"), ("-t", "stream-json", "-r", "secrets")):
-                    convert(before + text + b"\n", *flags)
-            container[key] = kept
+        before = b"".join(map(support.as_line, lines[:number][-3:]))
+        for odd in support.with_odd_members(line, most=24):
+            for flags in ((), ("-t", "cursor"), ("-t", "stream-json", "-r", "secrets")):
+                convert(before + support.as_line(odd), *flags)

@@ -1,4 +1,4 @@
-"""Progress lines: nothing that others wrote may drive the reader's terminal or CI runner."""
+"""Progress lines: no text of an agent, a file or a tool drives the terminal or the CI runner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selecting: the grammar, what an event is asked, what is printed, and that verdicts stay."""
+"""Selecting: the grammar, what selectors ask, what is printed, and that verdicts stay."""
 
 # ruff: noqa: E501 (tables)
 
