@@ -40,6 +40,16 @@ class Ended(NamedTuple):
     stderr: str
     status: int
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines of stdout."""
+        return [line.decode() for line in self.stdout.splitlines()]
+
+    @property
+    def objects(self) -> list[Any]:
+        """The values that the lines of stdout are in JSON."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
 
 SCANNER = agentfmt.Scanner({}, {})
 

@@ -110,7 +110,7 @@ def kinds(events: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def progress(data: bytes | Iterable[bytes], *flags: str) -> list[str]:
-    return convert(data, *flags).stdout.decode().splitlines()
+    return convert(data, *flags).lines
 
 
 # ---------------------------------------------------------------- captures
@@ -251,7 +251,7 @@ def test_two_dialects_in_one_file() -> None:
     """A joined log: each session is of its own dialect."""
     data = whole_run("s-1") + one_call("Bash", {}, returned()) + whole_run("s-2")
     ended = convert(data)
-    assert ended.stdout.decode().splitlines() == [label("read"), label("shell"), label("read")]
+    assert ended.lines == [label("read"), label("shell"), label("read")]
     assert (ended.status, ended.stderr) == (0, "")
     assert convert(data, "-t", "stream-json").stdout == data
 
@@ -277,7 +277,7 @@ def test_interleaved_sessions() -> None:
 
 def test_two_files() -> None:
     files = {"a": [whole_run(None)], "b": [one_call("Bash", {}, returned())], "c": [whole_run()]}
-    assert convert(files).stdout.decode().splitlines() == [
+    assert convert(files).lines == [
         label("read"),
         label("shell"),
         label("read"),
@@ -843,7 +843,7 @@ def test_other_agents(
     data = content(support.SHARED, "captures", f"{name}.ndjson")
     progressed, results = convert(data), convert(data, "-t", "json")
     assert progressed.status == results.status == status
-    assert progressed.stdout.decode().splitlines() == lines
+    assert progressed.lines == lines
     assert results.stdout.count(b"\n") == succeeded
     assert progressed.stderr.count(" failed: ") == failed
 

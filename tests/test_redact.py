@@ -320,7 +320,7 @@ def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
 
 
 def test_markers_of_classes() -> None:
-    left = [json.loads(line) for line in redact(EVENTS, *STREAM, "-r", "all").stdout.splitlines()]
+    left = redact(EVENTS, *STREAM, "-r", "all").objects
     system, user, call, said, end = left
     assert system["cwd"] == "[paths: 11 chars]"
     assert user["message"]["content"][0]["text"] == "[prompts: 6 chars]"

@@ -213,7 +213,7 @@ def test_interleaved_runs_and_other_events(
     ended = redact(b"".join(data), *STREAM, known=KNOWN)
     for name, text in zip(RUNS, texts, strict=True):
         given_ = [json.loads(line) for line in data]
-        left = [json.loads(line) for line in ended.stdout.splitlines()]
+        left = ended.objects
         before, after = ([e for e in es if e["session_id"] == name] for es in (given_, left))
         assert [(e["type"], e.get("attempt")) for e in before] == [
             (e["type"], e.get("attempt")) for e in after
