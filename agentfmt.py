@@ -381,7 +381,7 @@ def _integer(digits: str) -> int | str:
 
 
 def _constant(word: str) -> Any:
-    raise ValueError(f"bad JSON ({word} is no JSON number)")
+    raise ValueError(f"bad JSON ({word} isn't a JSON number)")
 
 
 T = TypeVar("T", bound=Struct)
@@ -1620,7 +1620,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     continue
                 if tokens[0] != "{":
                     rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
-                    skipped = "no JSON object" + (REST_SKIPPED if chunk else "")
+                    skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
                     yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
                     break
                 whole, size = line() + b"\n", 0
@@ -5027,7 +5027,7 @@ class Shortener:
         if len(short) > self.limit and not self.told:
             self.told = True
             name = self.report.excerpt(kind or "?")
-            self.report.message(f"an event of type {name} does not fit in --max-event {self.limit}")
+            self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
         return short
 
 
@@ -5194,16 +5194,6 @@ class RunNotes:
         self.unknown: dict[str, int] = {}  # events, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
 
-    def add(self, other: RunNotes) -> None:
-        self.failures += other.failures
-        self.files |= other.files
-        for mine, more in zip(self.counts(), other.counts(), strict=True):
-            for name, number in more.items():
-                add_count(mine, name, number)
-
-    def counts(self) -> Sequence[dict[str, Any]]:
-        return self.actions, self.nested, self.unknown, self.stated
-
 
 class RunPrefixes:
     """The runs that a writer has seen begin and not end: where they are several, lines say whose.
@@ -5254,20 +5244,21 @@ class LastLine:
         self.calls = {key: call for key, call in self.calls.items() if key[0] is not run}
 
     def text(self, now: float) -> str:
-        """The words that are being said, else the call that runs, else what is waited for."""
+        """What is read of files; else words being said, a call that runs, or what is waited for."""
         # One column less than there are, or it would wrap; and two for what ^C echoes.
         room = self.screen.width() - 3
-        if self.words:
-            return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         what, rest = "", ""
-        if self.calls:
+        if self.total:  # nothing is waited for
+            percent = min(100 * self.done // self.total, 100)
+            late = now - self.begun >= 1
+            what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
+        elif self.words:
+            return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
+        elif self.calls:
             what, since = next(reversed(self.calls.values()))
             rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
             rest += f"  (+{len(self.calls) - 1} more)" if len(self.calls) > 1 else ""
-        elif self.total and now - self.begun >= 1:
-            percent = min(100 * self.done // self.total, 100)
-            what = f"Reading {percent}% of {format_size(self.total)}"
-        elif not self.total and self.sessions.open and now - self.since >= 1:
+        elif self.sessions.open and now - self.since >= 1:
             what = f"Thinking {format_clock(now - self.since)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
@@ -5298,6 +5289,25 @@ def format_clock(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 59.5 else format_duration(round(seconds) * 1000)
 
 
+class View(NamedTuple):
+    """What is told beside the output's own form, and where.
+
+    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``out`` and ``err`` are
+    what these two lead to, and ``last`` is the line that lives on one of them.
+    """
+
+    detail: bool = False
+    messages: str = "none"
+    actions: str = ""
+    summary: bool = False
+    out: Screen = PLAIN
+    err: Screen = PLAIN
+    last: LastLine | None = None
+
+
+PLAIN_VIEW = View()
+
+
 class Text:
     """Progress: one line for each finished call, with ``detail`` its target and outcome too; on a
     terminal the call that runs as well."""
@@ -5305,19 +5315,11 @@ class Text:
     kind: type[Event] = Event
     thinking = words = False
 
-    def __init__(
-        self,
-        screen: Screen = PLAIN,
-        last: LastLine | None = None,
-        *,
-        detail: bool = False,
-        tells_none: bool = False,
-    ) -> None:
-        """``tells_none``: a run without actions says so."""
-        self.screen, self.last = screen, last or LastLine()
-        self.detail = detail
-        self.tells_none = tells_none
-        self.follows = detail or tells_none or self.last.screen.live  # what starts, too
+    def __init__(self, view: View = PLAIN_VIEW, last: LastLine | None = None) -> None:
+        self.screen = view.err if view.actions == "stderr" else view.out
+        self.last, self.detail = last or LastLine(), view.detail
+        self.tells_none = self.screen.live and not view.summary  # a run without actions says so
+        self.follows = self.detail or self.screen.live or self.last.screen.live  # what starts, too
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         sessions, screen, run, prefix = self.last.sessions, self.screen, None, ""
@@ -5401,9 +5403,8 @@ class Words:
     kind: type[Event] = SpokenEvent
     thinking, words = False, True
 
-    def __init__(self, screen: Screen, last: LastLine, *, final: bool) -> None:
-        self.screen, self.last = screen, last
-        self.final = final
+    def __init__(self, view: View, last: LastLine) -> None:
+        self.screen, self.last, self.final = view.out, last, view.messages == "final"
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -5463,8 +5464,8 @@ class Summary:
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
     CHANGING = frozenset(("edit", "write", "delete"))
 
-    def __init__(self, report: Report, last: LastLine, screen: Screen = PLAIN) -> None:
-        self.report, self.last, self.screen = report, last, screen
+    def __init__(self, report: Report, view: View, last: LastLine) -> None:
+        self.report, self.screen, self.last = report, view.err, last
         self.total, self.verdicts = RunNotes(), dict[str, int]()
         self.costs: dict[str | None, float] = {}  # by session: of all its runs so far
 
@@ -5475,7 +5476,7 @@ class Summary:
                 several = sum(self.verdicts.values()) >= 3
                 yield from () if event.raw or not several else (self.close_all(),)
             elif event.type == "tool_call" and event.subtype == "completed":
-                self.count(event, run.notes)
+                self.count(event, run)
             elif ends_run(event):
                 self.last.sessions.leave(event)
                 if event.raw or not run.resumed:
@@ -5483,32 +5484,34 @@ class Summary:
             elif event.type == "system" and event.subtype == "init":
                 run.notes.model = excerpt(first_text(details(event).get("model")))
             elif event.type not in self.KNOWN and event.foreign is None:
-                add_count(run.notes.unknown, excerpt(event.type or "without a type"))
+                for notes in (run.notes, self.total):
+                    add_count(notes.unknown, excerpt(event.type or "without a type"))
 
-    def count(self, event: Event, notes: RunNotes) -> None:
+    def count(self, event: Event, run: Run) -> None:
         """A call has finished."""
         tool, body = tool_of(event)
         tool = tool or event.started or "?"
         outcome = outcome_of(event, tool, body)
         nested = event.parent_tool_use_id is not None
-        add_count(notes.nested if nested else notes.actions, excerpt(tool))
-        notes.failures += outcome.status != "ok"
-        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < FILES:
-            notes.files.add(hash(find_target(tool, body, outcome.found, "") or event.call_id))
+        changed = tool in self.CHANGING and outcome.status == "ok"
+        path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
+        for notes in (run.notes, self.total):
+            add_count(notes.nested if nested else notes.actions, excerpt(tool))
+            notes.failures += outcome.status != "ok"
+            notes.files |= {hash(path)} if path and len(notes.files) < FILES else set()
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = stated(event)
         self.charge(run, notes.stated)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
-        name = (
-            f"{run.name if verdict == 'failed' else run}: "  # why it failed is said with the line
-        )
-        if self.screen.glyphs:  # there a run that is alone needs no name
-            several = self.verdicts or self.last.sessions.open
-            name = f"run {escape((run.session or '?')[:SHORT])} " if several else ""
+        # Why it failed is said with the place; on a terminal a run that is alone needs no name.
+        name = f"{run.name if verdict == 'failed' else run}: "
+        if self.screen.glyphs:
+            name = f"{run.name} " if self.verdicts or self.last.sessions.open else ""
         add_count(self.verdicts, verdict)
-        self.total.add(notes)
+        for kind, number in notes.stated.items():
+            add_count(self.total.stated, kind, number)
         return self.line(name + verdict + spent(notes), notes, good=run.succeeded)
 
     def charge(self, run: Run, stated: dict[str, float]) -> None:
@@ -5530,7 +5533,8 @@ class Summary:
         """What fits, by importance, on a terminal; elsewhere everything."""
         glyphs = self.screen.glyphs
         actions = format_counts(notes.actions, "action", named=not glyphs) or "no actions"
-        verdict += f" after {actions}" if verdict.endswith("interrupted") else f", {actions}"
+        after = notes.actions and verdict.endswith("interrupted")
+        verdict += f" after {actions}" if after else f", {actions}"
         facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
         lead = ("\n✓ " if good else "\n✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
@@ -5672,25 +5676,6 @@ WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
 }
 
 
-class View(NamedTuple):
-    """What is told beside the output's own form, and where.
-
-    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``out`` and ``err`` are
-    what these two lead to, and ``last`` is the line that lives on one of them.
-    """
-
-    detail: bool = False
-    messages: str = "none"
-    actions: str = ""
-    summary: bool = False
-    out: Screen = PLAIN
-    err: Screen = PLAIN
-    last: LastLine | None = None
-
-
-PLAIN_VIEW = View()
-
-
 class Tee:
     """Several writers: of each event the lines of one after the other, then, on stderr, those of
     others."""
@@ -5729,14 +5714,12 @@ def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, and of what a view tells beside it."""
     last = view.last or LastLine()
     actions = view.actions or ("stdout" if to == "text" else "none")
-    screen = view.err if actions == "stderr" else view.out
-    text = Text(screen, last, detail=view.detail, tells_none=screen.live and not view.summary)
+    text = Text(view, last)
     main: list[Writer] = [WRITERS[to]()] if to != "text" else []
-    if view.messages != "none":
-        main.append(Words(view.out, last, final=view.messages == "final"))
+    main += [Words(view, last)] if view.messages != "none" else []
     main += [text] if actions == "stdout" else []
     others: list[Writer] = [text] if actions == "stderr" else []
-    others += [Summary(report, last, view.err)] if view.summary else []
+    others += [Summary(report, view, last)] if view.summary else []
     return Tee(main, others, report.write) if others or len(main) != 1 else main[0]
 
 
@@ -5908,8 +5891,8 @@ def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Na
         except OSError as error:
             raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
         if not any(is_usable(value) for _, value in entries):
-            what = f"a value has at least {SHORTEST} characters and is no path, number or boolean"
-            raise click.BadParameter(f"{escape(path)}: no usable value; {what}")
+            expected = f"at least {SHORTEST} characters, not a path, a number or a boolean"
+            raise click.BadParameter(f"{escape(path)}: no usable value: expected {expected}")
         found += entries
     return found
 
@@ -6070,10 +6053,10 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
      "Longest line accepted; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-     "Where a log collector's objects hold the agent's lines."),
+     "The member of a log collector's objects that holds the agent's lines."),
     ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
                     "show_default": True},
-     "Decide what waits for the end of its line after so much silence of its run."),
+     "Release what redaction holds back after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
@@ -6140,7 +6123,7 @@ def run(
     for file in files:
         check_readable(file)
     if is_read(1, files):
-        raise click.ClickException("standard output is one of the files that are read")
+        raise click.ClickException("standard output is also an input file")
     if secret_env or secrets_file or patterns:
         classes |= {"secrets"}
     scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
@@ -6271,7 +6254,7 @@ click.help_option("-h", "--help")(command)
 GROUPS["Help"] += command.params[-2:]
 
 
-# What a shell runs after TAB. Where nothing is answered, it completes names of files.
+# What a shell runs after TAB. Where nothing is answered, with status 1, it completes file names.
 COMPLETION = {
     "bash": r"""
 _agentfmt() {
@@ -6281,7 +6264,7 @@ _agentfmt() {
     if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o default -F _agentfmt agentfmt""",
-    "zsh": r"""#compdef agentfmt
+    "zsh": r"""
 _agentfmt() {
     local -a found
     found=("${(@f)$(_AGENTFMT_COMPLETE=zsh_complete COMP_LINE="${(j: :)words[1,CURRENT]}" \
@@ -6291,18 +6274,12 @@ _agentfmt() {
     found=(${found:#*=})
     (( $#found )) && _describe -V agentfmt found
 }
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _agentfmt "$@"
-else compdef _agentfmt agentfmt; fi""",
+compdef _agentfmt agentfmt""",
     "fish": r'''
 function _agentfmt
     set -l typed (commandline -opc)
-    set -l found (env _AGENTFMT_COMPLETE=fish_complete COMP_LINE=(commandline -cp) \
-        $typed[1] 2>/dev/null)
-    if set -q found[1]
-        printf '%s\n' $found
-    else
-        __fish_complete_path (commandline -ct)
-    end
+    env _AGENTFMT_COMPLETE=fish_complete COMP_LINE=(commandline -cp) $typed[1] 2>/dev/null
+    or __fish_complete_path (commandline -ct)
 end
 complete -c agentfmt -f -a "(_agentfmt)"''',
 }
@@ -6370,9 +6347,9 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         if is_read(fd, read):
-            raise ValueError("is read too")
+            raise ValueError("is also an input file")
         if is_overwritten(fd):
-            raise ValueError("is the standard output too")
+            raise ValueError("is also the standard output")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {escape(file)}: {reason_of(error)}") from None
     return fd
@@ -6414,9 +6391,9 @@ def main() -> int:
     """The command: returns the exit status of EXITS."""
     reserve_standard_descriptors()
     if instruction := os.environ.get("_AGENTFMT_COMPLETE"):
-        if found := complete(instruction):
-            click.echo(found)
-        return OK
+        found = complete(instruction)
+        click.echo(found, nl=bool(found))
+        return OK if found else FAILED
     try:
         status = command.main(prog_name="agentfmt", standalone_mode=False)
         if sys.stdout:  # None where the descriptor is closed

@@ -714,7 +714,7 @@ def test_rejects_in_the_file_of_the_output(mode: str, status: int, tmp_path: Any
         done = subprocess.run(command, input=data, stdout=file, stderr=subprocess.PIPE, check=False)
     assert done.returncode == status
     if status:
-        assert done.stderr.endswith(b"both: is the standard output too\n")
+        assert done.stderr.endswith(b"both: is also the standard output\n")
     else:
         with open(both, "rb") as kept:
             assert b"prose\n" in kept.read()

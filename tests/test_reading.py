@@ -98,8 +98,8 @@ def test_an_event_passes_byte_for_byte(line: bytes) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        pytest.param(b'{"a":NaN}', "bad JSON (NaN is no JSON number)", id="NaN"),
-        pytest.param(b'{"a":-Infinity}', "bad JSON (-Infinity is no JSON number)", id="Infinity"),
+        pytest.param(b'{"a":NaN}', "bad JSON (NaN isn't a JSON number)", id="NaN"),
+        pytest.param(b'{"a":-Infinity}', "bad JSON (-Infinity isn't a JSON number)", id="Infinity"),
         pytest.param(b'{"a":"\0"}', "a NUL byte", id="NUL in a string"),
         pytest.param(b'{"a":1}\0', "a NUL byte", id="NUL after"),
         pytest.param(b'{"a":"\xff"}', "invalid UTF-8 at byte 7", id="invalid UTF-8"),

@@ -437,7 +437,7 @@ def test_an_event_that_cannot_fit_says_so_once() -> None:
     line = event("user", x=["a"] * 100)
     ended = redact(line * 3, *STREAM, "--max-event", "64")
     assert ended.stdout == line * 3
-    assert ended.stderr.count("does not fit in --max-event 64") == 1
+    assert ended.stderr.count("doesn't fit in --max-event 64") == 1
 
 
 # ---------------------------------------------------------------- options of the command

@@ -572,7 +572,7 @@ def test_summary_takes_the_redactions_by_rule() -> None:
     report = agentfmt.Report(agentfmt.Output(b"".join))  # type: ignore[arg-type]
     report.redactions.update({"github-token": 2, "env": 1})
     event = agentfmt.Event(type="result", raw=b"{}", run=agentfmt.Run(None, "stdin:1"))
-    [line] = agentfmt.Summary(report, agentfmt.LastLine()).lines([event])
+    [line] = agentfmt.Summary(report, View(), agentfmt.LastLine()).lines([event])
     assert line.endswith(b"3 redactions (github-token 2, env 1)")
     assert not report.redactions
 
