@@ -1370,7 +1370,8 @@ class Report:
     def name_input(self, source: Source, *, silent: bool = False) -> None:
         """Say at once that nobody understands a FILE: after some lines, or when it is silent."""
         lines = source.number()
-        if source.is_named or source.has_run or source.dialect or not lines:
+        known = source.outside and not any(one.strange for one in source.outside.values())
+        if known or source.is_named or source.has_run or source.dialect or not lines:
             return
         if lines >= UNKNOWN or silent:
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
@@ -2085,6 +2086,7 @@ class Dialect:
         self.calls: dict[str, ForeignCall] = {}  # that are open
         self.finished: deque[str] = deque(maxlen=FINISHED)  # calls that no longer are
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
+        self.usage: dict[str, int] = {}  # the tokens of all steps, where nobody states their sum
         self.trouble = ""  # an error that decides, unless the agent says how the run ended
 
     def line(self) -> Any:
@@ -2199,15 +2201,23 @@ class Dialect:
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
+        members["usage"] = members.get("usage") or self.usage or None
         self.make("result", subtype or None, **stated, **members)
         self.trouble = ""
-        for of_run in (self.calls, self.finished, self.said):
+        for of_run in (self.calls, self.finished, self.said, self.usage):
             of_run.clear()
+
+    def spend(self, tokens: Any) -> None:
+        for name in ("input", "output"):
+            if count := as_count(Node(tokens)[name]):
+                self.usage[name] = self.usage.get(name, 0) + count
 
     def complain(self, message: Any, *, fatal: bool = False) -> None:
         """``fatal``: the run has failed, unless it ends otherwise."""
         text = error_message(message)
-        self.trouble = text or "error" if fatal and not self.ended else self.trouble
+        if fatal and not self.ended:
+            self.begin_once()
+            self.trouble = text or "error"
         self.make("error", message=text)
 
     def empty(self, *places: Place) -> None:
@@ -2545,7 +2555,6 @@ class OpenCode(Dialect):
     places = places_in("text part.text", "reasoning part.text")
     names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
-    usage: Any = None  # the tokens of all steps: nobody states those of the run
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
@@ -2559,9 +2568,8 @@ class OpenCode(Dialect):
         elif kind == "tool_use":
             self.use(part, Node(part["state"]))
         elif kind == "step_finish":
-            self.reason, used = part["reason"] or "stop", self.usage or {}
-            counts = ((name, as_count(part[f"tokens.{name}"])) for name in ("input", "output"))
-            self.usage = used | {name: used.get(name, 0) + n for name, n in counts if n is not None}
+            self.reason = part["reason"] or "stop"
+            self.spend(part["tokens"])
         elif kind == "error":
             self.complain([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
@@ -2587,8 +2595,8 @@ class OpenCode(Dialect):
         if self.trouble:
             self.end("error", error=self.trouble)
         elif self.reason not in (None, "tool-calls"):
-            self.end(usage=self.usage)
-        self.reason = self.usage = None
+            self.end()
+        self.reason = None
 
 
 class Droid(Dialect):
@@ -2646,8 +2654,8 @@ class Copilot(Dialect):
         if kind == "result":
             self.result(line)
             return
-        if not self.begun:
-            self.session = self.session or first_text(data["sessionId"]) or None
+        if not self.begun or self.ended:
+            self.session = first_text(data["sessionId"]) or self.session
         self.begin_once(again=kind == "user.message", model=data["model"])
         if kind == "user.message":
             self.ask(data["content"])
@@ -2709,13 +2717,16 @@ class Pi(Dialect):
     last = Node(None)  # the agent's last message
     due = False  # the run has ended, unless it is tried again
     cwd: Any = None
+    failures = ("error", "aborted")  # why a message stopped
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
         what = as_text(part["type"])
         if kind in ("session", "agent_start"):
             self.finish()
+            self.begun = self.begun and kind != "session"
             self.cwd = line["cwd"] or self.cwd
+            self.begun = self.begun and kind != "session"
             self.begin_once(again=True, cwd=self.cwd)
         elif what in ("text_delta", "thinking_delta"):
             (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
@@ -2749,7 +2760,8 @@ class Pi(Dialect):
                 self.call(block["id"], block["name"], block["arguments"])
         if message["role"] == "assistant":
             self.last = message
-            if message["stopReason"] in PI_FAILURES:
+            self.spend(message["usage"])
+            if message["stopReason"] in self.failures:
                 self.complain([message["errorMessage"], message["stopReason"]])
 
     def agent_end(self, line: Any) -> None:
@@ -2758,20 +2770,17 @@ class Pi(Dialect):
         self.last = said[-1] if said else self.last
         self.due = line["willRetry"] is not True and line["isTerminal"] is not False
         told = line["willRetry"] is False or line["isTerminal"] is True
-        if told or self.last["stopReason"] not in PI_FAILURES:
+        if told or self.last["stopReason"] not in self.failures:
             self.finish()
 
     def finish(self) -> None:
         last, why = self.last, self.last["stopReason"]
-        if self.due and last.value and why not in PI_FAILURES:
-            self.end(result=text_in(last["content"]) or None, usage=last["usage"])
+        if self.due and last.value and why not in self.failures:
+            self.end(result=text_in(last["content"]) or None)
         elif self.due:
-            self.end("error", error=first_text(last["errorMessage"], why), usage=last["usage"])
+            self.end("error", error=first_text(last["errorMessage"], why))
         if self.due:
             self.due, self.last = False, Node(None)
-
-
-PI_FAILURES = ("error", "aborted")
 
 
 # ---------------------------------------------------------------- recognition
@@ -2816,10 +2825,8 @@ def recognize(line: bytes) -> str | None:
         ("droid", kind == "completion" or (kind == "error" and "source" in has)),
         ("droid", init and "reasoning_effort" in has),
         ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        (
-            "claude",
-            init and (has & {"qwen_code_version"} or ("mcp_servers" in has and not own_key)),
-        ),
+        ("claude", init and "qwen_code_version" in has),
+        ("claude", init and "mcp_servers" in has and not own_key),
         ("claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")),
         ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
         ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
@@ -2867,9 +2874,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.speaker: Dialect | None = (
-            None  # of the last event without a session, if it shows whose
-        )
+        self.speaker: Dialect | None = None  # who shows in the last event without a session
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """The events of ours that an event is; None where it is one, and so is what follows it.
@@ -2886,6 +2891,7 @@ class Conversations:
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = known.translate(event)
         if not parts and event.type == "error" and not (event.session_id or self.speaker):
+            event.hidden = self.maker.converts
             return (event,)  # perhaps another agent's
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
@@ -2914,13 +2920,13 @@ class Conversations:
         """That of an event which shows whose it is: of its session, or the FILE's last with this
         agent."""
         kind, session = DIALECTS[name], event.session_id
-        if known is None or known.name != name:
-            known = (None if session else source.agents.get(name)) or kind(self.maker)
+        if not isinstance(known, kind):
+            known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
         session = session or known.session_in(event)
         if session and session != (known.session or session):
             known = self.sessions.get(session)
             known = known if isinstance(known, kind) else kind(self.maker)
-        source.agents[name] = known
+        source.agents[kind.name] = known
         return self.remember(known, session) if session else known
 
     def remember(self, known: Dialect, session: str) -> Dialect:
@@ -2969,11 +2975,11 @@ KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
 END_OF_INPUT = Event(hidden=True)  # without a line, as the ends that are implied, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
-STRANGERS = 3  # doubtful events or types that are taken for another agent
+STRANGERS = 3  # unknown events, or types within a run, that are taken for another agent's
 
 # What is known of Cursor names its session, or is harmless without.
 HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
-LOG_MEMBERS = ("level", "severity", "lvl", "loglevel", "levelname")
+LOG_MEMBERS = frozenset(("level", "severity", "lvl", "loglevel", "levelname"))
 
 
 class Outside:
@@ -3187,18 +3193,18 @@ class Runs:
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        """What names the session of a run is a latecomer. Any other session, an unknown type and an
-        error belong to an agent of which nobody knows how it ended; what has no type may be a line
-        of somebody's log."""
+        """What names the session of a run is a latecomer. Another session, and an error that names
+        none, belong to an agent of which nobody knows how it ended. So do unknown types without a
+        session if they are several; and what has no type, unless it is a line of somebody's log."""
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
         if self.named.get(hash(key)) and key is not source and not stray:
             source.has_run = True
             return
-        doubts = STRANGERS if key is not source or event.type not in HARMLESS else 0
-        if event.type is None:
-            doubts = not any(name in details(event) for name in LOG_MEMBERS)
+        log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
+        certain = stray or (key is not source and event.type is not None)
+        doubts = STRANGERS if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, doubts)
         self.report.name_input(source)

@@ -1,4 +1,4 @@
-"""Bytes in: frames, events, prose, damage, documents; whatever the bytes are."""
+"""Reading: frames, events, prose, damage and documents, whatever the bytes are."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_prefixes_are_remembered_per_file() -> None:
 
 
 def sized(size: int) -> bytes:
-    """An event of so many bytes, without its newline."""
+    """An event of this many bytes, without its newline."""
     return b'{"type":"x","v":"' + b"v" * (size - 19) + b'"}'
 
 

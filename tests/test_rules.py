@@ -1,4 +1,4 @@
-"""What is a secret: the rules, assignments, known values, keys of many lines; what is none."""
+"""What is a secret and what is not: tokens, assignments, known values, keys of many lines."""
 
 from __future__ import annotations
 

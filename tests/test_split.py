@@ -144,7 +144,7 @@ FRAGMENTS = st.one_of(
 
 
 def paired(texts: list[str]) -> str:
-    """Surrogates that stand together are a character."""
+    """A high and a low surrogate side by side are one character."""
     return "".join(texts).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
@@ -183,7 +183,7 @@ def test_a_delta_that_looks_like_a_replay() -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_segments_are_decided_separately(style: str) -> None:
-    """What a call stands between is no secret: nothing joins it."""
+    """Two halves with a call between them are not one secret: nothing joins them."""
     lines = [*STYLES[style]([TOKEN[:9]]), started(), completed(), *STYLES[style](["x"])]
     ended = redact(stream(lines), *STREAM)
     assert said(ended.stdout, "thinking" if style == "thinking" else "assistant")[0] == TOKEN[:9]
@@ -213,7 +213,7 @@ def test_interleaved_runs_and_other_events(
     ended = redact(b"".join(data), *STREAM, known=KNOWN)
     for name, text in zip(RUNS, texts, strict=True):
         given_ = [json.loads(line) for line in data]
-        left = [json.loads(line) for line in ended.stdout.splitlines()]
+        left = ended.objects
         before, after = ([e for e in es if e["session_id"] == name] for es in (given_, left))
         assert [(e["type"], e.get("attempt")) for e in before] == [
             (e["type"], e.get("attempt")) for e in after
@@ -431,7 +431,7 @@ def test_a_signal_in_the_middle_of_a_secret(code: int) -> None:
 
 
 def test_a_run_that_another_init_ends() -> None:
-    """Its end is an event without a type, and nobody's delta."""
+    """The end that an init implies is an event without a type: it is nobody's delta."""
     asked = event("user", message={"role": "user", "content": [{"type": "text", "text": "do"}]})
     data = init() + asked + init() + result()
     ended = redact(data, "-t", "stream-json", "-r", "secrets")
