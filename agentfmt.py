@@ -138,6 +138,7 @@ TARGET = 2000  # characters of a target that are kept: more than any terminal is
 FATES = 1000  # kinds of events of which it is remembered whether they are printed
 FILES = 10_000  # that a run changed, of which a summary knows that they are different
 SHORT_TEXT = 80  # characters of an argument that tells what the call of an unknown tool is about
+SEVERAL = 3  # runs after which a summary adds up all of them
 NAMES = 20  # of tools and of unknown types that a summary tells apart
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
@@ -5475,8 +5476,8 @@ class Summary:
         for event in events:
             run = event.run
             if run is None:
-                several = sum(self.verdicts.values()) >= 3
-                yield from () if event.raw or not several else (self.close_all(),)
+                if not event.raw and sum(self.verdicts.values()) >= SEVERAL:
+                    yield self.close_all()
             elif event.type == "tool_call" and event.subtype == "completed":
                 self.count(event, run)
             elif ends_run(event):
