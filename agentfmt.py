@@ -57,7 +57,7 @@ import stat
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from types import UnionType
 from typing import (
     TYPE_CHECKING,
@@ -106,8 +106,7 @@ def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 OK, FAILED, ERROR, DAMAGED = 0, 1, 2, 3  # exit statuses; a signal adds 128
-EXITS = """\b
-Exit status:
+EXITS = """Exit status:
   0                   every run succeeded
   1                   a run failed, or there was no run at all
   2                   usage error, or an input or output error
@@ -116,7 +115,7 @@ Exit status:
 
 BLOCK = 64 * 1024  # bytes a read asks for: what a pipe holds, and what stays in the cache
 DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
-SILENCE = 1000  # milliseconds after which the stages are asked what has waited for too long
+SILENCE = 1000  # milliseconds after which stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: edits carry a file four times
 MAX_WAIT = 60  # seconds of a run's silence after which its words are decided, complete or not
 MAX_RUNS = 10_000  # open at a time: what a joined log of a day may hold
@@ -244,6 +243,23 @@ def format_size(count: int) -> str:
             amount, unit = amount / 1000, larger
     return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
 
+
+def wrap(text: str, room: int) -> Iterator[str]:
+    """Rows of a line, broken at blanks; a longer word is left to the terminal."""
+    row, width = "", 0
+    for word in ROW_WORD.findall(text):
+        size = display_width(word)
+        if row.strip() and width + size > room:
+            yield row
+            row = " " * len(BULLET.match(text)[0])  # type: ignore[index]
+            word, width = word.lstrip(" "), len(row)
+            size = display_width(word)
+        row, width = row + word, width + size
+    yield row
+
+
+ROW_WORD = regex(r" *[^ ]+| +\Z")
+BULLET = regex(r" *(?:[-*+] |[0-9]+[.)] )?")  # what follows rows of a list hang below
 
 WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 
@@ -600,7 +616,7 @@ def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
     except OSError as error:
         report.error(f"{file_name(name)}: {error.strerror}")
     finally:
-        if fd > 0 or signals.caught:  # who still writes learns that nobody reads
+        if fd > 0 or (fd == 0 and signals.caught):  # who still writes learns that nobody reads
             os.close(fd)
 
 
@@ -687,7 +703,8 @@ class Event(Struct, gc=False):
     ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
     is the run it belongs to; ``started`` is the tool of a call that is completed; ``hidden`` says
     that it is followed, but not printed; ``foreign`` is what it was made from, where that is what
-    leaves. An event without a line is implied: its run ended, and no event of the input says so.
+    leaves; ``edits`` is redaction's: what changes in its words, None where nothing may change. An
+    event without a line is implied: its run ended, and no event of the input says so.
     """
 
     type: str | None = None
@@ -697,6 +714,7 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None  # type: ignore[valid-type]
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
+    edits: Internal = msgspec.field(name="\x7fedits", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -863,6 +881,8 @@ def lines_changed(call: FinishedCall) -> str:
     added, removed = as_count(call.result.linesAdded), as_count(call.result.linesRemoved)
     if call.created:
         return "" if added is None else plural(added, "line")
+    if added == removed == 0:
+        return "no changes"
     signed = (("+", added), ("-", removed))
     return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
 
@@ -1067,7 +1087,10 @@ def exit_code(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-CREATED = "--- /dev/null"  # how the diff of an edit begins that created its file
+# How the diff of an edit begins that created its file. Cursor spells it in three ways, of which
+# two name a first line that was empty.
+CREATED = "--- /dev/null"
+CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 
 def creates_file(tool: str, body: Any) -> bool:
@@ -1076,8 +1099,8 @@ def creates_file(tool: str, body: Any) -> bool:
     if success is None:
         return False
     before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
-    diff = bytes(success.diffString) if before in (b"", b"null") else b""
-    return diff != b"" and str(decode_json(diff)).startswith(CREATED)
+    diff = bytes(success.diffString) if before in (b"", b"null", b'""') else b""
+    return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
 class Action(NamedTuple):
@@ -1192,7 +1215,6 @@ class Report:
         self.out = out
         self.conceal = conceal
         self.rejects = rejects  # a descriptor
-        self.progress: Progress | None = None
         self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
@@ -1211,9 +1233,7 @@ class Report:
 
     def write(self, line: bytes) -> None:
         self.out.write_lines()
-        self.out.screen.erase()
-        if self.progress:
-            self.progress.erase()
+        self.out.last.erase()
         with contextlib.suppress(OSError):  # nobody left to tell
             write_all(2, line + b"\n")
 
@@ -1239,7 +1259,8 @@ class Report:
     def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
         """Take part of a frame that is refused unread."""
         if piece.first:
-            next(source.begin(b"\n"))  # one more line
+            source.begin(b"\n")  # one more line
+            next(source.left)
             object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
             self.show_rejected(source, piece.reason if object_ else None, piece.data)
         self.save_rejected(piece.data)
@@ -1298,16 +1319,7 @@ class Source:
     """One FILE: what of it outlives a block."""
 
     __slots__ = (
-        "before",
-        "dialect",
-        "documents",
-        "last",
-        "left",
-        "name",
-        "prefixed",
-        "raw",
-        "refused",
-        "size",
+        "before", "dialect", "documents", "last", "left", "name", "prefixed", "refused", "size",
         "unnamed_run",
     )  # fmt: skip
 
@@ -1316,7 +1328,6 @@ class Source:
         self.before = 0  # lines, or objects, before those of this block,
         self.size = 0  # of it, in lines,
         self.left = iter(list[bytes]())  # of which these are still to be looked at
-        self.raw = b""  # the line that is, without the prefix of a log collector
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event stood behind a prefix
         self.refused = 0  # lines since the last end of a run
@@ -1324,12 +1335,12 @@ class Source:
         self.unnamed_run: Run | None = None  # the open run without a session
         self.dialect: Dialect | None = None  # of the last event that has one
 
-    def begin(self, block: bytes) -> Iterator[bytes]:
+    def begin(self, block: bytes) -> list[bytes]:
         """The lines of the next block."""
         lines = io.BytesIO(block).readlines()
         self.before, self.size = self.before + self.size, len(lines)
         self.left = iter(lines)
-        return self.left
+        return lines
 
     def number(self) -> int:
         """Of the line, or object, that is being looked at."""
@@ -1366,6 +1377,7 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     for chunk in arriving:
         if not chunk:
             yield b""
+            continue
         if cut:
             end = chunk.find(b"\n") + 1
             yield RefusedPiece(chunk[: end or None], reason, last=bool(end))
@@ -1444,9 +1456,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     continue
                 if tokens[0] != "{":
                     rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
-                    skipped = "no JSON object" + (
-                        "; the rest of the file is skipped" if chunk else ""
-                    )
+                    skipped = "no JSON object" + (REST_SKIPPED if chunk else "")
                     yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
                     break
                 whole, size = line() + b"\n", 0
@@ -1458,13 +1468,14 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             if not skipped and not chunk and (depth or arrays):
                 yield RefusedPiece(line(), "the document ends too early", first=True, last=True)
             elif not skipped and size > limit + BLOCK:
-                skipped = f"longer than --max-line {limit}; the rest of the file is skipped"
+                skipped = f"longer than --max-line {limit}{REST_SKIPPED}"
                 yield RefusedPiece(line(), skipped, first=True)
     finally:  # left within a string it complains, even to the interpreter that collects it
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
 
 
+REST_SKIPPED = "; the rest of the file is skipped"
 # What str counts as a blank and JSON does not must not be lost in the lexer.
 BLANK_BYTES = [code for code in range(256) if chr(code).isspace() and chr(code) not in " \t\r\n"]
 VISIBLE = {code: 0x100 + code for code in BLANK_BYTES}
@@ -1607,43 +1618,42 @@ class Unwrapper:
 
 
 class Reader:
-    """Frames in, events out: one line, one event. What is none goes to the report."""
+    """Frames in, events out, each with its line. A line that is no event goes to the report."""
 
     def __init__(self, kind: type[Event], report: Report) -> None:
         self.kind = kind
         self.report = report
         self.decode = msgspec.json.Decoder(kind).decode
 
-    def read(self, source: Source, frame: Frame) -> Iterator[Event]:
+    def read(self, source: Source, frame: Frame) -> Iterable[tuple[bytes, Event]]:
         if isinstance(frame, RefusedPiece):
             self.report.reject_piece(source, frame)
-            return
-        decode, is_ascii = self.decode, frame.isascii()
-        for line in source.begin(frame):
-            source.raw = line
-            try:
-                if not is_ascii and not line.isascii():
-                    line.decode()  # msgspec does not look into the strings that it skips
-                event = decode(line)
-            except UNREADABLE:
-                text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
-                examined = self.examine(source, text) if text else None
-                if isinstance(examined, Event):
-                    yield examined
-                elif text:
-                    self.report.reject(source, examined, line)
-                continue
-            yield event
+            return ()
+        lines = source.begin(frame)
+        try:  # msgspec does not look into the strings that it skips
+            b"".join([line for line in lines if not line.isascii()]).decode()
+            return zip(source.left, [*map(self.decode, lines)], strict=True)
+        except UNREADABLE:
+            return self.read_one_by_one(source)
 
-    def examine(self, source: Source, text: bytes) -> Event | str | None:
-        """The one function that says of a difficult line what it is: an event, damaged for a
-        reason, or, None, prose. Takes the prefix of a log collector off ``source.raw``."""
+    def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
+        """The same of a block in which a line is difficult: damage stays in its line."""
+        for line in source.left:
+            text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
+            examined = self.examine(source, text) if text else None
+            if isinstance(examined, tuple):
+                yield examined
+            elif text:
+                self.report.reject(source, examined, line)
+
+    def examine(self, source: Source, text: bytes) -> tuple[bytes, Event] | str | None:
+        """The one function that says of a difficult line what it is: an event, with its line
+        without the prefix of a log collector; damaged for a reason; or, None, prose."""
         labels = LABELS_PREFIX.match(text)
         start = labels.end() if labels else 0
         brace = text.find(b"{", start, start + PREFIX + 1)
         if brace < 0:
             return None
-        source.raw = text
         try:
             event = self.reread(text[brace:])
         except (ValueError, RecursionError) as error:
@@ -1652,9 +1662,8 @@ class Reader:
             return reason if damaged else None
         if brace and event.type is None:
             return None
-        if brace:
-            source.prefixed, source.raw = True, text[brace:]
-        return event
+        source.prefixed = source.prefixed or brace > 0
+        return text[brace:], event
 
     def reread(self, text: bytes) -> Event:
         """Raises ValueError with the reason, or RecursionError, where it is no JSON object."""
@@ -2589,6 +2598,7 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 ACTS = frozenset(("assistant", "thinking", "tool_call"))
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
+END_OF_INPUT = Event(hidden=True)  # without a line, as the ends that are implied, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
 EXPECTED = "is this the output of --output-format stream-json?"
 
@@ -2597,17 +2607,8 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes",
-        "calls",
-        "cwd",
-        "error",
-        "events",
-        "failed_by",
-        "paths",
-        "session",
-        "state",
-        "succeeded",
-        "where",
+        "_notes", "calls", "cwd", "error", "events", "failed_by", "paths", "session", "state",
+        "succeeded", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str) -> None:
@@ -2671,7 +2672,7 @@ class Runs:
         self.implied_ends: list[Event] = []  # made up: the ends that no event carries
         self.failures: list[str] = []  # runs failed, said when their last line is written
 
-    def follow(self, source: Source, events: Iterator[Event]) -> Iterator[Event]:
+    def follow(self, source: Source, events: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the run of the event before: only counted."""
         if source is not self.source:
             self.source, self.session, self.foreign = source, NO_SESSION, NO_SESSION
@@ -2679,13 +2680,13 @@ class Runs:
                 self.report.prose = None
         unread, saying = self.unread, self.speech
         session, foreign, run, acts = self.session, self.foreign, self.run, 0
-        for event in events:
+        for line, event in events:
             kind = event.type
             if event.session_id == session and kind in ACTS:
                 acts += 1
                 if kind in unread:
                     continue
-                event.raw, event.run = source.raw, run
+                event.raw, event.run = line, run
                 if kind == "tool_call":
                     track_call(run, event)  # type: ignore[arg-type]
                 yield event
@@ -2695,7 +2696,7 @@ class Runs:
                 if acts:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
-                event.raw = source.raw
+                event.raw = line
                 yield from self.dispatch(event)
                 session, foreign, run = self.session, self.foreign, self.run
         if acts:
@@ -2889,6 +2890,13 @@ class Runs:
             why.append(self.report.prose)
         self.close_unfinished(run, "; ".join(why))
 
+    def interrupted(self) -> Iterator[Event]:
+        """The ends of what a signal leaves unfinished: these runs get no verdict."""
+        unnamed = self.source.unnamed_run
+        for run in (*self.runs.values(), *((unnamed,) if unnamed else ())):
+            yield Event(run=run, hidden=True)
+        yield END_OF_INPUT
+
     def end_of_file(self, source: Source) -> Iterator[Event]:
         if source.unnamed_run:
             self.end_unfinished(source.unnamed_run)
@@ -2903,6 +2911,7 @@ class Runs:
         for run in list(self.runs.values()):
             self.end_unfinished(run)
         yield from self.ends()
+        yield END_OF_INPUT
         if self.report.has_error:  # said already why there is nothing
             return
         if self.outside_runs and not self.opened:
@@ -3750,13 +3759,13 @@ TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | members_of(
 FIELDS: dict[str, Any] = (
     members_of(
         "paths",
-        "path paths workingDirectory targetDirectory targetDirectories ignore globPattern glob "
-        "file files deletedFile url relatedCursorRulePaths absPath",
+        "path filePath paths workingDirectory targetDirectory targetDirectories ignore globPattern "
+        "glob file files deletedFile url relatedCursorRulePaths absPath",
     )
     | members_of("commands", "command simpleCommands description")
     | members_of("prompts", "prompt")
     | members_of("messages", "title")
-    | members_of(ID_KIND, "toolCallId conversationId agentId asyncOriginalToolCallId id")
+    | members_of(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
     | members_of(WORD_KIND, "timeoutBehavior outputMode signal type")
     | members_of(MODEL_KIND, "model")
     | members_of(
@@ -3873,35 +3882,32 @@ class EventRedactor:
         self.counts: dict[str, int] = {}  # how often, by rule or class
 
     def redact_event(
-        self, event: Event, cwd: str | None, edits: list[Replacement] | None, marked: str | None
+        self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
     ) -> bytes:
-        """An event's line, redacted. Its words have been decided, as ``edits`` say, or are
-        ``marked``; if there is neither, they are strings like others."""
+        """An event's line, redacted. Its words have been decided, as ``edits`` say; without them,
+        they are strings like any other."""
         raw = event.raw.strip()
         found = [*find_strings(raw)]
         places = (event.foreign.places if event.foreign else None) or PLACES
         words = [one for one in found if one.path in places and not one.is_key]
         if edits is not None and "".join(one.text for one in words) != words_of(event):
-            edits = None if not edits else [(0, sys.maxsize, edits[0][2])]  # a member twice
+            edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a member twice
         decided = {one.start: one.text for one in words} if edits is not None else {}
         rest = [one for one in found if one.start not in decided]
-        assigned = secret_members(rest) if self.scanner else set()
-        suspects = self.suspects(rest)
         lengths = itertools.accumulate(map(len, decided.values()), initial=0)
         starts = dict(zip(decided, lengths, strict=False))
-        marks = {one.start for one in words if one.text} if marked is not None else set()
+        assigned = secret_members(rest) if self.scanner else set()
+        suspects = self.suspects(rest)
         names: dict[tuple[int, str], int] = {}
 
         def change(one: StringLiteral) -> str:
-            text = one.text
+            new = text = one.text
             if one.start in decided:
                 begin = starts[one.start]
                 return splice(text, clip(edits or [], begin, begin + len(text)))
-            new, whole = text, one.start in assigned
+            whole = one.start in assigned
             if whole or one.start in suspects:
                 new = self.redacted(one, event.type, cwd, whole=whole)
-            if marked is not None and one.start in marks:
-                new = marked
             if one.is_key:
                 new = number_names(names, one.holder, text, new)
             if new != text:
@@ -3959,7 +3965,7 @@ class EventRedactor:
         if named == "messages":
             return "[messages]"
         # That an edit created its file is structure, and said nowhere else.
-        head = CREATED if one.path[-1:] == ("diffString",) and text.startswith(CREATED) else ""
+        head = CREATED if one.path[-1:] == ("diffString",) and CREATED_DIFF.match(text) else ""
         return f"{head}[{named}: {len(text)} chars]"
 
     def unmarked(self, text: str) -> str:
@@ -4040,8 +4046,8 @@ class Channel:
     are that it came in. Positions count its characters from the beginning of the run."""
 
     __slots__ = (
-        "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor", "segment", "size",
-        "state", "texts", "word",
+        "begin", "doubtful", "edits", "end", "fresh", "key", "left", "queue", "redactor", "segment",
+        "size", "state", "texts", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: RunWords) -> None:
@@ -4054,7 +4060,8 @@ class Channel:
         self.edits: list[Replacement] = []  # decided, in events that wait
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
-        self.segment = io.StringIO()  # the deltas since the last call
+        self.fresh = True  # nothing was decided since the last call
+        self.segment = io.StringIO()  # the deltas since then
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
@@ -4092,7 +4099,7 @@ class Channel:
         self.end = end = self.end + len(text)
         self.queue.append((event, end))
         self.texts.append(text)
-        if "\n" not in text and end - self.begin <= LONG:
+        if "\n" not in text and end - self.begin <= LONG and not self.redactor.marks:
             return False
         self.decide()
         return True
@@ -4105,15 +4112,15 @@ class Channel:
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
         self.segment = io.StringIO()
-        self.size, self.key, self.word = 0, False, False
+        self.size, self.key, self.word, self.fresh = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
 
     def flush(self) -> None:
-        """Decide what waits, before its line ends: who goes on with a secret is not shown."""
-        if self.doubtful:
-            doubtful, self.doubtful = self.doubtful, None
+        """Decide what waits, before its line ends."""
+        doubtful, self.doubtful = self.doubtful, None
+        if doubtful:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=True)
@@ -4125,29 +4132,43 @@ class Channel:
     def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
         """Decide the lines that are complete, or all."""
         waiting = "".join(self.texts)
-        parts = split_lines(waiting, self.word)
-        size = len(waiting) if whole else self.redactor.complete(waiting, parts)
-        text, self.texts = waiting[:size], [waiting[size:]]
-        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
-        hidden = bool(changes) and changes[-1][1] == size
-        self.word = (
-            (parts[-1][2] or (cut_off and hidden)) and text[-1] != "\n" if parts else self.word
-        )
-        if self.key or "-----BEGIN" in text:
-            self.key = open_key(to_utf8(text), self.key)
+        if self.redactor.marks:
+            size, changes = len(waiting), self.mark(len(waiting))
+        else:
+            size, changes = self.search(waiting, whole=whole, cut_off=cut_off)
+        self.texts = [waiting[size:]]
         self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
         self.begin += size
         while self.queue and self.queue[0][1] <= self.begin:
             event, end = self.queue.popleft()
             if self.edits:
-                self.state.edits[id(event)] = clip(self.edits, self.left, end)
+                event.edits = clip(self.edits, self.left, end)
             self.left = end
         if self.edits:
             self.edits = [edit for edit in self.edits if edit[1] > self.left]
 
+    def mark(self, size: int) -> list[Replacement]:
+        """[messages] stands where a segment begins, and nothing in the rest of it."""
+        fresh, self.fresh = self.fresh, False
+        self.redactor.surgeon.count("[messages]" if fresh else "")
+        return [(0, size, "[messages]" if fresh else "")]
 
-def clip(edits: list[Replacement], begin: int, end: int) -> list[Replacement]:
+    def search(self, waiting: str, *, whole: bool, cut_off: bool) -> tuple[int, list[Replacement]]:
+        """How much of a text can be decided, and what changes in it."""
+        parts = split_lines(waiting, self.word)
+        size = len(waiting) if whole else self.redactor.complete(waiting, parts)
+        text = waiting[:size]
+        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
+        changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
+        if parts:  # what goes on with a secret that had to be decided is hidden, too
+            begun = cut_off and bool(changes) and changes[-1][1] == size
+            self.word = (parts[-1][2] or begun) and text[-1] != "\n"
+        if self.key or "-----BEGIN" in text:
+            self.key = open_key(to_utf8(text), self.key)
+        return size, changes
+
+
+def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
     """What of some edits falls in a stretch of a text. What takes the place of something stands
     where that begins."""
     return [
@@ -4167,17 +4188,19 @@ def open_key(text: bytes, inside: bool) -> bool:
 
 
 class RunWords:
-    """What redaction remembers of a run: its channels, and its events in their order."""
+    """What redaction remembers of a run: its channels, and its events that wait, in their order."""
 
-    __slots__ = ("channels", "cwd", "edits", "heard", "pending", "said")
+    __slots__ = ("channels", "cwd", "heard", "pending")
 
     def __init__(self) -> None:
-        self.heard = 0.0  # when the last one came
+        self.heard = 0.0  # when the last event came, in seconds
         self.channels: dict[str, Channel] = {}
-        self.pending: deque[tuple[Event, bool]] = deque()  # and whether it may hold a secret
-        self.edits: dict[int, list[Replacement]] = {}  # by the id of a pending event
+        self.pending: deque[Event] = deque()
         self.cwd: str | None = None
-        self.said: set[str] = set()  # the kinds of words that have their marker in this segment
+
+    def close(self, *, cut_off: bool = False) -> None:
+        for channel in self.channels.values():
+            channel.close(cut_off=cut_off)
 
 
 class Redactor:
@@ -4188,75 +4211,76 @@ class Redactor:
     """
 
     def __init__(
-        self,
-        surgeon: EventRedactor,
-        reread: Callable[[bytes], Event],
-        max_wait: float = MAX_WAIT,
-        clock: Callable[[], float] = time.monotonic,
+        self, surgeon: EventRedactor, reread: Callable[[bytes], Event], max_wait: float = MAX_WAIT
     ) -> None:
-        self.max_wait = max_wait  # in seconds
-        self.clock = clock
+        """``max_wait``: seconds of a run's silence after which its words are decided."""
+        self.max_wait = max_wait
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
         anchored = self.scanner is not None and self.scanner.anchored
         self.every = bool(surgeon.classes) or anchored  # each event is looked at
-        self.marks = "messages" in surgeon.classes  # words are replaced, so nothing is split
-        self.splits = not self.marks and (self.scanner is not None or "paths" in surgeon.classes)
-        self.words: dict[Run, RunWords] = {}  # of runs that are open
-        self.waiting: dict[Run, RunWords] = {}  # of those where events wait, longest silent first
+        self.marks = "messages" in surgeon.classes  # words are replaced, whatever they say
+        self.hears = not surgeon.classes.isdisjoint(("messages", "paths")) or bool(self.scanner)
+        self.runs: dict[Run, RunWords] = {}
+        self.waiting: dict[Run, RunWords] = {}  # of these, where events wait: longest silent first
         self.size = 0  # of these events, in bytes
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready, now = list(events), list[Event](), self.clock()
+        batch, ready, now = list(events), list[Event](), time.monotonic()
         hints = self.scanner.hints if self.scanner else ()
         some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
-        for number, event in enumerate(batch):
-            run, suspect = event.run, number in some
+        for number in some:
+            batch[number].edits = ()
+        runs = self.runs
+        for event in batch:
+            run = event.run
             if run is None:
-                ready.append(self.finished(event, None) if suspect else event)
+                ready.append(event if event.edits is None else self.finished(event, None))
                 continue
-            state = self.words.get(run)
+            state = runs.get(run)
             if state is None:
-                state = self.words[run] = RunWords()
-            state.pending.append((event, suspect))
-            state.heard = now
+                state = runs[run] = RunWords()
+            decided, state.heard = self.take(state, event), now
+            state.pending.append(event)
             self.size += len(event.raw) + WEIGHT
-            if self.take(state, event):
+            if decided:
                 self.release(state, ready)
             self.waiting.pop(run, None)
             if state.pending:
                 self.waiting[run] = state
             if event.type not in ACTS and ends_run(event):
-                self.words.pop(run, None)
+                runs.pop(run, None)
         self.limit(now, ready)
+        if len(runs) > 2 * MAX_RUNS:
+            ended = [run for run in runs if run.state == ENDED and not runs[run].pending]
+            for run in ended:
+                del runs[run]
         return ready
 
     def limit(self, now: float, ready: list[Event]) -> None:
         """Decide what has waited for too long, and what is too much."""
         while self.waiting:
-            run, state = next(iter(self.waiting.items()))  # the longest silent
+            run, state = next(iter(self.waiting.items()))
             if self.size <= HELD and now - state.heard <= self.max_wait:
                 break
             for channel in state.channels.values():
                 channel.flush()
             self.release(state, ready)
             del self.waiting[run]
-        if len(self.words) > 2 * MAX_RUNS:  # ends that another event hid
-            self.words = {run: state for run, state in self.words.items() if run.state != ENDED}
 
     def take(self, state: RunWords, event: Any) -> bool:
         """Hear what an event says, or ends. May anything leave?"""
-        if not self.splits or event.type not in WORDED:
-            if event.type in SEGMENT_ENDS or (event.type == "system" and event.subtype == "init"):
-                state.said.clear()
-                self.close(state)
-            elif not event.raw:  # the run ended without its last event
-                self.close(state, cut_off=True)
-            if event.type == "system" and "paths" in self.surgeon.classes:
+        kind = event.type
+        if not self.hears or kind not in WORDED:
+            if not event.raw:  # the run ended without its last event
+                state.close(cut_off=True)
+            elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
+                state.close()
+            if kind == "system" and "paths" in self.surgeon.classes:
                 self.enter(state, event)
             return True
-        kind, parent = event.type, event.parent_tool_use_id
+        parent = event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         channel = state.channels.get(key)
         if channel is None:
@@ -4268,10 +4292,6 @@ class Redactor:
         if event.timestamp_ms is not None and event.model_call_id is None:
             return channel.delta(event, words_of(event))
         return channel.whole(event, words_of(event))
-
-    def close(self, state: RunWords, *, cut_off: bool = False) -> None:
-        for channel in state.channels.values():
-            channel.close(cut_off=cut_off)
 
     def enter(self, state: RunWords, event: Event) -> None:
         """Remember the directory of a run, if it has two or more components and no secret."""
@@ -4285,50 +4305,32 @@ class Redactor:
     def release(self, state: RunWords, ready: list[Event]) -> None:
         """The events that nothing holds any longer leave in their order."""
         held = {id(channel.first()) for channel in state.channels.values()}
-        pending, edits = state.pending, state.edits
-        while pending and id(pending[0][0]) not in held:
-            event, suspect = pending.popleft()
+        pending = state.pending
+        while pending and id(pending[0]) not in held:
+            event = pending.popleft()
             self.size -= len(event.raw) + WEIGHT
-            changes = suspect or (edits and id(event) in edits)
-            ready.append(self.finished(event, state) if changes else event)
+            ready.append(event if event.edits is None else self.finished(event, state))
 
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
         for state in self.waiting.values():
-            self.close(state, cut_off=True)
+            state.close(cut_off=True)
             self.release(state, ready)
         self.waiting.clear()
         return ready
 
     def finished(self, event: Event, state: RunWords | None) -> Event:
         """An event as it leaves."""
-        worded = event.type in WORDED
-        edits = state.edits.pop(id(event), []) if state and self.splits and worded else None
+        heard = self.hears and event.type in WORDED and state is not None
         if event.foreign:  # its calls are told in lines of their own
             event.foreign.parts = [
                 part if part.type in WORDED else self.finished(part, state)
                 for part in event.foreign.parts
             ]
-        marked = self.mark(state, event) if self.marks and worded else None
-        raw = self.surgeon.redact_event(event, state.cwd if state else None, edits, marked)
+        edits = (event.edits or ()) if heard else None
+        raw = self.surgeon.redact_event(event, state.cwd if state else None, edits)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
-
-    def mark(self, state: RunWords | None, event: Any) -> str:
-        """[messages] in a segment's first event and in its replay, nothing in its other deltas."""
-        said = state.said if state else set()
-        delta = event.type == "thinking" or (
-            event.timestamp_ms is not None and event.model_call_id is None
-        )
-        replay = not delta and "delta" in said
-        first = event.type not in said
-        if words_of(event):
-            said.add(event.type)
-            if delta and event.type == "assistant":
-                said.add("delta")
-        if replay:
-            said -= {"delta", "assistant"}
-        return "[messages]" if first or replay else ""
 
     # What channels ask.
 
@@ -4415,36 +4417,24 @@ def split_lines(text: str, inside: bool) -> list[Part]:
     """
     if len(text) <= LONG and not inside:
         return [(0, len(text), False)]
-    found: list[Part] = []
-    start = end = 0
-    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
-        if inside or len(line.removesuffix("\n")) > LONG:
-            found += [(start, end, False)] if start < end else []
-            found += split_line(line, end, inside)
-            start, inside = end + len(line), False
-        end += len(line)
-    return [*found, (start, end, False)] if start < end else found
-
-
-def split_line(line: str, start: int, inside: bool) -> Iterator[Part]:
-    position, size = 0, len(line.removesuffix("\n"))
-    while inside or size - position > LONG:
-        match = (NO_BLANK if inside else TO_LAST_BLANK).match(line, position, size)
-        end, hidden = match.end() if match else position + LONG, inside or not match
-        if inside:  # to the first blank
-            end = end if match else position
-            inside = end - position == LONG and end < size
-        else:
-            inside, begun = hidden, line.rfind("-----BEGIN ", position, end)
-            if begun > position and KEY_BEGUN.fullmatch(line, begun, end):
-                end = begun  # the first line of a private key stays whole
-        if position < end:
-            yield start + position, start + end, hidden
+    parts: list[Part] = []
+    position = 0
+    while position < len(text):
+        short = not inside and (
+            SHORT_LINES.match(text, position) or TO_LAST_BLANK.match(text, position)
+        )
+        match = short or NO_BLANK.match(text, position)
+        end = match.end() if match else position
+        inside = not short and end - position == LONG and end < len(text)
+        begun = text.rfind("-----BEGIN ", position, end)
+        if short and begun > position and KEY_BEGUN.fullmatch(text, begun, end):
+            end = begun  # the first line of a private key stays whole
+        parts += [(position, end, not short)] if position < end else []
         position = end
-    if position < len(line):
-        yield start + position, start + len(line), False
+    return parts
 
 
+SHORT_LINES = regex(rf"(?:[^\n]{{0,{LONG}}}(?:\n|\Z))+")
 TO_LAST_BLANK = regex(rf"[^\n]{{0,{LONG - 1}}}[ \t\r]")
 NO_BLANK = regex(rf"[^ \t\r\n]{{1,{LONG}}}")
 KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
@@ -4505,7 +4495,8 @@ class Shortener:
 
 def shorten_text(text: str, length: int) -> str:
     """The beginning of a text and how much is missing; no marker and no surrogate pair is cut."""
-    length = max(length, len(CREATED) if text.startswith(CREATED) else 0)  # an edit created
+    created = CREATED_DIFF.match(text)  # of an edit, this is structure
+    length = max(length, created.end() if created else 0)
     if len(text) <= length:
         return text
     begin = max(0, length - 200)
@@ -4526,20 +4517,14 @@ def shorten_text(text: str, length: int) -> str:
 
 
 class Screen:
-    """Where action lines go: how wide it is, its colours, and the line of a call that runs.
-
-    A terminal shows the call that runs in its last line, until another line is written.
-    """
-
-    ERASE: ClassVar[bytes] = b"\r\x1b[K"
+    """Where lines go: whether that is a terminal, how wide it is, and what it can show."""
 
     def __init__(self, fd: int | None = None, color: str = "auto") -> None:
         self.fd = fd if fd is not None and os.isatty(fd) else None
         self.live = self.fd is not None and os.environ.get("TERM", "dumb") not in ("", "dumb")
+        self.glyphs = self.live and is_utf8(os.environ)
         plain = not self.live or bool(os.environ.get("NO_COLOR"))
         self.color = color == "always" or (color == "auto" and not plain)
-        self.running: dict[tuple[Run, str | None], str] = {}  # lines of calls, on a terminal
-        self.visible = ""  # the one that stands there
 
     def width(self) -> int:
         if self.fd is not None:
@@ -4547,50 +4532,42 @@ class Screen:
                 return os.get_terminal_size(self.fd).columns or WIDTH
         return WIDTH
 
-    def leave(self, run: Run) -> None:
-        self.running = {key: line for key, line in self.running.items() if key[0] is not run}
+    def paint(self, code: str, text: str) -> str:
+        return f"{code}{text}{RESET}" if self.color and text else text
 
-    def show(self) -> None:
-        """The last call that was started and still runs, after all else is written."""
-        running = next(reversed(self.running.values()), "")
-        # One column less than there are, or it would wrap; and two for what ^C echoes.
-        line = truncate(running, self.width() - 3) if running else ""
-        if line != self.visible:
-            self.erase()
-            self.visible = line
-            self.put(encode_line(line))
 
-    def erase(self) -> None:
-        if self.visible:
-            self.visible = ""
-            self.put(self.ERASE)
+def is_utf8(env: Mapping[str, str]) -> bool:
+    """Does the locale spell characters in UTF-8? In one that does not, Python sets LC_CTYPE."""
+    kind = env.get("LC_CTYPE", "").replace("C.UTF-8", "")
+    locale = env.get("LC_ALL") or kind or env.get("LANG") or ""
+    return "utf8" in locale.lower().replace("-", "")
 
-    close = erase
 
-    def put(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # a line that is lost says so itself
-            write_all(self.fd or 0, data)
+PLAIN = Screen()
+RED, GREEN, DIM, RESET = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
+DONE, UNDONE, SPINNER = "✓", "✗", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 def encode_line(line: str) -> bytes:
     return line.encode("utf-8", "backslashreplace")
 
 
-RED, DIM, RESET = "\x1b[31m", "\x1b[2m", "\x1b[0m"
-
-
 @functools.lru_cache(256)
-def render_action(act: Action, prefix: str, room: int, color: bool) -> bytes:
+def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     """An action's line, at most ``room`` columns wide."""
     whole = Action(prefix + act.label, escape(act.target), escape(act.outcome), act.failed)
+    glyphs = screen.glyphs
+    room -= len("  ✓ ") if glyphs else 0
     label, target, outcome, failed = fit_action(whole, room)
-    outcome = f"({outcome})" if outcome else ""
+    outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
     line = truncate(" ".join(filter(None, (label, target, outcome))), room)
-    if color and failed:
-        line = f"{RED}{line}{RESET}"
-    elif color and outcome and line.endswith(outcome):
-        line = f"{line.removesuffix(outcome)}{DIM}{outcome}{RESET}"
-    return encode_line(line)
+    if failed:
+        line = screen.paint(RED, f"{UNDONE} {line}" if glyphs else line)
+    else:
+        if outcome and line.endswith(outcome):
+            line = line.removesuffix(outcome) + screen.paint(DIM, outcome)
+        line = f"{screen.paint(GREEN, DONE)} {line}" if glyphs else line
+    return encode_line(f"  {line}" if glyphs else line)
 
 
 def fit_action(act: Action, room: int) -> Action:
@@ -4658,18 +4635,34 @@ class Writer(Protocol):
 
 
 class RunNotes:
-    """What the writers remember of a run."""
+    """What the writers remember of a run; and what a summary adds up, of a run or of all."""
 
-    __slots__ = ("actions", "cwd", "failures", "line", "segments", "targets", "unknown")
+    __slots__ = (
+        "acted", "actions", "cwd", "failures", "files", "line", "model", "segments", "stated",
+        "targets", "unknown",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.segments = Segments()
         self.line: list[str] = []  # of the words, not complete yet
-        self.cwd = ""
+        self.cwd = self.model = ""
         self.targets: dict[str | None, str] = {}  # of the calls that are open
+        self.acted = False  # a call has finished
         self.actions: dict[str, int] = {}  # finished calls, by tool
         self.failures = 0
+        self.files: set[int] = set()  # that calls have changed: the hashes of their paths
         self.unknown: dict[str, int] = {}  # events, by type
+        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
+
+    def add(self, other: RunNotes) -> None:
+        self.failures += other.failures
+        self.files |= other.files
+        for mine, more in zip(self.counts(), other.counts(), strict=True):
+            for name, number in more.items():
+                add_count(mine, name, number)
+
+    def counts(self) -> Sequence[dict[str, Any]]:
+        return self.actions, self.unknown, self.stated
 
 
 class RunPrefixes:
@@ -4697,6 +4690,74 @@ class RunPrefixes:
             self.open.pop(event.run, None)
 
 
+class LastLine:
+    """The last line of a terminal, which lives: it shows what happens now, until another line is
+    written. Nothing of it stays."""
+
+    ERASE: ClassVar[bytes] = b"\r\x1b[K"
+
+    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
+        self.screen = screen
+        self.total, self.done = total, 0  # bytes to be read, where that is known, and read
+        self.sessions = RunPrefixes()
+        self.calls: dict[tuple[Run, str | None], tuple[str, float]] = {}  # that run, and since when
+        self.words: Sequence[str] = ()  # a line of them that is not complete
+        self.begun = self.since = time.monotonic()  # since: nothing else was written
+        self.visible = ""
+
+    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in arriving:
+            yield chunk
+            self.done += len(chunk)
+
+    def leave(self, run: Run) -> None:
+        self.calls = {key: call for key, call in self.calls.items() if key[0] is not run}
+
+    def text(self, now: float) -> str:
+        """The words that are being said, else the call that runs, else what is waited for."""
+        # One column less than there are, or it would wrap; and two for what ^C echoes.
+        room = self.screen.width() - 3
+        if self.words:
+            return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
+        what, rest = "", ""
+        if self.calls:
+            what, since = next(reversed(self.calls.values()))
+            rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
+            rest += f"  (+{len(self.calls) - 1} more)" if len(self.calls) > 1 else ""
+        elif self.total and now - self.begun >= 1:
+            percent = min(100 * self.done // self.total, 100)
+            what = f"Reading {percent}% of {format_size(self.total)}"
+        elif not self.total and self.sessions.open and now - self.since >= 1:
+            what = f"Thinking {format_clock(now - self.since)}"
+        lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
+        return lead + truncate(what, room - len(lead) - len(rest)) + rest
+
+    def show(self) -> None:
+        """After all else is written, and after each second of silence."""
+        line = self.text(time.monotonic()) if self.screen.live else ""
+        if line != self.visible:
+            erased = self.ERASE if self.visible else b""
+            self.put(erased + encode_line(self.screen.paint(DIM, line)))
+            self.visible = line
+
+    def erase(self) -> None:
+        """Make room for another line."""
+        self.since = time.monotonic()
+        if self.visible:
+            self.visible = ""
+            self.put(self.ERASE)
+
+    close = erase
+
+    def put(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):  # a line that is lost says so itself
+            write_all(self.screen.fd or 0, data)
+
+
+def format_clock(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 59.5 else format_duration(round(seconds) * 1000)
+
+
 class Text:
     """Progress: one line for each finished call, with ``detail`` its target and outcome too; on a
     terminal the call that runs as well."""
@@ -4704,15 +4765,23 @@ class Text:
     kind: type[Event] = Event
     thinking = words = False
 
-    def __init__(self, screen: Screen | None = None, *, detail: bool = False) -> None:
-        self.screen = screen or Screen()
+    def __init__(
+        self,
+        screen: Screen = PLAIN,
+        last: LastLine | None = None,
+        *,
+        detail: bool = False,
+        tells_none: bool = False,
+    ) -> None:
+        """``tells_none``: a run without actions says so."""
+        self.screen, self.last = screen, last or LastLine()
         self.detail = detail
-        self.follows = detail or self.screen.live  # what starts, too
-        self.sessions = RunPrefixes()
+        self.tells_none = tells_none
+        self.follows = detail or tells_none or self.last.screen.live  # what starts, too
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        sessions, screen, run, prefix = self.sessions, self.screen, None, ""
-        room, color = screen.width(), screen.color
+        sessions, screen, run, prefix = self.last.sessions, self.screen, None, ""
+        room = screen.width()
         for event in events:
             if event.run is not run:
                 run, prefix = event.run, sessions.see(event) if event.run else ""
@@ -4724,18 +4793,22 @@ class Text:
                         if self.detail
                         else action_of(event)
                     )
-                    yield render_action(act, prefix, room, color)
+                    yield render_action(act, prefix, room, screen)
             elif run is not None:
                 if self.follows:
                     self.follow(event, run, prefix)
                 if event.type != "tool_call":
+                    if self.tells_none and ends_run(event) and not run.notes.acted:
+                        yield encode_line(screen.paint(DIM, f"{prefix}No actions"))
                     sessions.leave(event)
                     run = None
 
     def finish(self, event: Event) -> str:
         """A call runs no longer: what its start said it was about."""
-        self.screen.running.pop((event.run, event.call_id), None)
-        target: str = event.run.notes.targets.pop(event.call_id, "")
+        notes = event.run.notes
+        notes.acted = True
+        self.last.calls.pop((event.run, event.call_id), None)
+        target: str = notes.targets.pop(event.call_id, "")
         return target
 
     def follow(self, event: Event, run: Run, prefix: str) -> None:
@@ -4745,14 +4818,14 @@ class Text:
             tool, body = tool_of(event)
             target = notes.targets[event.call_id] = find_target(tool, body, None, notes.cwd)
             line = f"{prefix}{tool_named(tool or '?').label.doing} {escape(target)}"
-            if not event.hidden and self.screen.live:
-                self.screen.running[run, event.call_id] = line.rstrip()
+            if not event.hidden and self.last.screen.live:
+                self.last.calls[run, event.call_id] = line.rstrip(), time.monotonic()
         elif event.type == "interaction_query":
             self.ask(event, notes)
         elif event.type == "system" and event.subtype == "init":
             notes.cwd = first_text(details(event).get("cwd"))
         elif ends_run(event):
-            self.screen.leave(run)
+            self.last.leave(run)
 
     def ask(self, event: Event, notes: RunNotes) -> None:
         """A call that nobody allows is never started: what it is about stands in the question."""
@@ -4767,29 +4840,33 @@ class Text:
 
 class Words:
     """The assistant's words, each line when it is complete; or, ``final``: the last segment with
-    words of each run that succeeded, at its end."""
+    words of each run that succeeded, at its end. On a terminal they wrap at word ends."""
 
     kind: type[Event] = SpokenEvent
     thinking, words = False, True
 
-    def __init__(self, *, final: bool) -> None:
+    def __init__(self, screen: Screen, last: LastLine, *, final: bool) -> None:
+        self.screen, self.last = screen, last
         self.final = final
-        self.sessions = RunPrefixes()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             if event.run is None:
                 continue
-            prefix = self.sessions.see(event)
-            for line in self.said(event, event.run):
-                yield encode_line(prefix + escape_line(line))
-            self.sessions.leave(event)
+            prefix = self.last.sessions.see(event)
+            room = self.screen.width() - len(prefix)
+            for line in map(escape_line, self.said(event, event.run)):
+                rows = wrap(line, room) if self.screen.fd is not None else (line,)
+                for row in rows:
+                    yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
+            self.last.sessions.leave(event)
 
     def said(self, event: Any, run: Run) -> Iterable[str]:
         """The lines that an event completes: a call, a question and the end complete any."""
         segments, line = run.notes.segments, run.notes.line
         if event.type == "assistant":
             new = segments.say(event)
+            self.last.words = line
             return () if self.final else complete_lines(line, new if not event.hidden else "")
         if event.type not in SEGMENT_ENDS and not ends_run(event):
             return ()
@@ -4822,62 +4899,133 @@ def result_text(event: Event, run: Run) -> str:
 
 
 class Summary:
-    """One closing line for each run."""
+    """One closing line for each run, and one for all where there were several."""
 
     kind: type[Event] = Event
     thinking = words = False
 
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
+    CHANGING = frozenset(("edit", "write", "delete"))
 
-    def __init__(self, report: Report) -> None:
-        self.report = report
+    def __init__(self, report: Report, last: LastLine, screen: Screen = PLAIN) -> None:
+        self.report, self.last, self.screen = report, last, screen
+        self.total, self.verdicts = RunNotes(), dict[str, int]()
+        self.costs: dict[str | None, float] = {}  # by session: of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
-            if event.run is None:
-                continue
-            notes = event.run.notes
-            if event.type == "tool_call" and event.subtype == "completed":
-                tool, body = tool_of(event)
-                tool = tool or event.started or "?"
-                add_count(notes.actions, excerpt(tool))
-                notes.failures += outcome_of(event, tool, body).status != "ok"
+            run = event.run
+            if run is None:
+                several = sum(self.verdicts.values()) >= 3
+                yield from () if event.raw or not several else (self.close_all(),)
+            elif event.type == "tool_call" and event.subtype == "completed":
+                self.count(event, run.notes)
             elif ends_run(event):
-                yield encode_line(self.closing(event, event.run, notes))
+                self.last.sessions.leave(event)
+                yield self.close(event, run, run.notes)
+            elif event.type == "system" and event.subtype == "init":
+                run.notes.model = excerpt(first_text(details(event).get("model")))
             elif event.type not in self.KNOWN:
-                add_count(notes.unknown, excerpt(event.type or "without a type"))
+                add_count(run.notes.unknown, excerpt(event.type or "without a type"))
 
-    def closing(self, event: Event, run: Run, notes: RunNotes) -> str:
+    def count(self, event: Event, notes: RunNotes) -> None:
+        """A call has finished."""
+        tool, body = tool_of(event)
+        tool = tool or event.started or "?"
+        outcome = outcome_of(event, tool, body)
+        add_count(notes.actions, excerpt(tool))
+        notes.failures += outcome.status != "ok"
+        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < OPEN_PATHS:
+            notes.files.add(hash(find_target(tool, body, outcome.found, "") or event.call_id))
+
+    def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
+        notes.stated = stated(event)
+        self.charge(run, notes.stated)
+        verdict = "succeeded" if run.succeeded else "failed"
+        verdict = verdict if run.state == ENDED else "interrupted"
+        name = f"{run}: "
+        if self.screen.glyphs:  # there a run that is alone needs no name
+            several = self.verdicts or self.last.sessions.open
+            name = f"run {escape((run.session or '?')[:SHORT])} " if several else ""
+        add_count(self.verdicts, verdict)
+        self.total.add(notes)
+        return self.line(name + verdict + spent(notes), notes, good=run.succeeded)
+
+    def charge(self, run: Run, stated: dict[str, float]) -> None:
+        """Of a session with several runs, each result states the cost of all so far."""
+        if cost := stated.get("cost"):
+            before = self.costs.pop(run.session, 0)
+            stated["cost"] = cost - before if before <= cost else cost
+            self.costs[run.session] = cost
+            if len(self.costs) > MAX_RUNS:
+                del self.costs[next(iter(self.costs))]
+
+    def close_all(self) -> bytes:
+        verdicts = sorted(self.verdicts.items(), reverse=True)
+        verdict = ", ".join(f"{number} {verdict}" for verdict, number in verdicts)
+        runs = f"{sum(self.verdicts.values())} runs{spent(self.total)}: {verdict}"
+        return self.line(runs, self.total, good=[*self.verdicts] == ["succeeded"])
+
+    def line(self, verdict: str, notes: RunNotes, *, good: bool) -> bytes:
+        """What fits, by importance, on a terminal; elsewhere everything."""
+        glyphs = self.screen.glyphs
+        actions = format_counts(notes.actions, "action", named=not glyphs) or "no actions"
+        verdict += f" after {actions}" if verdict.endswith("interrupted") else f", {actions}"
+        facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
+        lead = ("\n✓ " if good else "\n✗ ") if glyphs else "agentfmt: "
+        room = self.screen.width() if glyphs else sys.maxsize
+        while True:
+            line = lead + ", ".join(fact for _, fact in facts)
+            if display_width(line.lstrip()) <= room or not max(facts)[0]:
+                return encode_line(line if good else self.screen.paint(RED, line))
+            facts.remove(max(facts))
+
+    def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
+        """What is said beside the verdict. The number says what gives way first: the highest."""
         counts, rules = self.report.counts, self.report.redactions
         hidden = {name: number for name, number in rules.items() if number > 0}
-        parts = (
-            "succeeded" if run.succeeded else "failed",
-            format_counts(notes.actions, "action", always=True),
-            f"{notes.failures} failed" if notes.failures else "",
-            format_counts(notes.unknown, "event of unknown type", "events of unknown type"),
-            *format_usage(event),
-            *(plural(number, noun) for noun, number in counts.items() if number),
-            format_counts(hidden, "redaction"),
-            f"{plural(self.report.unused, 'secret value')} not used" if self.report.unused else "",
-        )
+        unused = self.report.unused
+        yield 0, f"{notes.failures:,} failed" if notes.failures else ""
+        yield 0, format_counts(notes.unknown, "event of unknown type", "events of unknown type")
+        yield 4, f"{plural(len(notes.files), 'file')} changed" if notes.files else ""
+        unit = " tokens"
+        for rank, (kind, _) in zip((2, 3, 7, 7), TOKENS, strict=True):
+            if number := notes.stated.get(kind):
+                yield rank, f"{number:,}{unit} {kind}"
+                unit = ""
+        yield 1, format_cost(notes.stated.get("cost", 0))
+        yield 5, plural(int(notes.stated.get("turns", 0)), "turn").removeprefix("0 turns")
+        yield 6, notes.model
+        yield from ((0, plural(number, noun)) for noun, number in counts.items() if number)
+        yield 0, format_counts(hidden, "redaction")
+        yield 0, f"{plural(unused, 'secret value')} not used" if unused else ""
         counts.update(dict.fromkeys(counts, 0))
         rules.clear()
-        return f"agentfmt: {run}: {', '.join(filter(None, parts))}"
 
 
-def add_count(counts: dict[str, int], name: str) -> None:
-    """One more of a name; beyond NAMES of them, of all others together."""
+def spent(notes: RunNotes) -> str:
+    took = int(notes.stated.get("took", 0))
+    return f" in {format_duration(took)}" if took else ""
+
+
+def add_count(counts: dict[str, Any], name: str, number: float = 1) -> None:
+    """More of a name; beyond NAMES of them, of all others together."""
     if name not in counts and len(counts) >= NAMES:
         name = "..."
-    counts[name] = counts.get(name, 0) + 1
+    counts[name] = counts.get(name, 0) + number
 
 
-def format_counts(
-    counts: dict[str, int], noun: str, nouns: str = "", *, always: bool = False
-) -> str:
-    named = ", ".join(f"{name} {number}" for name, number in counts.items())
-    total = plural(sum(counts.values()), noun, nouns)
-    return f"{total} ({named})" if named else total if always else ""
+def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: bool = True) -> str:
+    total = sum(counts.values())
+    each = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+    text = f"{total:,} {noun if total == 1 else nouns or noun + 's'}"
+    return "" if not counts else f"{text} ({each})" if named else text
+
+
+def format_cost(dollars: float) -> str:
+    if dollars < 0.001:
+        return "under $0.001" if dollars else ""
+    return f"${dollars:,.2f}" if dollars >= 0.1 else f"${dollars:.3f}"
 
 
 TOKENS = (
@@ -4888,18 +5036,18 @@ TOKENS = (
 )
 
 
-def format_usage(event: Event) -> Iterator[str]:
-    """What the result states: the time, the tokens. Nothing of a run that has none."""
+def stated(event: Event) -> dict[str, float]:
+    """What the result states: milliseconds, turns, dollars, tokens. Nothing of what it has not."""
     members = details(event) if event.type == "result" else {}
-    took, tokens = as_count(members.get("duration_ms")), as_object(members.get("usage"))
-    if took is not None:
-        yield format_duration(took)
-    unit = " tokens"
+    usage, cost = as_object(members.get("usage")), members.get("total_cost_usd")
+    found: dict[str, float | None] = {
+        "took": as_count(members.get("duration_ms")),
+        "turns": as_count(members.get("num_turns")),
+    }
     for kind, names in TOKENS:
-        stated = next((n for n in map(as_count, map(tokens.get, names)) if n is not None), None)
-        if stated:
-            yield f"{stated}{unit} {kind}"
-            unit = ""
+        found[kind] = next(filter(None, map(as_count, map(usage.get, names))), None)
+    found["cost"] = cost if isinstance(cost, (int, float)) and 0 < cost < 1e9 else None
+    return {name: number for name, number in found.items() if number}
 
 
 class Json:
@@ -4962,17 +5110,19 @@ WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
 
 
 class View(NamedTuple):
-    """What is told beside the output's own form, and how it looks.
+    """What is told beside the output's own form, and where.
 
-    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``screen`` is where they
-    go.
+    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``out`` and ``err`` are
+    what these two lead to, and ``last`` is the line that lives on one of them.
     """
 
     detail: bool = False
     messages: str = "none"
     actions: str = ""
     summary: bool = False
-    screen: Screen | None = None
+    out: Screen = PLAIN
+    err: Screen = PLAIN
+    last: LastLine | None = None
 
 
 PLAIN_VIEW = View()
@@ -5008,13 +5158,16 @@ class Tee:
 
 def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, and of what a view tells beside it."""
-    text = Text(view.screen, detail=view.detail)
+    last = view.last or LastLine()
     actions = view.actions or ("stdout" if to == "text" else "none")
+    screen = view.err if actions == "stderr" else view.out
+    text = Text(screen, last, detail=view.detail, tells_none=screen.live and not view.summary)
     main: list[Writer] = [WRITERS[to]()] if to != "text" else []
-    main += [Words(final=view.messages == "final")] if view.messages != "none" else []
+    if view.messages != "none":
+        main.append(Words(view.out, last, final=view.messages == "final"))
     main += [text] if actions == "stdout" else []
     others: list[Writer] = [text] if actions == "stderr" else []
-    others += [Summary(report)] if view.summary else []
+    others += [Summary(report, last, view.err)] if view.summary else []
     return Tee(main, others, report.write) if others or len(main) != 1 else main[0]
 
 
@@ -5022,22 +5175,22 @@ class Output:
     """Lines, written a block at a time. ``write_bytes`` takes them, and may raise OSError."""
 
     def __init__(
-        self, write_bytes: Callable[[bytes], object], screen: Screen | None = None
+        self, write_bytes: Callable[[bytes], object], last: LastLine | None = None
     ) -> None:
         self.write_bytes = write_bytes
-        self.screen = screen or Screen()
+        self.last = last or LastLine()
         self.lines: list[bytes] = []
         self.write = self.lines.extend  # takes lines without their LF, as they are made
 
     def flush(self) -> None:
         self.write_lines()
-        self.screen.show()
+        self.last.show()
 
     def write_lines(self) -> None:
         """Raises Gone if nobody reads any more, OutputError if it cannot be written."""
         if not self.lines:
             return
-        self.screen.erase()
+        self.last.erase()
         data = b"\n".join((*self.lines, b""))
         self.lines.clear()
         with output_errors("stdout"):
@@ -5118,6 +5271,9 @@ def convert(
                 pass_on(runs.follow(source, events))
             pass_on(runs.end_of_file(source))
         pass_on(runs.end_of_input())
+    except Interrupted:
+        pass_on(runs.interrupted())
+        raise
     finally:  # also after a signal: what is held leaves
         if redactor:
             write(redactor.finish())
@@ -5139,8 +5295,8 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             return value
         match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", value, re.IGNORECASE)
         size = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
-        what = "a number of bytes, with a suffix K, M or G or without"
-        return size or self.fail(f"{value!r} is no size: it is {what}", param, ctx)
+        expected = "expected bytes, optionally with K, M or G"
+        return size or self.fail(f"invalid size {value!r}: {expected}", param, ctx)
 
 
 def selectors(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Selector]:
@@ -5154,7 +5310,7 @@ def redactions(_context: Any, _param: Any, values: tuple[str, ...]) -> frozenset
     named = {name.strip() for value in values for name in value.split(",")}
     if unknown := named - {*CLASSES, "all"}:
         known = ", ".join((*CLASSES, "all"))
-        raise click.BadParameter(f"no class {min(unknown)!r}; the classes are {known}")
+        raise click.BadParameter(f"unknown class {min(unknown)!r}; expected one of {known}")
     return frozenset(CLASSES if "all" in named else named)
 
 
@@ -5163,7 +5319,8 @@ def named_patterns(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[
     for value in values:
         name, equals, regex = value.partition("=")
         if not equals or not regex or not re.fullmatch(r"[\w.-]+", name):
-            raise click.BadParameter("no NAME=REGEX with a NAME of letters, digits, _, . and -")
+            expected = "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'"
+            raise click.BadParameter(f"invalid pattern {value!r}: expected {expected}")
         found[name] = regex
     return found
 
@@ -5287,44 +5444,123 @@ def repeatable(metavar: str, callback: Any = None) -> dict[str, Any]:
     return {"metavar": metavar, "multiple": True, "callback": callback}
 
 
+def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
+    """The next of several names with commas between them: classes, or the terms of a selector."""
+    head, comma, last = incomplete.rpartition(",")
+    names = [*CLASSES, "all"] if param.name == "classes" else selector_terms(last.partition("=")[0])
+    left = (name for name in names if name not in head.split(","))
+    return [head + comma + name for name in left if name.startswith(last)]
+
+
+def selector_terms(key: str) -> list[str]:
+    values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
+    if key in values:
+        return [f"{key}={value}" for value in values[key]]
+    keys = [f"{key}=" for key in SELECTOR_KEYS if key != "word"]
+    return [*values["type"], *values["tool"], *keys]
+
+
+def selector_option() -> dict[str, Any]:
+    return repeatable("SELECTOR", selectors) | {"shell_complete": complete_list}
+
+
+def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
+    """With what formats manuals here; else as plain text."""
+    if not asked or context.resilient_parsing:
+        return
+    folders = [os.path.dirname(os.path.abspath(__file__))]
+    while folders[-1] != "/":  # in a virtual environment it is above the module
+        folders.append(os.path.dirname(folders[-1]))
+    paths = [os.path.join(folder, "share/man/man1", MANUAL) for folder in (*folders, sys.prefix)]
+    paths.insert(0, os.path.join(folders[0], "man", MANUAL))
+    path = next(filter(os.path.exists, paths), None)
+    if path is None:
+        raise click.ClickException(f"{MANUAL} isn't installed: reinstall agentfmt with pip")
+    viewers = (["man", path], ["mandoc", "-a", path])
+    if not any(os.spawnvp(os.P_WAIT, viewer[0], viewer) <= 0 for viewer in viewers):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for macro, meaning in MDOC:
+            text = re.sub(macro, meaning, text, flags=re.MULTILINE)
+        click.echo_via_pager(text)
+    context.exit()
+
+
+MANUAL = "agentfmt.1"
+MDOC = (
+    (r"^\.(?:D[dt]|Os|Bl|El|Ed|Bd|Pp)\b.*", ""),
+    (r"^\.S[hs] ", "\n"),
+    (r"^\.It ", "\n  "),
+    (r"^\.Nm\b", "agentfmt"),
+    (r"\bFl (?=[-\w])", "-"),
+    (r" ?\bNs ", ""),
+    (r"^\.|\b(?:Ar|Cm|Dq|Ev|Li|Lk|Nd|Nm|No|Op|Pa|Pq|Ql|Sq|Sx|Xr)\b ?", ""),
+    (r"\\&|\\\((?=[ad]q)", ""),
+    (r"\\e", r"\\"),
+    (r"\n{3,}", "\n\n"),
+)
+
 FLAG_OPTION = {"is_flag": True}
-OPTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("-t --to", one_of(WRITERS, "text"),
-     "Write progress, the result of each run, the stream's own lines, or Cursor's stream."),
-    ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"), "The agent that wrote the stream."),
-    ("--only", repeatable("SELECTOR", selectors), "Print only events that match; repeatable."),
-    ("--drop", repeatable("SELECTOR", selectors), "Do not print events that match; repeatable."),
-    ("-d --detail", FLAG_OPTION, "Name each action's target and outcome."),
-    ("-m --messages", one_of(["none", "final", "all"]),
-     "The assistant's words in text: none (default), the answer, or all."),
-    ("--actions", one_of(["stdout", "stderr", "none"]),
-     "Where action lines go: with text to stdout, else nowhere, if not told."),
-    ("-s --summary", FLAG_OPTION, "Close each run with a line on stderr."),
-    ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
-    ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner obeys what stands in it."),
-    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
-    ("-r --redact classes", repeatable("CLASS,...", redactions),
-     f"Hide what belongs to a class: {', '.join(CLASSES)}, all; repeatable."),
-    ("--secret-env", repeatable("GLOB"),
-     "The values of these variables are secrets too; repeatable, implies -r secrets."),
-    ("--secrets-file", repeatable("PATH", secret_files),
-     "So are the lines of a file, or the files in a directory; repeatable, implies -r secrets."),
-    ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
-     "So is what a RE2 expression matches; repeatable, implies -r secrets."),
-    ("--max-event", {"metavar": "BYTES", "type": Size()},
-     "Shorten the longest strings of an event until its line fits; suffixes K, M, G."),
-    ("--max-line", {"type": Size(), "default": "64M", "show_default": True},
-     "The longest line that is accepted; suffixes K, M, G."),
-    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-     "The member of a log collector's objects that holds the agent's lines."),
-    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
-                    "show_default": True},
-     "Decide what waits for the end of its line after so much silence of its run."),
-    ("--rejects", {"metavar": "FILE"}, "Append every line that is not an event to FILE, as it is."),
-    ("--fail-on", repeatable("SELECTOR", selectors),
-     "A run with an event that matches has failed; repeatable."),
-    ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
-)  # fmt: skip
+OPTIONS: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
+    "Input": (
+        ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"),
+         "The agent that wrote the stream."),
+        ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
+         "Longest line accepted; suffixes K, M, G."),
+        ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
+         "Where a log collector's objects hold the agent's lines."),
+        ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0),
+                        "default": f"{MAX_WAIT}", "show_default": True},
+         "Under -r, the longest that words wait for the end of their line."),
+        ("--rejects", {"metavar": "FILE"},
+         "Append lines that aren't events to FILE, byte for byte."),
+    ),
+    "Output": (
+        ("-t --to", one_of(WRITERS, "text"),
+         "Write progress, each run's result, the stream itself, or the stream in Cursor's "
+         "vocabulary."),
+        ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
+        ("--max-event", {"metavar": "BYTES", "type": Size()},
+         "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
+        ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
+    ),
+    "Selecting": (
+        ("--only", selector_option(), "Print only matching events; repeatable."),
+        ("--drop", selector_option(), "Don't print matching events; repeatable."),
+    ),
+    "Redaction": (
+        ("-r --redact classes",
+         repeatable("CLASS,...", redactions) | {"shell_complete": complete_list},
+         "Hide these classes; repeatable."),
+        ("--secret-env", repeatable("GLOB"),
+         "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
+        ("--secrets-file", repeatable("PATH", secret_files),
+         "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
+         "-r secrets."),
+        ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
+         "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
+    ),
+    "Text": (
+        ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
+        ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
+        ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
+         "Name each action's target and outcome; the default on a terminal."),
+        ("-m --messages", one_of(["none", "final", "all"]),
+         "Print the assistant's words: none (default), only the final answer, or all."),
+        ("--actions", one_of(["stdout", "stderr", "none"]),
+         "Where action lines go; by default to stdout with -t text, else nowhere."),
+        ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
+        ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
+    ),
+    "Verdict": (
+        ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
+        ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
+    ),
+    "Help": (
+        ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
+                   "callback": show_manual}, "Show the manual and exit."),
+    ),
+}  # fmt: skip
 
 
 def run(
@@ -5336,11 +5572,10 @@ def run(
     rejects: str | None,
     **given: Any,
 ) -> int:
-    """Read the event stream of a headless coding agent, write progress, its result, or the
-    stream itself.
+    """Read the event stream of a headless coding agent; write its progress, its result, or the
+    stream itself, filtered and redacted. The exit status says whether the agent succeeded.
 
-    Without FILE, or where it is -, standard input is read. The exit status tells whether the
-    agent's runs succeeded.
+    With no FILE, or when FILE is -, read standard input.
     """
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
@@ -5357,20 +5592,21 @@ def run(
         surgeon = EventRedactor(
             scanner() if "secrets" in classes else None, classes, home_directories()
         )
-    view, write, exit_zero = view_of(**given), write_all, given.pop("exit_zero")
+    signals, exit_zero = Signals(), given.pop("exit_zero")
+    view = view_of(files, **given)
+    last = view.last or LastLine()
     write = write_ci_safe if given.pop("ci_safe") else write_all
-    screen, signals = view.screen or Screen(), Signals()
-    out = Output(functools.partial(write, 1), screen)
+    out = Output(functools.partial(write, 1), last)
     report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
     if surgeon:
         report.strict = surgeon.strict
         report.redactions = surgeon.counts
         report.unused = surgeon.scanner.unused if surgeon.scanner else 0
-    progress = report.progress = Progress.over(files, screen)
-    streams = progress.watch((file, open_chunks(file, signals, report)) for file in files)
+    chunks = ((file, open_chunks(file, signals, report)) for file in files)
+    streams = ((file, last.watch(arriving)) for file, arriving in chunks)
     given = {name: given[name] for name in CONVERTED}
     try:
-        with progress, contextlib.closing(screen):
+        with contextlib.closing(last):
             convert(streams, view=view, surgeon=surgeon, report=report, out=out, **given)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
@@ -5388,93 +5624,147 @@ CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fa
 
 
 def view_of(
-    *, to: str, messages: str | None, actions: str | None, color: str, **given: Any
+    files: Sequence[str],
+    *,
+    to: str,
+    messages: str | None,
+    actions: str | None,
+    color: str,
+    detail: bool | None,
+    summary: bool,
+    verbose: bool,
+    quiet: bool,
+    **_: Any,
 ) -> View:
     """Raises click.UsageError for what an output cannot tell."""
     if messages is not None and to != "text":
         raise click.UsageError("--messages goes with --to text only")
     if actions == "stdout" and to != "text":
         raise click.UsageError("--actions stdout goes with --to text only")
-    actions = actions or ("stdout" if to == "text" else "none")
-    screen = Screen({"stdout": 1, "stderr": 2}.get(actions), color)
-    return View(given["detail"], messages or "none", actions, given["summary"], screen)
+    if quiet and actions not in (None, "none"):
+        raise click.UsageError(f"--quiet and --actions {actions} contradict each other")
+    messages = messages or ("all" if verbose and to == "text" else "none")
+    actions = "none" if quiet else actions or ("stdout" if to == "text" else "none")
+    out, err = Screen(1, color), Screen(2, color)
+    shown = {"stdout": out, "stderr": err}.get(actions, PLAIN)
+    detail = detail if detail is not None else verbose or shown.fd is not None
+    # The last line lives where the output goes, else on stderr, but never between the lines of the
+    # output: a pipe may lead to the terminal too.
+    live = out if to == "text" and out.live else PLAIN
+    if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
+        live = err
+    last = LastLine(live, bytes_to_read(files))
+    return View(detail, messages, actions, summary or verbose, out, err, last)
 
 
-command = click.Command(
+HELP_ENDS = f"""\b
+Examples:
+  agent -p --output-format stream-json "fix the tests" | agentfmt -v
+  claude -p --output-format stream-json --verbose "fix the tests" | agentfmt -t json
+  agentfmt -t stream-json -r secrets run.ndjson > shipped.ndjson
+
+\b
+{EXITS}"""
+KEYS_ALLOWED = ", ".join(key for key in SELECTOR_KEYS if key != "word")
+NOTES = {
+    "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
+    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}.",
+    "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them.",
+}
+GROUPS = {
+    group: [click.Option(names.split(), help=text, **more) for names, more, text in rows]
+    for group, rows in OPTIONS.items()
+}
+
+
+class Command(click.Command):
+    """Its help shows the options in groups."""
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        grouped = [option for options in GROUPS.values() for option in options]
+        own = self.get_params(context)
+        others = [one for one in own if isinstance(one, click.Option) and one not in grouped]
+        for group, options in GROUPS.items():
+            shown = [*options, *(others if group == "Help" else ())]
+            records = (option.get_help_record(context) for option in shown)
+            with formatter.section(group):
+                formatter.write_dl([record for record in records if record])
+                if group in NOTES:
+                    formatter.write_paragraph()
+                    formatter.write_text(NOTES[group])
+
+
+command = Command(
     "agentfmt",
     callback=run,
-    params=[
-        *(click.Option(names.split(), help=text, **more) for names, more, text in OPTIONS),
-        click.Argument(["files"], metavar="[FILE]...", nargs=-1),
-    ],
+    params=[*itertools.chain(*GROUPS.values()),
+            click.Argument(["files"], metavar="[FILE]...", nargs=-1)],
     help=run.__doc__,
     options_metavar="[OPTION]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
-    epilog=EXITS,
-)
+    epilog=HELP_ENDS,
+)  # fmt: skip
 
 
 click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")(command)
 
 
-class Progress:
-    """A bar over the input: how much is read, where nothing else would show it."""
+# What a shell runs after TAB. Where nothing is answered, it completes names of files.
+COMPLETION = {
+    "bash": r"""
+_agentfmt() {
+    local IFS=$'\n'
+    COMPREPLY=($(_AGENTFMT_COMPLETE=bash_complete COMP_LINE="${COMP_LINE:0:COMP_POINT}" \
+        "${1/#\~/$HOME}" 2>/dev/null))
+    if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
+}
+complete -o default -F _agentfmt agentfmt""",
+    "zsh": r"""#compdef agentfmt
+_agentfmt() {
+    local -a found
+    found=("${(@f)$(_AGENTFMT_COMPLETE=zsh_complete COMP_LINE="${(j: :)words[1,CURRENT]}" \
+        ${~words[1]} 2>/dev/null)}")
+    if [[ -z $found ]]; then _files; return; fi
+    compadd -S '' -- ${(M)found:#*=}
+    found=(${found:#*=})
+    (( $#found )) && _describe -V agentfmt found
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _agentfmt "$@"
+else compdef _agentfmt agentfmt; fi""",
+    "fish": r'''
+function _agentfmt
+    set -l typed (commandline -opc)
+    set -l found (env _AGENTFMT_COMPLETE=fish_complete COMP_LINE=(commandline -cp) \
+        $typed[1] 2>/dev/null)
+    if set -q found[1]
+        printf '%s\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c agentfmt -f -a "(_agentfmt)"''',
+}
 
-    BESIDE: ClassVar[int] = len("Reading  []  100%  00:00:00 ")
 
-    def __init__(self, length: int | None = None, columns: int = WIDTH) -> None:
-        self.bar: Any = None
-        self.erased = False
-        if length is not None:
-            steps = max(1, length // 200)
-            width = min(36, columns - self.BESIDE)
-            self.bar = click.progressbar(
-                length=length, label="Reading", file=sys.stderr, update_min_steps=steps, width=width
-            )
+def complete(instruction: str) -> str:
+    """The code for a shell (bash_source), or what may stand next in COMP_LINE (bash_complete)."""
+    from click.shell_completion import ShellComplete, split_arg_string
 
-    @classmethod
-    def over(cls, files: Iterable[str], screen: Screen) -> Progress:
-        """None where it would stand between the lines of the output: a pipe may lead there too."""
-        terminal = Screen(2)
-        if not terminal.live or screen.fd == 2 or os.isatty(1) or is_pipe(1):
-            return cls()
-        columns = terminal.width()
-        sizes = [*map(bytes_left, files)]
-        known = [size for size in sizes if size is not None]
-        if not known or len(known) < len(sizes) or columns <= cls.BESIDE:
-            return cls()
-        return cls(sum(known), columns)
-
-    def watch(self, streams: Streams) -> Streams:
-        return ((name, self.counted(arriving)) for name, arriving in streams)
-
-    def counted(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
-        for chunk in arriving:
-            yield chunk
-            if self.bar:
-                self.draw()
-                self.bar.update(len(chunk))
-
-    def erase(self) -> None:
-        """Make room for a line."""
-        if self.bar and not self.erased:
-            self.erased = True
-            with contextlib.suppress(OSError):
-                write_all(2, Screen.ERASE)
-
-    def draw(self) -> None:
-        if self.erased:
-            self.erased = False
-            click.echo(self.bar.format_progress_line(), file=sys.stderr, nl=False)
-
-    def __enter__(self) -> None:
-        if self.bar:
-            self.bar.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        if self.bar:
-            self.draw()
-            self.bar.__exit__(*error)
+    shell, _, action = instruction.partition("_")
+    if action == "source":
+        return COMPLETION.get(shell, "").strip()
+    line = os.environ.get("COMP_LINE", "")
+    words = split_arg_string(line)
+    begun = words.pop() if words and not line.endswith(" ") else ""
+    option, equals, _ = begun.partition("=") if begun.startswith("--") else ("", "", "")
+    cut = re.match(".*[=:]", begun) if shell == "bash" else None  # there words end at these
+    found = []
+    for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
+        value = (option + equals + item.value if equals else item.value)[cut.end() if cut else 0 :]
+        value = value.replace(":", r"\:") if shell == "zsh" else value
+        between = {"zsh": ":", "fish": "\t"}.get(shell)
+        found.append(f"{value}{between}{item.help}" if between and item.help else value)
+    return "\n".join(found)
 
 
 def is_pipe(fd: int) -> bool:
@@ -5484,14 +5774,18 @@ def is_pipe(fd: int) -> bool:
     return False
 
 
-def bytes_left(file: str) -> int | None:
-    """What is still to be read of a regular file; None of anything else."""
-    with contextlib.suppress(OSError):
-        status = os.fstat(0) if file == "-" else os.stat(file)
-        if stat.S_ISREG(status.st_mode):
-            read = os.lseek(0, 0, os.SEEK_CUR) if file == "-" else 0
-            return max(status.st_size - read, 0)
-    return None
+def bytes_to_read(files: Iterable[str]) -> int:
+    """What is still to be read of regular files; 0 where there is something else among them."""
+    size = 0
+    for file in files:
+        try:
+            status = os.fstat(0) if file == "-" else os.stat(file)
+        except OSError:
+            return 0
+        if not stat.S_ISREG(status.st_mode):
+            return 0
+        size += status.st_size - (os.lseek(0, 0, os.SEEK_CUR) if file == "-" else 0)
+    return max(size, 0)
 
 
 def check_readable(file: str) -> None:
@@ -5557,16 +5851,17 @@ def reserve_standard_descriptors() -> None:
 def main() -> int:
     """The command: returns the exit status of EXITS."""
     reserve_standard_descriptors()
+    if instruction := os.environ.get("_AGENTFMT_COMPLETE"):
+        if found := complete(instruction):
+            click.echo(found)
+        return OK
     try:
         status = command.main(prog_name="agentfmt", standalone_mode=False)
         if sys.stdout:  # None where the descriptor is closed
             sys.stdout.flush()
         return int(status or OK)
     except click.ClickException as error:
-        print_error(
-            " ".join(error.format_message().split()).rstrip("."),
-            hint=isinstance(error, click.UsageError),
-        )
+        print_error(describe(error), hint=isinstance(error, click.UsageError))
         return ERROR
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
@@ -5575,6 +5870,22 @@ def main() -> int:
     except OSError as error:  # --help > /dev/full
         print_error(f"stdout: {reason_of(error)}")
         return ERROR
+
+
+def describe(error: click.ClickException) -> str:
+    """What is wrong with a command line, and what was perhaps meant."""
+    text = " ".join(error.format_message().split()).rstrip(".")
+    if isinstance(error, click.NoSuchOption) and error.option_name in MEANT:
+        return f"no option {error.option_name}: use {MEANT[error.option_name]}"
+    if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
+        return f"{error.param.opts[-1]}: {error.message.rstrip('.')}"
+    return text[0].lower() + text[1:]
+
+
+# What other programs call it.
+FORMATS = "--to, which is one of " + ", ".join(WRITERS)
+MEANT = dict.fromkeys(("--output-format", "--format", "--output", "-o"), FORMATS)
+MEANT |= {f"--{to}": f"--to {to}" for to in WRITERS}
 
 
 def print_error(text: str, *, hint: bool = False) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from support import Ended, convert
+from support import Ended, convert, parameters
 
 import agentfmt
 
@@ -122,7 +122,7 @@ def redact(
     homes: tuple[str, ...] = (),
 ) -> Ended:
     """The pipeline in process, with the classes and patterns of the flags; no environment."""
-    given = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params
+    given = parameters(*flags)
     classes, patterns = given["classes"], given["patterns"]
     if known or patterns:
         classes |= {"secrets"}

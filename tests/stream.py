@@ -1,16 +1,22 @@
-"""A synthetic stream of Cursor or Claude Code: seeded, of any size, shaped like real captures.
+"""A synthetic stream of an agent: seeded, of any size, shaped like real captures.
 
 Lines are about 300 bytes on average: many small thinking and assistant deltas, a replay at the
 end of each segment, calls that run in parallel, file contents and shell output in their results.
+What files hold is made up as well, or it is what the files of this machine hold: see ``Installed``.
 """
 
 from __future__ import annotations
 
+import base64
+import functools
 import json
+import os
 import random
+import sys
 import uuid
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
 
 WORDS = (
     "the a file test module reads writes error stream function returns value index parser line "
@@ -33,11 +39,58 @@ def source(rng: random.Random, lines: int) -> str:
     )
 
 
+Contents = Callable[[random.Random, int], str]  # of a file of so many lines
+
+
+class Installed:
+    """What the files of this machine hold: the mix that agents read, so far as it is installed."""
+
+    ROOTS = (sys.prefix, sys.base_prefix, "/usr/share", "/usr/lib", "/usr/include", "/var/lib/dpkg")
+    # How much of the mix, in percent, and how such files are named or end.
+    MIX: ClassVar = {
+        "code": (50, ".py .js .ts .c .h .rs .go .java .rb .pl .pm .sh .vim"),
+        "documents": (15, ".md .rst .txt .html"),
+        "configuration": (15, ".json .yaml .yml .toml .cfg .ini .xml .conf"),
+        "lockfiles": (15, ".lock package-lock.json RECORD .md5sums"),
+        "images": (5, ".png .gif .jpg .ttf"),  # in base64
+    }
+
+    def __init__(self, *kinds: str) -> None:
+        names = {name: kind for kind in kinds or self.MIX for name in self.MIX[kind][1].split()}
+        self.files: dict[str, dict[str, list[Path]]] = {}  # by kind and name
+        for root in dict.fromkeys(self.ROOTS):
+            for folder, _, found in os.walk(root):
+                for path in (Path(folder, name) for name in found):
+                    name = path.name if path.name in names else path.suffix
+                    if name in names and path.is_file():
+                        self.files.setdefault(names[name], {}).setdefault(name, []).append(path)
+        self.weights = [self.MIX[kind][0] for kind in self.files]
+
+    def __call__(self, rng: random.Random, lines: int) -> str:
+        """A part of some file, about as large as so many lines of it."""
+        while True:
+            (kind,) = rng.choices([*self.files], self.weights)
+            path = rng.choice(rng.choice([*self.files[kind].values()]))
+            data, size = read(path), lines * 300
+            start = rng.randrange(max(1, len(data) - size))
+            part = data[start : start + size]
+            if part:
+                image = kind == "images"
+                return base64.b64encode(part).decode() if image else part.decode(errors="ignore")
+
+
+@functools.lru_cache(4096)
+def read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(1 << 20)
+
+
 class Session:
     """Writes the events of one run after the other, all with this session's id."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, contents: Contents) -> None:
         self.rng = rng
+        self.contents = contents
         self.session = str(uuid.UUID(int=rng.getrandbits(128), version=4))
         self.clock = 1_784_819_288_883
 
@@ -95,7 +148,7 @@ class Session:
 
     def read(self) -> tuple[bytes, bytes]:
         path = f"/home/dev/project/{EDITED.format(self.rng.choice(WORDS))}"
-        content = source(self.rng, self.rng.randrange(5, 60))
+        content = self.contents(self.rng, self.rng.randrange(5, 60))
         success = {
             "content": content,
             "isEmpty": False,
@@ -114,7 +167,7 @@ class Session:
             "timeout": 30000,
             "parsingResult": {"executableCommands": [{"name": "grep", "fullText": command}]},
         }
-        output = source(self.rng, self.rng.randrange(1, 20))
+        output = self.contents(self.rng, self.rng.randrange(1, 20))
         code = 0 if self.rng.random() < 0.9 else 2
         ended = {
             "command": command,
@@ -129,7 +182,7 @@ class Session:
 
     def edit(self) -> tuple[bytes, bytes]:
         path = f"/home/dev/project/{EDITED.format(self.rng.choice(WORDS))}"
-        content = source(self.rng, self.rng.randrange(3, 24))
+        content = self.contents(self.rng, self.rng.randrange(3, 24))
         success = {
             "path": path,
             "linesAdded": 3,
@@ -226,7 +279,7 @@ class ClaudeSession(Session):
     def one_call(self) -> list[bytes]:
         rng = self.rng
         path = f"/home/dev/project/{EDITED.format(rng.choice(WORDS))}"
-        text = source(rng, rng.randrange(3, 40))
+        text = self.contents(rng, rng.randrange(3, 40))
         code = 0 if rng.random() < 0.9 else 2
         return rng.choice(
             (
@@ -256,13 +309,121 @@ class ClaudeSession(Session):
         )  # fmt: skip
 
 
-AGENTS: dict[str, type[Session]] = {"cursor": Session, "claude": ClaudeSession}
+class CodexSession(Session):
+    """A thread of Codex: nothing comes in deltas, and nothing but its first line names it."""
+
+    def event(self, kind: str, *, stamped: bool = False, **members: Any) -> bytes:
+        event = {"type": kind, **members} | ({"timestamp_ms": self.clock} if stamped else {})
+        return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+    def items(self) -> Iterator[bytes]:
+        rng, number = self.rng, 0
+
+        def item(kind: str, state: str = "completed", **members: Any) -> bytes:
+            own = {"id": f"item_{number}", "type": kind, **members}
+            return self.event(f"item.{state}", item=own)
+
+        for number in range(rng.randrange(30, 200)):  # noqa: B007
+            command = {"command": f"/bin/bash -lc 'rg {rng.choice(WORDS)} src'"}
+            path = f"/home/dev/project/{EDITED.format(rng.choice(WORDS))}"
+            change: dict[str, Any] = {
+                "changes": [{"path": path, "kind": rng.choice(("add", "update"))}]
+            }
+            turn = rng.randrange(6)
+            if turn == 0:
+                yield item("reasoning", text=f"**{words(rng, 4)}**\n\n{words(rng, 30)}")
+            elif turn == 1:
+                yield item("agent_message", text=words(rng, rng.randrange(5, 60)))
+            elif turn == 2:
+                yield item("file_change", "started", **change, status="in_progress")
+                yield item("file_change", **change, status="completed")
+            else:
+                begun = {"aggregated_output": "", "exit_code": None, "status": "in_progress"}
+                yield item("command_execution", "started", **command, **begun)
+                code = 0 if rng.random() < 0.9 else 1
+                ended: dict[str, Any] = {
+                    "aggregated_output": self.contents(rng, rng.randrange(1, 30)),
+                    "exit_code": code,
+                    "status": "failed" if code else "completed",
+                }
+                yield item("command_execution", **command, **ended)
+        yield item("agent_message", text=words(rng, 60))
+
+    def run(self) -> Iterator[bytes]:
+        yield self.event("thread.started", thread_id=self.session)
+        yield self.event("turn.started")
+        yield from self.items()
+        yield self.event("turn.completed", usage={"input_tokens": 8830, "output_tokens": 185})
 
 
-def stream(size: int, seed: int = 1, agent: str = "cursor") -> Iterator[bytes]:
+class PiSession(CodexSession):
+    """A session of Pi: words and arguments in deltas, then whole, and once more at the end."""
+
+    def say(self, message: dict[str, Any]) -> Iterator[bytes]:
+        """A message, streamed if it is the agent's."""
+        agent = message["role"] == "assistant"
+        yield self.event("message_start", message=message | ({"content": []} if agent else {}))
+        for index, block in enumerate(message["content"] if agent else ()):
+            kind = block["type"].lower()
+            text = block.get(block["type"]) or json.dumps(block["arguments"])
+            for part in (text[at : at + 12] for at in range(0, len(text), 12)):
+                update = {"type": f"{kind}_delta", "contentIndex": index, "delta": part}
+                yield self.event("message_update", usage=USAGE, assistantMessageEvent=update)
+        yield self.event("message_end", message=message)
+
+    def run(self) -> Iterator[bytes]:
+        rng, made = self.rng, list[dict[str, Any]]()
+        yield self.event("session", version=3, id=self.session, cwd="/home/dev/project")
+        yield self.event("agent_start")
+        made.append({"role": "user", "content": [{"type": "text", "text": words(rng, 30)}]})
+        yield from self.say(made[0])
+        turns = rng.randrange(5, 40)
+        for turn in range(turns):
+            yield self.event("turn_start")
+            thought = {"type": "thinking", "thinking": words(rng, rng.randrange(10, 60))}
+            said = {"type": "text", "text": words(rng, rng.randrange(5, 40))}
+            identity = f"call_{rng.getrandbits(64):016x}"
+            called: dict[str, Any] = {"toolCallId": identity, "toolName": "bash"}
+            args = {"command": f"rg -n {rng.choice(WORDS)} src | head"}
+            call = {"type": "toolCall", "id": identity, "name": "bash", "arguments": args}
+            last = turn == turns - 1
+            message = {
+                "role": "assistant",
+                "content": [thought, said] if last else [thought, said, call],
+                "model": "glm-5.3",
+                "usage": USAGE,
+                "stopReason": "stop" if last else "toolUse",
+            }
+            made.append(message)
+            yield from self.say(message)
+            if not last:
+                output = [{"type": "text", "text": self.contents(rng, rng.randrange(1, 30))}]
+                yield self.event("tool_execution_start", **called, args=args)
+                failed = rng.random() < 0.1
+                ended = called | {"result": {"content": output}, "isError": failed}
+                yield self.event("tool_execution_end", **ended)
+                made.append({"role": "toolResult", **called, "content": output, "isError": failed})
+                yield from self.say(made[-1])
+            yield self.event("turn_end", message=message, toolResults=made[-1:] if not last else [])
+        yield self.event("agent_end", messages=made)
+
+
+USAGE = {
+    "input": 65, "output": 32, "cacheRead": 13696, "cacheWrite": 0, "totalTokens": 13793,
+    "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
+}  # fmt: skip
+
+AGENTS: dict[str, type[Session]] = {
+    "cursor": Session, "claude": ClaudeSession, "codex": CodexSession, "pi": PiSession
+}  # fmt: skip
+
+
+def stream(
+    size: int, seed: int = 1, agent: str = "cursor", contents: Contents = source
+) -> Iterator[bytes]:
     """Complete runs, line by line, until at least ``size`` bytes have been made."""
     rng, made = random.Random(seed), 0
     while made < size:
-        for line in AGENTS[agent](rng).run():
+        for line in AGENTS[agent](rng, contents).run():
             made += len(line)
             yield line

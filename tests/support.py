@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -68,11 +70,16 @@ def convert(
         (name, iter([chunks] if isinstance(chunks, bytes) else chunks))
         for name, chunks in files.items()
     ]
-    given = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params
     known = inspect.signature(agentfmt.convert).parameters
-    options = {key: value for key, value in given.items() if key in known}
+    options = {key: value for key, value in parameters(*flags).items() if key in known}
     agentfmt.convert(streams, **options, **more, report=report, out=out)
     return Ended(b"".join(wrote), "".join(report.said), report.status())
+
+
+@functools.cache
+def parameters(*flags: str) -> Mapping[str, Any]:
+    """What the command line takes these flags for; click needs longer than a short stream does."""
+    return MappingProxyType(agentfmt.command.make_context("agentfmt", [*flags, "-"]).params)
 
 
 def one_byte_at_a_time(data: bytes) -> Iterator[bytes]:
@@ -129,6 +136,33 @@ def texts(folder: str, suffix: str) -> list[str]:
 def content(*path: str) -> bytes:
     with open(os.path.join(*path), "rb") as file:
         return file.read()
+
+
+# ---------------------------------------------------------------- what action lines say
+
+
+class Labels(dict[str, str]):
+    """What a call that happened is called, by its tool."""
+
+    def __missing__(self, tool: str) -> str:
+        return agentfmt.tool_named(tool).label.done
+
+
+def label(tool: str, code: int | None = None) -> str:
+    """The line of a call that happened: ``Read file``, ``Ran terminal command (exit 3)``."""
+    return Labels()[tool] + (f" (exit {code})" if code is not None else "")
+
+
+def labeled(text: str) -> str:
+    """A text in which ``{read} a.py`` stands for ``Read file a.py``."""
+    return text.format_map(Labels())
+
+
+def failed(tool: str, status: str = "") -> str:
+    """The line of a call that did not happen, whatever it is called: ``Failed to read file``, or
+    with a status of agentfmt.REASONS ``Failed to read file (not found)``."""
+    line = f"Failed to {agentfmt.tool_named(tool).label.do}"
+    return f"{line} ({agentfmt.REASONS[status]})" if status else line
 
 
 # ---------------------------------------------------------------- events

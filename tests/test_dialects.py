@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 import support
-from support import SESSION, Ended, content, corpus, one_byte_at_a_time, whole_run
+from support import (
+    SESSION,
+    Ended,
+    content,
+    corpus,
+    failed,
+    label,
+    labeled,
+    one_byte_at_a_time,
+    whole_run,
+)
 from test_captures import expected, objects
 
 import agentfmt
@@ -30,7 +40,7 @@ def surgeon(classes: frozenset[str]) -> agentfmt.EventRedactor:
 
 def convert(data: Any, *flags: str) -> Ended:
     """The pipeline, with what the flags redact."""
-    classes = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params["classes"]
+    classes = support.parameters(*flags)["classes"]
     return support.convert(data, *flags, surgeon=surgeon(classes) if classes else None)
 
 
@@ -269,7 +279,7 @@ def test_what_is_dropped_takes_nothing_else_along(dropped: str) -> None:
 
 def test_from_overrides() -> None:
     data = one_call("Bash", {"command": "ls"}, returned())
-    assert progress(data, "--from", "claude") == ["Ran terminal command"]
+    assert progress(data, "--from", "claude") == [label("shell")]
     assert progress(data, "--from", "cursor") == []
     assert convert(whole_run(), "--from", "cursor") == convert(whole_run())
 
@@ -278,7 +288,7 @@ def test_two_dialects_in_one_file() -> None:
     """A joined log: each session is of its own dialect."""
     data = whole_run("s-1") + one_call("Bash", {}, returned()) + whole_run("s-2")
     ended = convert(data)
-    assert ended.stdout.decode().splitlines() == ["Read file", "Ran terminal command", "Read file"]
+    assert ended.stdout.decode().splitlines() == [label("read"), label("shell"), label("read")]
     assert (ended.status, ended.stderr) == (0, "")
     assert convert(data, "-t", "stream-json").stdout == data
 
@@ -297,10 +307,7 @@ def test_interleaved_sessions() -> None:
     results = {json.loads(line)["session_id"] for line in ended.stdout.splitlines()}
     assert results == {SESSION, OTHER}
     lines = progress(data)
-    assert sorted(line.rpartition("] ")[2] for line in lines) == [
-        "Ran terminal command",
-        "Read file",
-    ]
+    assert {line.rpartition("] ")[2] for line in lines} == {label("shell"), label("read")}
     assert convert(data, "-t", "stream-json").stdout == data
     assert convert(convert(data, "-t", "cursor").stdout) == convert(data)
 
@@ -308,9 +315,9 @@ def test_interleaved_sessions() -> None:
 def test_two_files() -> None:
     files = {"a": [whole_run(None)], "b": [one_call("Bash", {}, returned())], "c": [whole_run()]}
     assert convert(files).stdout.decode().splitlines() == [
-        "Read file",
-        "Ran terminal command",
-        "Read file",
+        label("read"),
+        label("shell"),
+        label("read"),
     ]
 
 
@@ -323,39 +330,39 @@ def test_thinking_first_in_a_run_is_dropped_too() -> None:
 # ---------------------------------------------------------------- tools
 
 TOOLS = [
-    ("read", "Read NotebookRead read_file read_many_files", "Read file"),
-    ("write", "Write create_file write_file", "Created new file"),
-    ("edit", "Edit MultiEdit NotebookEdit edit_file replace edit", "Edited file"),
-    ("shell", "Bash BashOutput KillShell run_shell_command", "Ran terminal command"),
-    ("grep", "Grep search_file_content grep_search", "Searched files"),
-    ("semSearch", "finder", "Searched codebase"),
-    ("glob", "Glob glob", "Found files"),
-    ("ls", "LS list_directory", "Listed directory"),
-    ("webFetch", "WebFetch read_web_page web_fetch", "Fetched web page"),
-    ("webSearch", "WebSearch web_search google_web_search", "Searched web"),
-    ("updateTodos", "TodoWrite TaskCreate TaskUpdate write_todos todo_write", "Updated to-do list"),
-    ("task", "Task Agent oracle task", "Ran subagent"),
+    ("read", "Read NotebookRead read_file read_many_files", label("read")),
+    ("write", "Write create_file write_file", label("write")),
+    ("edit", "Edit MultiEdit NotebookEdit edit_file replace edit", label("edit")),
+    ("shell", "Bash BashOutput KillShell run_shell_command", label("shell")),
+    ("grep", "Grep search_file_content grep_search", label("grep")),
+    ("semSearch", "finder", label("semSearch")),
+    ("glob", "Glob glob", label("glob")),
+    ("ls", "LS list_directory", label("ls")),
+    ("webFetch", "WebFetch read_web_page web_fetch", label("webFetch")),
+    ("webSearch", "WebSearch web_search google_web_search", label("webSearch")),
+    ("updateTodos", "TodoWrite TaskCreate TaskUpdate write_todos todo_write", label("updateTodos")),
+    ("task", "Task Agent oracle task", label("task")),
     (
         "mcp",
         "mcp__github__list_issues github__list_issues mcp_github_list_issues",
-        "Called MCP tool",
+        label("mcp"),
     ),
-    ("Skill", "Skill", "Used tool Skill"),
+    ("Skill", "Skill", label("Skill")),
 ]
 
 
 @pytest.mark.parametrize(
-    ("tool", "name", "label"),
+    ("tool", "name", "line"),
     [
-        pytest.param(tool, name, label, id=name)
-        for tool, names, label in TOOLS
+        pytest.param(tool, name, line, id=name)
+        for tool, names, line in TOOLS
         for name in names.split()
     ],
 )
-def test_tools(tool: str, name: str, label: str) -> None:
+def test_tools(tool: str, name: str, line: str) -> None:
     data = one_call(name, {"x": 1}, returned())
-    assert progress(data) == [label]
-    assert progress(data, "--only", f"tool={tool}") == [label]
+    assert progress(data) == [line]
+    assert progress(data, "--only", f"tool={tool}") == [line]
     events = made(data)
     assert kinds(events) == [
         "system/init",
@@ -413,65 +420,65 @@ def test_arguments(name: str, given: dict[str, Any], args: dict[str, Any]) -> No
 
 REJECTED = "The user doesn't want to proceed with this tool use. The tool use was rejected"
 OUTCOMES: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
-    ("success", "Bash", returned(), {}, "Ran terminal command"),
-    ("blocks", "Bash", returned([text("ok")]), {}, "Ran terminal command"),
-    ("told", "Bash", returned(), {"exit_code": 3}, "Ran terminal command (exit 3)"),
-    ("told-0", "Bash", returned(), {"exit_code": 0}, "Ran terminal command"),
+    ("success", "Bash", returned(), {}, label("shell")),
+    ("blocks", "Bash", returned([text("ok")]), {}, label("shell")),
+    ("told", "Bash", returned(), {"exit_code": 3}, label("shell", 3)),
+    ("told-0", "Bash", returned(), {"exit_code": 0}, label("shell")),
     (
         "written",
         "Bash",
         returned("Exit code 7\nno", error=True),
         {},
-        "Ran terminal command (exit 7)",
+        label("shell", 7),
     ),
-    ("printed", "Bash", returned("Exit code 7"), {}, "Ran terminal command"),
-    ("amp", "Bash", returned('{"output":"x","exitCode":4}'), {}, "Ran terminal command (exit 4)"),
+    ("printed", "Bash", returned("Exit code 7"), {}, label("shell")),
+    ("amp", "Bash", returned('{"output":"x","exitCode":4}'), {}, label("shell", 4)),
     (
         "qwen",
         "run_shell_command",
         returned("Command: x\nStdout: Exit Code: 1\nExit Code: 5\nSignal: (none)"),
         {},
-        "Ran terminal command (exit 5)",
+        label("shell", 5),
     ),
-    ("error", "Bash", returned("no", error=True), {}, "Failed to run terminal command (error)"),
-    ("rejected", "Edit", returned(REJECTED, error=True), {}, "Failed to edit file (rejected)"),
+    ("error", "Bash", returned("no", error=True), {}, failed("shell", "error")),
+    ("rejected", "Edit", returned(REJECTED, error=True), {}, failed("edit", "rejected")),
     (
         "interrupted",
         "Bash",
         returned("[Request interrupted by user for tool use]", error=True),
         {},
-        "Failed to run terminal command (rejected)",
+        failed("shell", "rejected"),
     ),
     (
         "denied",
         "Write",
         returned("Claude requested permissions to write to /a, but you haven't", error=True),
         {},
-        "Failed to create new file (permission denied)",
+        failed("write", "denied"),
     ),
     (
         "denied-rule",
         "Bash",
         returned("Permission to use Bash with command rm has been denied.", error=True),
         {},
-        "Failed to run terminal command (permission denied)",
+        failed("shell", "denied"),
     ),
     (
         "missing",
         "Read",
         returned("<tool_use_error>File does not exist.</tool_use_error>", error=True),
         {},
-        "Failed to read file (not found)",
+        failed("read", "notfound"),
     ),
     (
         "timeout",
         "Bash",
         returned("Command timed out after 2m 0.0s", error=True),
         {},
-        "Failed to run terminal command (timed out)",
+        failed("shell", "timeout"),
     ),
-    ("mcp", "mcp__a__b", returned("no", error=True), {}, "Failed to call MCP tool (error)"),
-    ("not-an-error", "Read", returned(REJECTED), {}, "Read file"),
+    ("mcp", "mcp__a__b", returned("no", error=True), {}, failed("mcp", "error")),
+    ("not-an-error", "Read", returned(REJECTED), {}, label("read")),
 ]
 
 
@@ -483,8 +490,8 @@ def test_outcomes(name: str, answer: dict[str, Any], beside: dict[str, Any], lin
     data = one_call(name, {}, answer, tool_use_result=beside)
     assert progress(data) == [line]
     assert progress(convert(data, "-t", "cursor").stdout) == [line]
-    failed = line.startswith("Failed") or "exit" in line
-    assert (convert(data, "--fail-on", "status=failed").status == 1) is failed
+    status = 1 if line.startswith("Failed") or "exit" in line else 0
+    assert convert(data, "--fail-on", "status=failed").status == status
 
 
 def test_permission_denied() -> None:
@@ -493,7 +500,7 @@ def test_permission_denied() -> None:
         init(), message("assistant", use("Bash")), denied,
         message("user", returned("no", error=True)), result(),
     ]  # fmt: skip
-    assert progress(data) == ["Failed to run terminal command (permission denied)"]
+    assert progress(data) == [failed("shell", "denied")]
 
 
 RESULTS = [
@@ -628,7 +635,7 @@ def test_a_subagents_words_are_not_the_answer() -> None:
         message("user", returned(identity="t0")), message("assistant", text("outer")),
     ]  # fmt: skip
     assert said(data) == "outer"
-    assert progress([*data, result()]) == ["Ran terminal command", "Ran subagent"]
+    assert progress([*data, result()]) == [label("shell"), label("task")]
     assert (
         said(line + b"\n" for line in convert(data, "-t", "cursor").stdout.splitlines()) == "outer"
     )
@@ -754,11 +761,11 @@ def test_action_lines_beside_the_agents_own_lines() -> None:
     flags = ("-t", "stream-json", "--actions", "stderr", "--detail")
     ended = support.run(*flags, "-r", "secrets,paths", data=data)
     assert ended.stderr.splitlines() == [
-        "Ran terminal command x [REDACTED:github-token] ~/y (exit 3)",
-        "Read file a.py",
+        labeled("{shell} x [REDACTED:github-token] ~/y (exit 3)"),
+        labeled("{read} a.py"),
     ]
     ended = support.run(*flags, "--only", "read", data=data)
-    assert ended.stderr.splitlines() == ["Read file a.py"]
+    assert ended.stderr.splitlines() == [labeled("{read} a.py")]
     assert support.run(*flags, data=data).stdout == data
 
 
@@ -768,7 +775,7 @@ def test_details_and_a_summary() -> None:
     for flags in (["-d"], ["-m", "all"], ["-m", "final"], ["-s"]):
         once, twice = support.run(*flags, data=data), support.run(*flags, data=converted)
         assert (once.stdout, once.status) == (twice.stdout, twice.status)
-    assert support.run("-d", data=data).stdout == b"Ran terminal command make (exit 0)\n"
+    assert support.run("-d", data=data).stdout.decode() == labeled("{shell} make (exit 0)\n")
 
 
 @pytest.mark.parametrize("classes", ["all", "content", "messages,secrets"])
@@ -806,7 +813,7 @@ def test_max_event() -> None:
         ended = convert(data, "-t", to, "--max-event", "800")
         assert all(len(line) <= 800 for line in ended.stdout.splitlines())
         assert ended.status == 0
-    assert progress(data, "--max-event", "800") == ["Ran terminal command"]
+    assert progress(data, "--max-event", "800") == [label("shell")]
 
 
 # ---------------------------------------------------------------- limits
@@ -835,36 +842,36 @@ def test_what_is_remembered_is_freed() -> None:
 
 # Exit status, runs that succeed, runs that fail, finished calls.
 OTHERS = [
-    ("codex/command", 0, 1, 0, ["Ran terminal command"]),
-    ("codex/file-change", 0, 1, 0, ["Created new file", *["Ran terminal command"] * 2]),
+    ("codex/command", 0, 1, 0, [label("shell")]),
+    ("codex/file-change", 0, 1, 0, [label("write"), *[label("shell")] * 2]),
     (
         "codex/handmade-all-items", 1, 1, 1,
         [
-            "Updated to-do list", "Ran terminal command", "Ran terminal command (exit 1)",
-            "Edited file", "Created new file", "Failed to edit file (error)", "Called MCP tool",
-            "Failed to call MCP tool (error)", "Searched web",
+            label("updateTodos"), label("shell"), label("shell", 1),
+            label("edit"), label("write"), failed("edit", "error"), label("mcp"),
+            failed("mcp", "error"), label("webSearch"),
         ],
     ),
-    ("codex/merged-stderr-first-line", 0, 1, 0, ["Ran terminal command"]),
-    ("codex/windows-crlf-output", 0, 1, 0, ["Ran terminal command"]),
+    ("codex/merged-stderr-first-line", 0, 1, 0, [label("shell")]),
+    ("codex/windows-crlf-output", 0, 1, 0, [label("shell")]),
     (
         "copilot/long-run", 0, 1, 0,
         [
-            "Read file", "Ran terminal command", "Used tool read_powershell", "Read file",
-            "Ran terminal command", "Ran terminal command", "Read file",
+            label("read"), label("shell"), label("read_powershell"), label("read"),
+            label("shell"), label("shell"), label("read"),
         ],
     ),
-    ("droid/0.232.0-reasoning-twice", 0, 1, 0, ["Ran terminal command"]),
-    ("droid/happy-path", 0, 1, 0, ["Ran terminal command"]),
-    ("gemini/0.53.1-shell", 0, 1, 0, ["Ran terminal command"]),
+    ("droid/0.232.0-reasoning-twice", 0, 1, 0, [label("shell")]),
+    ("droid/happy-path", 0, 1, 0, [label("shell")]),
+    ("gemini/0.53.1-shell", 0, 1, 0, [label("shell")]),
     ("gemini/prose-before-init", 0, 1, 0, []),
     ("opencode/handmade-error", 1, 0, 1, []),
     ("opencode/handmade-no-reason", 0, 1, 0, []),
-    ("opencode/handmade-run", 1, 0, 1, ["Ran terminal command"]),
-    ("opencode/handmade-success", 0, 1, 0, ["Ran terminal command"]),
+    ("opencode/handmade-run", 1, 0, 1, [label("shell")]),
+    ("opencode/handmade-success", 0, 1, 0, [label("shell")]),
     ("pi/auth-error", 1, 0, 1, []),
-    ("pi/handmade-success", 0, 1, 0, ["Ran terminal command", "Created new file"]),
-    ("pi/tool", 0, 1, 0, ["Ran terminal command"]),
+    ("pi/handmade-success", 0, 1, 0, [label("shell"), label("write")]),
+    ("pi/tool", 0, 1, 0, [label("shell")]),
 ]  # fmt: skip
 
 

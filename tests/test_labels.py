@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import completed, convert, event, init, result
+from support import completed, convert, event, failed, init, label, result
 
 import agentfmt
 
@@ -21,7 +21,7 @@ def test_control_characters_are_escaped(char: str) -> None:
     )
     assert not agentfmt.CONTROL.search((ended.stdout.decode() + ended.stderr).replace("\n", ""))
     assert ended.stdout.count(b"\n") == 1
-    assert ended.stdout.startswith(b"Used tool a\\")
+    assert ended.stdout.startswith(label("a\\").encode())
 
 
 @pytest.mark.parametrize("word", ["##[error]x", "##vso[task.complete]", "##teamcity[x]"])
@@ -52,10 +52,10 @@ def test_lines_of_concurrent_runs_name_their_session() -> None:
         result("aaaaaaaa-1"),
     ]
     assert convert(lines).stdout.decode().splitlines() == [
-        "Read file",
-        "[bbbbbbbb] Read file",
-        "[aaaaaaaa] Read file",
-        "Read file",
+        label("read"),
+        f"[bbbbbbbb] {label('read')}",
+        f"[aaaaaaaa] {label('read')}",
+        label("read"),
     ]
 
 
@@ -65,16 +65,15 @@ def test_lines_of_concurrent_runs_name_their_session() -> None:
 @pytest.mark.parametrize(("status", "words"), agentfmt.REASONS.items())
 def test_every_label_has_both_its_forms(tool: str, status: str, words: str) -> None:
     variant = next(key for key, value in agentfmt.VARIANTS.items() if value == status)
-    done, do, _ = agentfmt.LABELS[tool]
     lines = [completed(key=f"{tool}ToolCall", result={end: {}}) for end in ("success", variant)]
-    assert convert(lines).stdout.decode().splitlines() == [done, f"Failed to {do} ({words})"]
+    assert convert(lines).stdout.decode().splitlines() == [label(tool), f"{failed(tool)} ({words})"]
 
 
 @pytest.mark.parametrize("code", [1, 42, 255, -9, "1", "-9", 2**31 - 1])
 def test_an_exit_status_is_named(code: object) -> None:
     for variant in ("success", "failure"):
         line = completed(key="shellToolCall", result={variant: {"exitCode": code}})
-        assert convert(line).stdout.decode() == f"Ran terminal command (exit {code})\n"
+        assert convert(line).stdout.decode() == f"{label('shell')} (exit {code})\n"
 
 
 @pytest.mark.parametrize(
@@ -82,4 +81,4 @@ def test_an_exit_status_is_named(code: object) -> None:
 )
 def test_no_exit_status_that_is_none(code: object) -> None:
     line = completed(key="shellToolCall", result={"success": {"exitCode": code}})
-    assert convert(line).stdout == b"Ran terminal command\n"
+    assert convert(line).stdout.decode() == label("shell") + "\n"

@@ -12,6 +12,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
+from support import label
 
 import agentfmt
 
@@ -109,7 +110,7 @@ def test_installed_command(installed: Distribution) -> None:
     assert (script.name, script.value) == ("agentfmt", "agentfmt:main")
     command = Path(sysconfig.get_path("scripts")) / "agentfmt"
     done = subprocess.run([command, SAMPLE], capture_output=True, check=True)
-    assert (done.stdout.splitlines()[0], done.stderr) == (b"Read file", b"")
+    assert (done.stdout.splitlines()[0].decode(), done.stderr) == (label("read"), b"")
 
 
 @pytest.mark.usefixtures("installed")

@@ -22,8 +22,10 @@ from support import (
     ENVIRON,
     TIMEOUT,
     Ended,
+    assistant,
     completed,
     init,
+    label,
     result,
     run,
     start,
@@ -34,6 +36,7 @@ from support import (
 
 SAME = ("-t", "stream-json", "--thinking")
 USAGE = 2
+READ_LINE = f"{label('read')}\n".encode()
 SIGNALS = {signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -105,7 +108,7 @@ def reads(process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize(
     ("to", "line", "answer"),
     [
-        pytest.param("text", completed(), b"Read file\n", id="text"),
+        pytest.param("text", completed(), READ_LINE, id="text"),
         pytest.param("stream-json", completed(), completed(), id="stream-json"),
         pytest.param(
             "json",
@@ -114,11 +117,11 @@ def reads(process: subprocess.Popen[bytes]) -> None:
             b'"duration_api_ms":null,"result":"","session_id":"5f0e4a1c-77b2-4a0e-9d7e-2f60c1b3a001"}\n',
             id="json",
         ),
-        pytest.param("text", b"{\n" + completed()[1:], b"Read file\n", id="documents"),
-        pytest.param("text", b"[\n" + completed(), b"Read file\n", id="array"),
-        pytest.param("text", b"[" + completed()[:-1], b"Read file\n", id="array on a line"),
-        pytest.param("text", b"\xef\xbb\xbf\n" + completed(), b"Read file\n", id="BOM"),
-        pytest.param("text", b"a | " + completed(), b"Read file\n", id="prefix"),
+        pytest.param("text", b"{\n" + completed()[1:], READ_LINE, id="documents"),
+        pytest.param("text", b"[\n" + completed(), READ_LINE, id="array"),
+        pytest.param("text", b"[" + completed()[:-1], READ_LINE, id="array on a line"),
+        pytest.param("text", b"\xef\xbb\xbf\n" + completed(), READ_LINE, id="BOM"),
+        pytest.param("text", b"a | " + completed(), READ_LINE, id="prefix"),
     ],
 )
 def test_an_event_leaves_at_once(begin: Begin, to: str, line: bytes, answer: bytes) -> None:
@@ -310,7 +313,7 @@ def test_many_descriptors_are_open(tmp_path: Any) -> None:
     )  # fmt: skip
     if b"ValueError: current limit" in done.stderr or b"Bad file descriptor" in done.stderr:
         pytest.skip("no more than 1024 descriptors here")
-    assert (done.stdout, done.stderr, done.returncode) == (b"Read file\n", b"", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (READ_LINE, b"", 0)
 
 
 # ---------------------------------------------------------------- signals
@@ -336,6 +339,20 @@ def test_a_signal_ends_it_without_a_verdict(begin: Begin, code: int, status: int
     process.send_signal(code)
     assert process.wait(TIMEOUT) == status
     assert finish(process) == Ended(b"", "", status)
+
+
+@pytest.mark.parametrize(("code", "status"), SIGNALS.items())
+def test_a_summary_of_what_a_signal_leaves_open(begin: Begin, code: int, status: int) -> None:
+    process = begin("-s", "-m", "all")
+    write(process, whole_run() + init("b") + assistant("Half a", "b") + completed(session="b"))
+    assert read(process, 30) == b"Read file\nDone.\nHalf a\nRead fi"
+    process.send_signal(code)
+    ended = finish(process)
+    assert ended.status == status
+    assert ended.stderr.splitlines() == [
+        "agentfmt: run 5f0e4a1c (stdin:1): succeeded, 1 action (read 1), Auto",
+        "agentfmt: run b (stdin:7): interrupted after 1 action (read 1), Auto",
+    ]
 
 
 @pytest.mark.parametrize(("code", "status"), SIGNALS.items())
@@ -487,15 +504,15 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--nonsense"], "No such option"),
-        (["-t", "xml"], "Invalid value for '-t'"),
+        (["--nonsense"], "no such option '--nonsense'"),
+        (["-t", "xml"], "--to: 'xml' is not one of"),
         (["-t"], "requires an argument"),
-        (["-f", "nobody"], "Invalid value for '-f'"),
-        (["--max-line", "0"], "'0' is no size"),
-        (["--max-line", "-1"], "'-1' is no size"),
-        (["--max-line", "5T"], "'5T' is no size"),
-        (["--max-line", "9" * 5000], "is no size"),
-        (["--max-line", ""], "'' is no size"),
+        (["-f", "nobody"], "--from: 'nobody' is not one of"),
+        (["--max-line", "0"], "invalid size '0': expected bytes"),
+        (["--max-line", "-1"], "invalid size '-1': expected bytes"),
+        (["--max-line", "5T"], "invalid size '5T': expected bytes"),
+        (["--max-line", "9" * 5000], "invalid size"),
+        (["--max-line", ""], "invalid size '': expected bytes"),
         (["--rejects", "/nonexistent/x"], "--rejects /nonexistent/x: No such file or directory"),
         (["--rejects", "/"], "--rejects /: Is a directory"),
         (["/nonexistent"], "/nonexistent: No such file or directory"),

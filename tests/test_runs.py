@@ -17,6 +17,7 @@ from support import (
     convert,
     event,
     init,
+    label,
     result,
     started,
     user,
@@ -198,7 +199,7 @@ def test_a_run_without_a_session_ends_with_its_file() -> None:
 
 def test_a_session_spans_files() -> None:
     files = {"one": [init(), started()], "two": [b"\n", completed(), END], "three": [OTHER]}
-    assert convert(files) == Ended(b"Read file\n", "", OK)
+    assert convert(files) == Ended(f"{label('read')}\n".encode(), "", OK)
 
 
 def test_an_empty_session_is_none() -> None:

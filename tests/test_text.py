@@ -22,6 +22,7 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import failed, label, labeled
 
 import agentfmt
 from agentfmt import View
@@ -77,7 +78,7 @@ def spelled(*events: dict[str, Any]) -> bytes:
 def render(data: bytes, view: View = View(), to: str = "text", step: int = 0) -> Rendered:  # noqa: B008
     """What convert() writes; ``step`` is how many bytes each read delivers."""
     out, err = bytearray(), bytearray()
-    output = agentfmt.Output(out.extend, view.screen)
+    output = agentfmt.Output(out.extend, view.last)
     report = agentfmt.Report(output)
     chunks = [data[i : i + step] for i in range(0, len(data), step)] if step else [data]
     with mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)):
@@ -102,78 +103,79 @@ def ok(**success: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- every tool
 
 DONE: tuple[tuple[str, Any, Any, str], ...] = (
-    ("read", {"path": f"{CWD}/notes.txt"}, ok(totalLines=4, fileSize=17), "Read file notes.txt (4 lines)"),
-    ("read", {"path": "a"}, ok(totalLines="1"), "Read file a (1 line)"),
+    ("read", {"path": f"{CWD}/notes.txt"}, ok(totalLines=4, fileSize=17), "{read} notes.txt (4 lines)"),
+    ("read", {"path": "a"}, ok(totalLines="1"), "{read} a (1 line)"),
     ("read", {"path": "a"}, ok(totalLines=400, readRange={"startLine": 10, "endLine": 59}),
-     "Read file a (lines 10-59 of 400)"),
-    ("read", {"path": "a"}, ok(totalLines=4, readRange={"startLine": 1, "endLine": 4}), "Read file a (4 lines)"),
-    ("read", {"path": "a.png"}, ok(fileSize="5184"), "Read file a.png (5.2 kB)"),
-    ("read", {"path": "a"}, ok(totalChars=1254), "Read file a (1254 characters)"),
-    ("read", {"path": "a"}, ok(isEmpty=True), "Read file a (empty)"),
-    ("read", {"path": "a"}, ok(totalLines=[]), "Read file a"),
+     "{read} a (lines 10-59 of 400)"),
+    ("read", {"path": "a"}, ok(totalLines=4, readRange={"startLine": 1, "endLine": 4}), "{read} a (4 lines)"),
+    ("read", {"path": "a.png"}, ok(fileSize="5184"), "{read} a.png (5.2 kB)"),
+    ("read", {"path": "a"}, ok(totalChars=1254), "{read} a (1254 characters)"),
+    ("read", {"path": "a"}, ok(isEmpty=True), "{read} a (empty)"),
+    ("read", {"path": "a"}, ok(totalLines=[]), "{read} a"),
     ("shell", {"command": "wc -l notes.txt"}, ok(exitCode=0, executionTime=1200),
-     "Ran terminal command wc -l notes.txt (exit 0, 1.2 s)"),
+     "{shell} wc -l notes.txt (exit 0, 1.2 s)"),
     ("shell", {"command": "make"}, {"failure": {"exitCode": 42, "executionTime": "90000"}},
-     "Ran terminal command make (exit 42, 1 min 30 s)"),
-    ("shell", {"command": "make"}, ok(exitCode="-1"), "Ran terminal command make (exit -1)"),
-    ("shell", {"command": "make"}, ok(stdout="x"), "Ran terminal command make"),
-    ("shell", {"command": "make"}, ok(exitCode=0, executionTime=-5), "Ran terminal command make (exit 0)"),
+     "{shell} make (exit 42, 1 min 30 s)"),
+    ("shell", {"command": "make"}, ok(exitCode="-1"), "{shell} make (exit -1)"),
+    ("shell", {"command": "make"}, ok(stdout="x"), "{shell} make"),
+    ("shell", {"command": "make"}, ok(exitCode=0, executionTime=-5), "{shell} make (exit 0)"),
     ("shell", {"command": "cat <<E\nx\r\n\x1b[31mE"}, ok(exitCode=0),
-     r"Ran terminal command cat <<E\nx\r\n\x1b[31mE (exit 0)"),
+     r"{shell} cat <<E\nx\r\n\x1b[31mE (exit 0)"),
     ("edit", {"path": f"{CWD}/src/a.py"}, ok(linesAdded=12, linesRemoved=3, beforeFullFileContent="x"),
-     "Edited file src/a.py (+12 -3)"),
-    ("edit", {"path": "a"}, ok(linesAdded=12, beforeFullFileContent="x"), "Edited file a (+12)"),
+     "{edit} src/a.py (+12 -3)"),
+    ("edit", {"path": "a"}, ok(linesAdded=12, beforeFullFileContent="x"), "{edit} a (+12)"),
     ("edit", {"path": "a"}, ok(linesAdded=1, linesRemoved=1, diffString="--- /dev/null\n+++ b/a"),
-     "Created new file a (1 line)"),
-    ("write", {"path": "s.txt"}, ok(linesCreated=19, fileSize=942), "Created new file s.txt (19 lines)"),
-    ("write", {"path": "s.txt"}, ok(fileSize=942), "Created new file s.txt (942 bytes)"),
-    ("delete", {"path": "a"}, ok(fileSize="2500000"), "Deleted file a (2.5 MB)"),
-    ("glob", {"globPattern": "**/*.py"}, ok(files=["a", "b"], totalFiles=2), "Found files **/*.py (2 files)"),
-    ("glob", {"globPattern": "*"}, ok(files=["a"]), "Found files * (1 file)"),
+     "{write} a (1 line)"),
+    ("write", {"path": "s.txt"}, ok(linesCreated=19, fileSize=942), "{write} s.txt (19 lines)"),
+    ("write", {"path": "s.txt"}, ok(fileSize=942), "{write} s.txt (942 bytes)"),
+    ("delete", {"path": "a"}, ok(fileSize="2500000"), "{delete} a (2.5 MB)"),
+    ("glob", {"globPattern": "**/*.py"}, ok(files=["a", "b"], totalFiles=2), "{glob} **/*.py (2 files)"),
+    ("glob", {"globPattern": "*"}, ok(files=["a"]), "{glob} * (1 file)"),
     ("grep", {"pattern": "TODO"}, ok(workspaceResults={CWD: {"content": {
         "matches": [{"file": "a"}, {"file": "b"}, {"file": "c"}], "totalMatchedLines": 14}}}),
-     "Searched files TODO (14 matches in 3 files)"),
+     "{grep} TODO (14 matches in 3 files)"),
     ("grep", {"pattern": "x"}, ok(workspaceResults={"a": {"files": {"files": ["a"], "totalFiles": 1}}}),
-     "Searched files x (1 file)"),
+     "{grep} x (1 file)"),
     ("grep", {"pattern": "x"}, ok(workspaceResults={"a": {"count": {"totalFiles": 2, "totalMatches": "1"}},
                                                     "b": {"count": {"totalFiles": 1, "totalMatches": 4}}}),
-     "Searched files x (5 matches in 3 files)"),
+     "{grep} x (5 matches in 3 files)"),
     ("grep", {"pattern": "x"}, ok(workspaceResults={"a": {"content": {"matches": [], "totalMatchedLines": 0}}}),
-     "Searched files x (0 matches)"),
-    ("grep", {"pattern": "x"}, ok(workspaceResults=["a", 7]), "Searched files x"),
-    ("semSearch", {"query": "where is it"}, ok(codeResults=[{}, {}]), "Searched codebase where is it (2 results)"),
+     "{grep} x (0 matches)"),
+    ("grep", {"pattern": "x"}, ok(workspaceResults=["a", 7]), "{grep} x"),
+    ("semSearch", {"query": "where is it"}, ok(codeResults=[{}, {}]), "{semSearch} where is it (2 results)"),
     ("ls", {"path": CWD}, ok(directoryTreeRoot={"childrenDirs": [{}], "childrenFiles": [{}, {}]}),
-     "Listed directory . (3 entries)"),
-    ("readLints", {"paths": [f"{CWD}/a.py", "b.py"]}, ok(totalDiagnostics=2), "Checked lints a.py b.py (2 problems)"),
+     "{ls} . (3 entries)"),
+    ("readLints", {"paths": [f"{CWD}/a.py", "b.py"]}, ok(totalDiagnostics=2), "{readLints} a.py b.py (2 problems)"),
     ("updateTodos", {"todos": [], "merge": True}, ok(todos=[{"status": "TODO_STATUS_COMPLETED"},
                                                             {"status": "TODO_STATUS_PENDING"}]),
-     "Updated to-do list (1 of 2 done)"),
-    ("updateTodos", {"todos": [{"status": "TODO_STATUS_PENDING"}]}, ok(), "Updated to-do list (0 of 1 done)"),
-    ("updateTodos", {"todos": [{"status": "TODO_STATUS_PENDING"}], "merge": True}, ok(), "Updated to-do list"),
-    ("readTodos", {}, ok(todos=[{"status": "completed"}]), "Read to-do list (1 of 1 done)"),
-    ("webSearch", {"searchTerm": "node lts"}, ok(references=[{}, {}, {}]), "Searched web node lts (3 results)"),
-    ("webFetch", {"url": "https://a.b"}, ok(markdown="12345"), "Fetched web page https://a.b (5 characters)"),
-    ("fetch", {"url": "https://a.b"}, ok(), "Fetched web page https://a.b"),
-    ("fetch", {"url": "u"}, ok(markdown="[content: 1254 chars]"), "Fetched web page u (1254 characters)"),
+     "{updateTodos} (1 of 2 done)"),
+    ("updateTodos", {"todos": [{"status": "TODO_STATUS_PENDING"}]}, ok(), "{updateTodos} (0 of 1 done)"),
+    ("updateTodos", {"todos": [{"status": "TODO_STATUS_PENDING"}], "merge": True}, ok(), "{updateTodos}"),
+    ("readTodos", {}, ok(todos=[{"status": "completed"}]), "{readTodos} (1 of 1 done)"),
+    ("webSearch", {"searchTerm": "node lts"}, ok(references=[{}, {}, {}]), "{webSearch} node lts (3 results)"),
+    ("webFetch", {"url": "https://a.b"}, ok(markdown="12345"), "{webFetch} https://a.b (5 characters)"),
+    ("fetch", {"url": "https://a.b"}, ok(), "{fetch} https://a.b"),
+    ("fetch", {"url": "u"}, ok(markdown="[content: 1254 chars]"), "{fetch} u (1254 characters)"),
     ("mcp", {"name": "gh-issue", "providerIdentifier": "gh", "toolName": "issue"}, ok(content=[]),
-     "Called MCP tool gh/issue"),
-    ("mcp", {"name": "gh-issue"}, ok(isError=False), "Called MCP tool gh-issue"),
+     "{mcp} gh/issue"),
+    ("mcp", {"name": "gh-issue"}, ok(isError=False), "{mcp} gh-issue"),
     ("task", {"description": "look around"}, ok(conversationSteps=[{}, {}], durationMs="65000"),
-     "Ran subagent look around (2 steps, 1 min 5 s)"),
-    ("askQuestion", {"title": "T", "questions": [{"prompt": "Which?"}]}, ok(), "Asked question Which?"),
-    ("askQuestion", {"title": "T"}, ok(), "Asked question T"),
-    ("createPlan", {"name": "the plan"}, ok(), "Created plan the plan"),
-    ("await", {"taskId": "7"}, ok(), "Waited for task 7"),
-    ("getMcpTools", {"server": "gh"}, ok(), "Used tool getMcpTools gh"),
-    ("generateImage", {"description": "a cat"}, ok(), "Used tool generateImage a cat"),
-    ("mystery", {}, ok(), "Used tool mystery"),
-    ("read", {"path": 7}, ok(totalLines=True), "Read file"),
-    ("read", "notes", ok(), "Read file"),
+     "{task} look around (2 steps, 1 min 5 s)"),
+    ("askQuestion", {"title": "T", "questions": [{"prompt": "Which?"}]}, ok(), "{askQuestion} Which?"),
+    ("askQuestion", {"title": "T"}, ok(), "{askQuestion} T"),
+    ("createPlan", {"name": "the plan"}, ok(), "{createPlan} the plan"),
+    ("await", {"taskId": "7"}, ok(), "{await} 7"),
+    ("getMcpTools", {"server": "gh"}, ok(), "{getMcpTools} gh"),
+    ("generateImage", {"description": "a cat"}, ok(), "{generateImage} a cat"),
+    ("mystery", {}, ok(), "{mystery}"),
+    ("read", {"path": 7}, ok(totalLines=True), "{read}"),
+    ("read", "notes", ok(), "{read}"),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("tool", "args", "outcome", "line"), [pytest.param(*case, id=case[3]) for case in DONE]
+    ("tool", "args", "outcome", "line"),
+    [pytest.param(*case, labeled(line), id=line) for *case, line in DONE],
 )
 def test_detail_of_a_call_that_happened(tool: str, args: Any, outcome: Any, line: str) -> None:
     assert line_of(done(f"{tool}ToolCall", args, outcome)) == line
@@ -205,20 +207,21 @@ def test_detail_of_a_call_that_happened(tool: str, args: Any, outcome: Any, line
 def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: Any) -> None:
     begun = started("editToolCall", {"path": f"{CWD}/src/a.py"})
     got = line_of(begun, done("editToolCall", args, outcome))
-    assert got == f"Failed to edit file src/a.py {line}"
+    label = failed("edit")
+    assert got == f"{label} src/a.py {line}"
     plain = line_of(begun, done("editToolCall", args, outcome), detail=False)
-    assert plain == "Failed to edit file " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
+    assert plain == f"{label} " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
 
 
 def test_a_failed_mcp_call_says_what_its_content_says() -> None:
     outcome = ok(isError=True, content=[{"text": {"text": "no such issue"}}])
     line = line_of(done("mcpToolCall", {"providerIdentifier": "gh", "toolName": "issue"}, outcome))
-    assert line == "Failed to call MCP tool gh/issue (error: no such issue)"
+    assert line == f"{failed('mcp')} gh/issue (error: no such issue)"
 
 
 def test_a_completion_without_a_start_names_what_its_result_names() -> None:
     line = line_of(done("shellToolCall", None, {"rejected": {"command": "rm x", "reason": ""}}))
-    assert line == "Failed to run terminal command rm x (rejected)"
+    assert line == f"{failed('shell')} rm x (rejected)"
 
 
 @pytest.mark.parametrize(
@@ -240,21 +243,17 @@ def test_a_call_that_never_started_is_about_what_was_asked(
         "type": "interaction_query", "subtype": "request", "session_id": "2f4c27dc-1", "query": query,
     }  # fmt: skip
     rejected = done(f"{tool}ToolCall", None, {"rejected": {"reason": ""}}, call_id="c")
-    label = {"webSearch": "search web", "webFetch": "fetch web page"}[tool]
-    assert line_of(asked, rejected) == " ".join(f"Failed to {label} {target} (rejected)".split())
+    assert line_of(asked, rejected) == " ".join(f"{failed(tool)} {target} (rejected)".split())
 
 
 @pytest.mark.parametrize(
-    ("body", "line"),
-    [
-        ({"name": "look_up", "arguments": '{"query": "x y"}'}, "Used tool look_up x y"),
-        ({"name": "look_up", "arguments": '{"query"'}, "Used tool look_up"),
-        ({"name": "look_up", "arguments": "\ud83d"}, "Used tool look_up"),
-    ],
+    ("arguments", "target"),
+    [('{"query": "x y"}', "x y"), ('{"query"', ""), ("\ud83d", "")],
     ids=["arguments", "bad-arguments", "surrogate"],
 )
-def test_function(body: dict[str, Any], line: str) -> None:
-    assert line_of(call("completed", "function", {**body, "result": ok()})) == line
+def test_function(arguments: str, target: str) -> None:
+    body = {"name": "look_up", "arguments": arguments, "result": ok()}
+    assert line_of(call("completed", "function", body)) == f"{label('look_up')} {target}".strip()
 
 
 @pytest.mark.parametrize(
@@ -272,7 +271,7 @@ def test_function(body: dict[str, Any], line: str) -> None:
 )
 def test_duration(members: dict[str, Any], success: dict[str, Any], line: str) -> None:
     got = line_of(done("shellToolCall", {"command": "x"}, ok(**success), **members))
-    assert got == f"Ran terminal command x ({line})".replace(" ()", "")
+    assert got == f"{label('shell')} x ({line})".replace(" ()", "")
 
 
 @pytest.mark.parametrize(
@@ -305,7 +304,7 @@ def test_the_slow_decoder_gives_the_same_details() -> None:
     for tool, args, outcome, line in DONE:
         if isinstance(args, dict):
             event = done(f"{tool}ToolCall", args, outcome, odd="\ud83d")
-            assert line_of(event) == line
+            assert line_of(event) == labeled(line)
 
 
 # ---------------------------------------------------------------- width
@@ -319,7 +318,7 @@ def test_a_line_is_cut_at_the_width(columns: int, target: str) -> None:
     screen = agentfmt.Screen()
     with mock.patch.object(screen, "width", return_value=columns):
         event = done("shellToolCall", {"command": target}, ok(exitCode=0, executionTime=1200))
-        [line] = render(spelled(init(), event, result()), View(detail=True, screen=screen)).out
+        [line] = render(spelled(init(), event, result()), View(detail=True, out=screen)).out
     assert agentfmt.display_width(line) <= columns
     assert "..." in line
     if columns >= 40:
@@ -327,31 +326,21 @@ def test_a_line_is_cut_at_the_width(columns: int, target: str) -> None:
         assert agentfmt.display_width(line) >= columns - 2
 
 
-@pytest.mark.parametrize(
-    ("columns", "line"),
-    [
-        (
-            200,
-            "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not yours, ask first)",
-        ),
-        (80, "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not you...)"),
-        (60, "Failed to edit file src/deep/in/the/tree/a.py (rejected)"),
-        (40, "Failed to edit file .../a.py (rejected)"),
-        (30, "Failed to edit file (rejected)"),
-        (20, "Failed to edit fi..."),
-    ],
-)
-def test_a_long_reason_gives_way(columns: int, line: str) -> None:
-    outcome = {"rejected": {"reason": "the file is not yours, ask first"}}
-    event = done("editToolCall", {"path": "src/deep/in/the/tree/a.py"}, outcome)
-    screen = agentfmt.Screen()
-    with mock.patch.object(screen, "width", return_value=columns):
-        assert render(spelled(init(), event), View(detail=True, screen=screen)).out == [line]
+FAILED_EDIT = (
+    "Failed to edit file", "src/deep/in/the/tree/a.py", "rejected: the file is not yours, ask first",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("act", "columns", "line"),
     [
+        (FAILED_EDIT, 200, f"{FAILED_EDIT[0]} {FAILED_EDIT[1]} ({FAILED_EDIT[2]})"),
+        (FAILED_EDIT, 80,
+         "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not you...)"),
+        (FAILED_EDIT, 60, "Failed to edit file src/deep/in/the/tree/a.py (rejected)"),
+        (FAILED_EDIT, 40, "Failed to edit file .../a.py (rejected)"),
+        (FAILED_EDIT, 30, "Failed to edit file (rejected)"),
+        (FAILED_EDIT, 20, "Failed to edit fi..."),
         (("Asked", "which of the files", "skipped: none of them"), 47,
          "Asked which of the files (skipped: none of...)"),
         (("Asked", "which of the files", "skipped: none of them"), 40,
@@ -377,7 +366,7 @@ def test_a_long_reason_gives_way(columns: int, line: str) -> None:
 )  # fmt: skip
 def test_what_there_is_room_for(act: tuple[str, str, str], columns: int, line: str) -> None:
     whole = agentfmt.Action(*act, failed=act[0].startswith("Failed"))
-    assert agentfmt.render_action(whole, "", columns, False).decode() == line
+    assert agentfmt.render_action(whole, "", columns, agentfmt.PLAIN).decode() == line
 
 
 @pytest.mark.parametrize(
@@ -433,7 +422,7 @@ STEPS = pytest.mark.parametrize("step", [0, 1, 7])
 @STEPS
 def test_all_messages_stand_between_the_actions(form: str, step: int) -> None:
     rendered = render(spelled(*turn(form)), View(messages="all"), step=step)
-    assert rendered.out == ["I'll read.", "Then I'll write.", "Read file", "Done."]
+    assert rendered.out == ["I'll read.", "Then I'll write.", label("read"), "Done."]
 
 
 @FORMS
@@ -520,12 +509,13 @@ def test_lines_say_whose_they_are_while_several_runs_are_open() -> None:
         read("bbbbbbbb-2"), said("Bye", "aaaaaaaa-1"), result("aaaaaaaa-1"), read("bbbbbbbb-2"),
         result("bbbbbbbb-2"),
     )  # fmt: skip
-    both = ["Read file", "[aaaaaaaa] Read file", "[bbbbbbbb] Read file"]
-    assert render(spelled(*events)).out == [*both, "Read file"]
+    line = label("read")
+    both = [line, f"[aaaaaaaa] {line}", f"[bbbbbbbb] {line}"]
+    assert render(spelled(*events)).out == [*both, line]
     rendered = render(spelled(*events), View(messages="all"))
-    assert rendered.out == [*both, "[aaaaaaaa] Bye", "Read file"]
+    assert rendered.out == [*both, "[aaaaaaaa] Bye", line]
     detailed = render(spelled(*events), View(detail=True)).out
-    assert detailed == [line.replace("file", "file a") for line in [*both, "Read file"]]
+    assert detailed == [f"{line} a" for line in [*both, line]]
 
 
 # ---------------------------------------------------------------- actions, summary
@@ -535,7 +525,7 @@ def test_lines_say_whose_they_are_while_several_runs_are_open() -> None:
 @pytest.mark.parametrize("detail", [False, True])
 def test_actions_go_where_they_are_sent(to: str, detail: bool) -> None:
     data = spelled(init(), done("readToolCall", {"path": "a"}, ok(totalLines=2)), result())
-    line = "Read file a (2 lines)" if detail else "Read file"
+    line = label("read") + " a (2 lines)" * detail
     alone = [] if to == "text" else render(data, to=to).out
     nowhere = render(data, View(detail=detail, actions="none"), to)
     assert (nowhere.out, nowhere.err) == (alone, [])
@@ -560,11 +550,11 @@ def test_summary() -> None:
     )
     *_, first, second, _failed = render(data, View(summary=True)).err
     assert first == (
-        "agentfmt: run 2f4c27dc (stdin:3): succeeded, 3 actions (read 2, shell 1), 2 failed, 2 events of "
-        "unknown type (surprise 1, without a type 1), 9.7 s, 8830 tokens in, 185 out, 1 damaged line, "
-        "1 prose line"
+        "agentfmt: run 2f4c27dc (stdin:3): succeeded in 9.7 s, 3 actions (read 2, shell 1), 2 failed, 2 "
+        "events of unknown type (surprise 1, without a type 1), 8,830 tokens in, 185 out, 1 damaged "
+        "line, 1 prose line"
     )
-    assert second == "agentfmt: run bbbbbbbb (stdin:11): failed, 0 actions"
+    assert second == "agentfmt: run bbbbbbbb (stdin:11): failed, no actions"
 
 
 def test_summary_counts_many_names_together() -> None:
@@ -578,9 +568,72 @@ def test_summary_takes_the_redactions_by_rule() -> None:
     report = agentfmt.Report(agentfmt.Output(b"".join))  # type: ignore[arg-type]
     report.redactions.update({"github-token": 2, "env": 1})
     event = agentfmt.Event(type="result", raw=b"{}", run=agentfmt.Run(None, "stdin:1"))
-    [line] = agentfmt.Summary(report).lines([event])
+    [line] = agentfmt.Summary(report, agentfmt.LastLine()).lines([event])
     assert line.endswith(b"3 redactions (github-token 2, env 1)")
     assert not report.redactions
+
+
+def test_what_a_run_cost() -> None:
+    data = spelled(
+        init(model="Opus"),
+        done("editToolCall", {"path": "a"}, ok(linesAdded=1, beforeFullFileContent="x")),
+        done("editToolCall", {"path": "a"}, ok(linesAdded=1, beforeFullFileContent="x")),
+        done("writeToolCall", {"path": "b"}, ok(linesCreated=1)),
+        done("deleteToolCall", {"path": "c"}, {"rejected": {}}),
+        result(
+            duration_ms=61000, num_turns=1, total_cost_usd=0.0123,
+            usage={"input_tokens": 1234567, "cache_read_input_tokens": 44800},
+        ),
+    )  # fmt: skip
+    assert render(data, View(summary=True)).err == [
+        "agentfmt: run 2f4c27dc (stdin:1): succeeded in 1 min 1 s, 4 actions (edit 2, write 1, delete "
+        "1), 1 failed, 2 files changed, 1,234,567 tokens in, 44,800 from cache, $0.012, 1 turn, Opus"
+    ]
+
+
+def test_a_total_of_three_runs_or_more() -> None:
+    def run(session: str, **members: Any) -> list[dict[str, Any]]:
+        read = done("readToolCall", {"path": "a"}, ok(), session_id=session)
+        usage = {"inputTokens": 1000, "outputTokens": 10}
+        return [init(session), read, {**result(session, usage=usage, **members)}]
+
+    two = [*run("a", total_cost_usd=0.5, duration_ms=1000), *run("b", is_error=True)]
+    again = run("a", total_cost_usd=0.75, duration_ms=2000)  # of both runs of the session
+    assert "2 runs" not in str(render(spelled(*two), View(summary=True)).err)
+    rendered = render(spelled(*two, *again), View(summary=True))
+    assert "$0.25" in rendered.err[-2]
+    assert rendered.err[-1] == (
+        "agentfmt: 3 runs in 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, $0.75"
+    )
+    assert len(rendered.err) == 5
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"),
+    [(0, ""), (0.0004, "under $0.001"), (0.0123, "$0.012"), (0.5, "$0.50"), (1234.5, "$1,234.50")],
+)
+def test_cost(dollars: float, text: str) -> None:
+    assert agentfmt.format_cost(dollars) == text
+
+
+def test_a_summary_on_a_terminal_is_one_line_where_it_can_be() -> None:
+    screen = agentfmt.Screen()
+    screen.glyphs = True
+    end = result(
+        duration_ms=9700, num_turns=3, total_cost_usd=0.012,
+        usage={"inputTokens": 8830, "outputTokens": 185, "cacheReadTokens": 44800},
+    )  # fmt: skip
+    data = spelled(init(), done("writeToolCall", {"path": "b"}, ok()), end)
+    found = {}
+    for columns in (40, 80, 200):
+        with mock.patch.object(screen, "width", return_value=columns):
+            _, found[columns] = render(data, View(summary=True, err=screen)).err
+    assert found == {
+        40: "✓ succeeded in 9.7 s, 1 action, $0.012",
+        80: "✓ succeeded in 9.7 s, 1 action, 1 file changed, 8,830 tokens in, 185 out, $0.012",
+        200: "✓ succeeded in 9.7 s, 1 action, 1 file changed, 8,830 tokens in, 185 out, 44,800 from cache, "
+        "$0.012, 3 turns",
+    }
 
 
 # ---------------------------------------------------------------- hostile text
@@ -695,7 +748,7 @@ def on_terminal(
     plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     process = subprocess.Popen(
         [sys.executable, "-m", "agentfmt", *options],
-        stdin=stdin, stdout=stdout, stderr=stderr, env={**plain, "TERM": "xterm", **(env or {})},
+        stdin=stdin, stdout=stdout, stderr=stderr, env={**plain, "TERM": "xterm", "LC_ALL": "C", **(env or {})},
     )  # fmt: skip
     os.close(theirs)
     seen = b""
@@ -733,13 +786,14 @@ SHELL = (
     done("readToolCall", {"path": "a"}, ok(totalLines=2)),
     result(),
 )
-PLAIN_LINES = b"Ran terminal command (exit 1)\nRead file\n"
+PLAIN_LINES = labeled("{shell} npm test (exit 1)\n{read} a (2 lines)\n").encode()
+RUNNING = agentfmt.LABELS["shell"].doing.encode() + b" npm test"
+GLYPHS = {"LC_ALL": "C.UTF-8"}
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
     seen, status = on_terminal(spelled(*SHELL), "--color", "never", until=b"npm test")
-    running = b"Running terminal command npm test"
-    assert seen == running + b"\r\x1b[K" + PLAIN_LINES
+    assert seen == RUNNING + b"\r\x1b[K" + PLAIN_LINES
     assert status == 0
 
 
@@ -749,14 +803,14 @@ def test_a_call_that_ran_within_one_read_does_not_flash() -> None:
 
 
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
-    seen, status = on_terminal(spelled(*SHELL[:2]), until=b"npm test")
-    assert seen.startswith(b"Running terminal command npm test\r\x1b[Kagentfmt: run 2f4c27dc")
+    seen, status = on_terminal(spelled(*SHELL[:2]), "--color", "never", until=b"npm test")
+    assert seen.startswith(RUNNING + b"\r\x1b[KNo actions\nagentfmt: run 2f4c27dc")
     assert status == agentfmt.FAILED
 
 
 def test_the_call_that_runs_fits_the_terminal() -> None:
     begun = started("shellToolCall", {"command": "文" * 100})
-    seen, _ = on_terminal(spelled(init(), begun), columns=40, until=b"...")
+    seen, _ = on_terminal(spelled(init(), begun), "--color", "never", columns=40, until=b"...")
     line = seen.split(b"\r")[0].decode()
     assert line.endswith("...")
     assert agentfmt.display_width(line) <= 40 - 1 - len(
@@ -766,9 +820,9 @@ def test_the_call_that_runs_fits_the_terminal() -> None:
 
 def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
     data = spelled(*SHELL)
-    options = ("-t", "json", "--actions", "stderr")
+    options = ("-t", "json", "--actions", "stderr", "--color", "never")
     seen, _ = on_terminal(data, *options, ends=("stderr",), until=b"npm test")
-    assert b"Running terminal command npm test\r\x1b[K" in seen
+    assert RUNNING + b"\r\x1b[K" in seen
 
 
 @pytest.mark.parametrize(
@@ -783,62 +837,176 @@ def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
 )
 def test_colours(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-d", *options, env=env)
-    red = b"\x1b[31mRan terminal command npm test (exit 1)\x1b[0m\n"
-    dim = b"Read file a \x1b[2m(2 lines)\x1b[0m\n"
+    red = labeled("\x1b[31m{shell} npm test (exit 1)\x1b[0m\n").encode()
+    dim = labeled("{read} a \x1b[2m(2 lines)\x1b[0m\n").encode()
     assert ((red in seen), (dim in seen)) == (coloured, coloured)
     if env.get("TERM") == "dumb" and not coloured:
         assert b"\x1b" not in seen
         assert b"\r" not in seen
 
 
-def test_a_regular_file_has_a_progress_bar(tmp_path: Path) -> None:
-    path = tmp_path / "run.ndjson"
-    path.write_bytes(b"a warning\n" + spelled(*SHELL) * 20)
-    with path.open("rb") as file:
-        on_stdin, status = on_terminal(b"", stdin=file, ends=("stderr",))
-    assert status == 0
-    as_file, _ = on_terminal(b"", str(path), stdin=subprocess.DEVNULL, ends=("stderr",))
-    for seen in (on_stdin, as_file):
-        assert b"Reading" in seen
-        assert b"100%" in seen
-        assert seen.endswith(b"\x1b[?25h\n")
-        assert re.search(rb"\x1b\[Kagentfmt: [^ ]*:1: a warning\n", seen)
-
-
-@pytest.mark.parametrize("columns", [30, 40, 80])
-def test_the_progress_bar_fits_the_terminal(columns: int, tmp_path: Path) -> None:
-    path = tmp_path / "run.ndjson"
-    path.write_bytes(spelled(*SHELL) * 20)
-    source = subprocess.DEVNULL
-    seen, _ = on_terminal(b"", str(path), stdin=source, ends=("stderr",), columns=columns)
-    bars = re.findall(rb"Reading  \[[#-]+\][^\r\n\x1b]*", seen)
-    assert bars
-    assert all(len(bar) < columns for bar in bars)
-
-
-def test_no_progress_bar_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> None:
-    path = tmp_path / "run.ndjson"
-    path.write_bytes(spelled(*SHELL))
-    seen, _ = on_terminal(b"", str(path), stdin=subprocess.DEVNULL, ends=("stderr",), pipe=True)
-    assert b"Reading" not in seen
+def test_glyphs_need_a_locale_of_utf8() -> None:
+    seen, _ = on_terminal(spelled(*SHELL), "-s", "--color", "never", env=GLYPHS)
+    assert seen.decode() == (
+        "  ✗ Ran terminal command npm test  exit 1\n"
+        "  ✓ Read file a  2 lines\n"
+        "\n✓ succeeded, 2 actions, 1 failed\n"
+    )
+    plain, _ = on_terminal(spelled(*SHELL), "-s", "--color", "never")
+    assert plain.isascii()
+    assert plain.startswith(PLAIN_LINES + b"agentfmt: run 2f4c27dc (stdin:1): succeeded, 2 actions")
 
 
 @pytest.mark.parametrize(
-    ("options", "ends", "env"),
+    ("env", "utf8"),
     [
-        pytest.param((), ("stdout", "stderr"), {}, id="stdout-too"),
-        pytest.param((), (), {}, id="no-terminal"),
-        pytest.param((), ("stderr",), {"TERM": "dumb"}, id="dumb"),
-        pytest.param(("--actions", "stderr"), ("stderr",), {}, id="actions-there"),
+        ({}, False),
+        ({"LANG": "en_US.UTF-8"}, True),
+        ({"LANG": "de_DE.utf8", "LC_ALL": ""}, True),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "C"}, False),
+        ({"LANG": "en_US.UTF-8", "LC_CTYPE": "POSIX"}, False),
+        ({"LC_CTYPE": "UTF-8"}, True),  # macOS
+        ({"LC_CTYPE": "C.UTF-8"}, False),  # of Python itself, where there is nothing
+        ({"LC_CTYPE": "C.UTF-8", "LANG": "C.UTF-8"}, True),
     ],
 )
-def test_no_progress_bar(
-    options: tuple[str, ...], ends: tuple[str, ...], env: dict[str, str], tmp_path: Path
+def test_locale(env: dict[str, str], utf8: bool) -> None:
+    assert agentfmt.is_utf8(env) == utf8
+
+
+def test_colours_of_glyphs() -> None:
+    seen, _ = on_terminal(spelled(*SHELL), "-s", env=GLYPHS)
+    assert "  \x1b[31m✗ Ran terminal command npm test  exit 1\x1b[0m\n" in seen.decode()
+    assert "  \x1b[32m✓\x1b[0m Read file a \x1b[2m 2 lines\x1b[0m\n" in seen.decode()
+    failed, _ = on_terminal(spelled(*SHELL[:1]), "-s", env=GLYPHS)
+    assert "\x1b[31m\n✗ failed, no actions\x1b[0m\n" in failed.decode()
+
+
+@pytest.mark.parametrize("options", [("--detail",), ("--no-detail",), ()])
+def test_details_are_the_default_of_a_terminal(options: tuple[str, ...]) -> None:
+    seen, _ = on_terminal(spelled(*SHELL), *options, "--color", "never")
+    plain = b"Ran terminal command (exit 1)\nRead file\n"
+    assert seen == (plain if options == ("--no-detail",) else PLAIN_LINES)
+
+
+def test_words_wrap_at_word_ends_on_a_terminal() -> None:
+    text = "Alpha beta gamma delta epsilon zeta.\n- one two three four five six seven"
+    seen, _ = on_terminal(spelled(init(), said(text), result()), "-v", columns=24, env=GLYPHS)
+    rows = "Alpha beta gamma delta\nepsilon zeta.\n- one two three four\n  five six seven\n"
+    assert seen.decode().startswith(rows)
+
+
+@pytest.mark.parametrize("room", [1, 5, 10, 40])
+@pytest.mark.parametrize(
+    "text", ["", "  indented words here", "a " * 50, "文字 " * 20, "x" * 90, "1. a  b", "   "]
+)
+def test_wrapped_rows_hold_all_words(text: str, room: int) -> None:
+    rows = [*agentfmt.wrap(text, room)]
+    assert " ".join(rows).split() == text.split()
+    longest = max(map(agentfmt.display_width, text.split()), default=0)
+    hang = len(agentfmt.BULLET.match(text)[0])  # type: ignore[index]
+    assert all(agentfmt.display_width(row.rstrip()) <= max(room, hang + longest) for row in rows)
+
+
+def test_a_run_without_actions_says_so() -> None:
+    data = spelled(init(), said("4"), result())
+    seen, _ = on_terminal(data, "--color", "never")
+    assert seen == b"No actions\n"
+    assert b"no actions" in on_terminal(data, "-s", "--color", "never")[0]
+    assert render(data).out == []
+    assert render(data, View(summary=True)).err[-1].endswith(": succeeded, no actions")
+
+
+# ---------------------------------------------------------------- the last line
+
+
+@pytest.fixture
+def last() -> Iterator[agentfmt.LastLine]:
+    """The last line of a terminal with 40 columns, at second 100."""
+    screen = agentfmt.Screen()
+    screen.live = screen.glyphs = True
+    with mock.patch.object(screen, "width", return_value=40):
+        made = agentfmt.LastLine(screen)
+        made.begun = made.since = 100.0
+        yield made
+
+
+RUN = agentfmt.Run("2f4c27dc-1", "stdin:1")
+
+
+def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> None:
+    last.calls[RUN, "1"] = "Running terminal command a", 100.0
+    assert last.text(100.5) == "  ⠋ Running terminal command a"
+    assert last.text(102) == "  ⠹ Running terminal command a  2 s"
+    last.calls[RUN, "2"] = "Running terminal command " + "b" * 50, 103.0
+    assert last.text(108) == "  ⠇ Running termin...  5 s  (+1 more)"
+    last.leave(RUN)
+    assert last.text(109) == ""
+
+
+def test_the_last_line_says_how_long_nothing_comes(last: agentfmt.LastLine) -> None:
+    assert last.text(108) == ""  # no run is open
+    last.sessions.open[RUN] = None
+    assert last.text(100.9) == ""
+    assert last.text(108) == "  ⠇ Thinking 8 s"
+    assert last.text(175) == "  ⠴ Thinking 1 min 15 s"
+
+
+def test_the_last_line_grows_with_the_words(last: agentfmt.LastLine) -> None:
+    last.words = ["I'll ", "read ", "\x1b[31m"]
+    assert last.text(100) == "I'll read \\x1b[31m"
+    last.words = ["one two three four five six ", "seven eight nine"]
+    assert last.text(100) == "...ree four five six seven eight nine"
+
+
+def test_the_last_line_says_how_much_of_a_file_is_read(last: agentfmt.LastLine) -> None:
+    last.total = 2_000_000
+    assert [*last.watch(iter([b"x" * 500_000]))]
+    assert last.text(100.5) == ""  # most are read at once
+    assert last.text(101) == "  ⠙ Reading 25% of 2.0 MB"
+
+
+def test_the_last_line_ticks_while_nothing_comes() -> None:
+    """Seen until the third second: the clock went on, and no event came."""
+    seen, _ = on_terminal(spelled(*SHELL), "--color", "never", until=b"2 s", env=GLYPHS)
+    lines = seen.decode().split("\r\x1b[K")
+    assert [line[4:] for line in lines[:3]] == [
+        "Running terminal command npm test",
+        "Running terminal command npm test  1 s",
+        "Running terminal command npm test  2 s",
+    ]
+
+
+def test_what_is_said_shows_as_it_grows() -> None:
+    words = (delta("Hel"), delta("lo"), {**started("shellToolCall", {"command": "x"})})
+    seen, _ = on_terminal(spelled(init(), *words), "-v", "--color", "never", until=b"x")
+    assert b"Hello\n" in seen
+
+
+@pytest.mark.parametrize(
+    ("options", "ends", "env", "shown"),
+    [
+        pytest.param((), ("stdout",), {}, True, id="stdout"),
+        pytest.param((), ("stderr",), {}, True, id="to-a-file"),
+        pytest.param(("-t", "json", "--actions", "stderr"), ("stderr",), {}, True, id="there"),
+        pytest.param((), (), {}, False, id="no-terminal"),
+        pytest.param((), ("stderr",), {"TERM": "dumb"}, False, id="dumb"),
+        pytest.param(("-t", "stream-json"), ("stdout", "stderr"), {}, False, id="json"),
+    ],
+)
+def test_where_the_last_line_is(
+    options: tuple[str, ...], ends: tuple[str, ...], env: dict[str, str], shown: bool
 ) -> None:
+    until = b"Running terminal command" if shown else b""
+    seen, _ = on_terminal(spelled(*SHELL), *options, ends=ends, until=until, env=env)
+    assert (b"\r\x1b[K" in seen) == shown
+
+
+def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "run.ndjson"
     path.write_bytes(spelled(*SHELL))
-    seen, _ = on_terminal(b"", *options, str(path), stdin=subprocess.DEVNULL, ends=ends, env=env)
-    assert b"Reading" not in seen
+    seen, _ = on_terminal(b"", str(path), stdin=subprocess.DEVNULL, ends=("stderr",), pipe=True)
+    assert seen == b""
 
 
 # ---------------------------------------------------------------- the command

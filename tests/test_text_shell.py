@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from support import label, labeled
 
 SESSION = {"session_id": "2f4c27dc-1"}
 
@@ -60,7 +61,7 @@ def job(script: str, tmp_path: Path, *, ends: bool = True) -> Job:
 
 def test_the_result_goes_to_a_file_and_the_progress_to_the_log(tmp_path: Path) -> None:
     log = job("agent | agentfmt -t json --actions stderr > result.json", tmp_path)
-    assert log == Job("", "Ran terminal command (exit 1)\n", 0)
+    assert log == Job("", label("shell", 1) + "\n", 0)
     assert json.loads((tmp_path / "result.json").read_text())["result"] == "..."
 
 
@@ -68,7 +69,7 @@ def test_a_failed_run_leaves_no_result_and_fails_the_job(tmp_path: Path) -> None
     script = "agent | agentfmt -t json --actions stderr > result.json; echo not reached"
     log = job(script, tmp_path, ends=False)
     assert (log.out, log.status) == ("", 1)
-    assert log.err.splitlines()[0] == "Ran terminal command (exit 1)"
+    assert log.err.splitlines()[0] == label("shell", 1)
     assert "ended without a result" in log.err
     assert (tmp_path / "result.json").read_text() == ""
 
@@ -76,7 +77,7 @@ def test_a_failed_run_leaves_no_result_and_fails_the_job(tmp_path: Path) -> None
 def test_the_answer_alone(tmp_path: Path) -> None:
     script = 'answer=$(agent | agentfmt -m final --actions stderr)\nprintf "<%s>" "$answer"'
     log = job(script, tmp_path)
-    assert log == Job("<One test fails.\n\nFix it.>", "Ran terminal command (exit 1)\n", 0)
+    assert log == Job("<One test fails.\n\nFix it.>", label("shell", 1) + "\n", 0)
 
 
 def test_no_answer_of_a_run_that_failed(tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_no_answer_of_a_run_that_failed(tmp_path: Path) -> None:
 def test_everything_that_was_said_and_done(tmp_path: Path) -> None:
     log = job("agent | agentfmt -d -m all -s", tmp_path)
     assert log.out.splitlines() == [
-        "I'll look.", "Ran terminal command npm test (exit 1)", "One test fails.", "", "Fix it.",
+        "I'll look.", labeled("{shell} npm test (exit 1)"), "One test fails.", "", "Fix it.",
     ]  # fmt: skip
     assert log.err == "agentfmt: run 2f4c27dc (stdin:1): succeeded, 1 action (shell 1), 1 failed\n"
 

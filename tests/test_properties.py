@@ -1,0 +1,132 @@
+"""What holds for every stream of every agent: real ones, cut, joined, respelled and added to.
+
+The streams stand beside the checkout, in shared/captures and shared/recordings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import Ended, content, convert, corpus, one_byte_at_a_time
+
+KNOWN = [
+    *corpus("captures", suffix=".ndjson"),
+    *corpus("recordings", suffix=".ndjson"),
+]
+PATHS = [path for param in KNOWN for path in param.values if path]
+VIEWS = {
+    "text": ("-d", "-m", "all"),
+    "json": ("-t", "json"),
+    "stream-json": ("-t", "stream-json", "--thinking"),
+    "cursor": ("-t", "cursor", "--thinking"),
+    "redacted": ("-t", "stream-json", "-r", "secrets"),
+}
+SHORT = 20_000  # bytes: longer streams are not fed byte by byte
+
+
+def short_enough(data: bytes) -> Iterator[bytes]:
+    if len(data) <= SHORT:
+        return one_byte_at_a_time(data)
+    return (data[start : start + 61] for start in range(0, len(data), 61))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("path", KNOWN)
+def test_what_one_read_delivers_does_not_matter(path: str, view: str) -> None:
+    data = content(path)
+    assert convert(short_enough(data), *VIEWS[view]) == convert(data, *VIEWS[view])
+
+
+# ---------------------------------------------------------------- the same values
+
+
+def rewritten(data: bytes, change: Callable[[dict[str, Any]], Any], **spelling: Any) -> bytes:
+    """A stream whose objects are changed and spelled again; its other lines stay."""
+    lines = []
+    for line in data.split(b"\n"):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            line = json.dumps(change(value), **spelling).encode()
+        lines.append(line)
+    return b"\n".join(lines)
+
+
+def backwards(value: Any) -> Any:
+    """The same value with the members of its objects in the opposite order."""
+    if isinstance(value, dict):
+        return {key: backwards(value[key]) for key in reversed(value)}
+    return [backwards(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("view", ["text", "cursor"])
+@pytest.mark.parametrize("path", KNOWN)
+def test_the_order_and_the_spelling_of_members_do_not_matter(path: str, view: str) -> None:
+    data = content(path)
+    expected = convert(data, *VIEWS[view])
+    for other in (rewritten(data, backwards), rewritten(data, dict, separators=(" ,", " : "))):
+        ended = convert(other, *VIEWS[view])
+        assert (ended.status, values(ended)) == (expected.status, values(expected))
+
+
+def values(ended: Ended) -> list[Any]:
+    """What the lines of an output say, however they are spelled."""
+    return [json.loads(line) if line[:1] == b"{" else line for line in ended.stdout.splitlines()]
+
+
+# ---------------------------------------------------------------- members that nobody reads
+
+UNREAD = (
+    {"unread": {"type": "result", "subtype": "success", "is_error": False, "session_id": "x"}},
+    {"unread": [{"type": "tool_use", "id": "t", "name": "Bash"}, {"type": "error"}]},
+    {"unread": None, "is_unread": True, "unread_count": 10**30},
+)
+
+
+def with_members(value: Any, members: dict[str, Any]) -> Any:
+    """The same value, with members beside all others in every object of it."""
+    if isinstance(value, dict):
+        return {key: with_members(item, members) for key, item in value.items()} | members
+    return [with_members(item, members) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("members", UNREAD, ids=["result", "blocks", "others"])
+@pytest.mark.parametrize("path", KNOWN)
+def test_members_that_nobody_reads_do_not_matter(path: str, members: dict[str, Any]) -> None:
+    data, flags = content(path), VIEWS["text"]
+    more = rewritten(data, lambda line: with_members(line, members))
+    expected, ended = convert(data, *flags), convert(more, *flags)
+    assert (ended.stdout, ended.status) == (expected.stdout, expected.status)
+
+
+# ---------------------------------------------------------------- joined streams
+
+JOINED = st.lists(st.sampled_from(PATHS or [""]), min_size=2, max_size=4, unique=True)
+
+
+@pytest.mark.skipif(not PATHS, reason="no captures beside the checkout")
+@pytest.mark.xfail(strict=False, reason="a FILE without a run does not fail yet")
+@given(paths=JOINED)
+def test_no_file_changes_what_becomes_of_another(paths: list[str]) -> None:
+    streams = [content(path) for path in paths]
+    files = {os.path.relpath(path): [data] for path, data in zip(paths, streams, strict=True)}
+    for flags in (("-t", "stream-json", "--thinking"), ("-t", "json")):
+        alone = [convert(data, *flags) for data in streams]
+        together = convert(files, *flags)
+        assert together.status == worst(ended.status for ended in alone)
+        assert sorted(together.stdout.splitlines()) == sorted(
+            line for ended in alone for line in ended.stdout.splitlines()
+        )
+
+
+def worst(statuses: Iterable[int]) -> int:
+    """2 beats 1, and 1 beats 3."""
+    return max(statuses, key=[0, 3, 1, 2].index)
