@@ -718,6 +718,7 @@ class Event(Struct, gc=False):
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
+    where: Internal = msgspec.field(name="\x7fwhere", default=None)
 
 
 class TextBlock(Struct, gc=False):
@@ -1018,7 +1019,7 @@ Success = shape(
 )
 Result = shape(anys=" ".join([*VARIANTS][2:]), success=Success, failure=Success)
 ToolCall = shape(anys="name arguments", args=Args, result=Result)
-Call = shape(anys="startedAtMs completedAtMs", **dict.fromkeys(KEYS, ToolCall))
+Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(KEYS, ToolCall))
 
 
 def tool_of(event: Event) -> tuple[str, Any]:
@@ -2607,8 +2608,8 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes", "calls", "cwd", "error", "events", "failed_by", "paths", "session", "state",
-        "succeeded", "where",
+        "_notes", "agent", "calls", "cwd", "error", "events", "failed_by", "paths", "reason",
+        "session", "started_ms", "state", "succeeded", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str) -> None:
@@ -2617,6 +2618,9 @@ class Run:
         self.state = OPEN
         self.events = 1
         self.succeeded = False
+        self.agent = "cursor"
+        self.started_ms: int | None = None  # since 1970, as its first event says
+        self.reason: str | None = None  # why it failed
         self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
         self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
         self.cwd = ""  # as its init says
@@ -2652,8 +2656,11 @@ class Runs:
         silent: bool = False,
         fail_on: Sequence[Selector] = (),
         dialects: Conversations | None = None,
+        locates: bool = False,
     ) -> None:
-        """``dialects`` are asked about each event that is not simply one more of its run."""
+        """``dialects`` are asked about each event that is not simply one more of its run.
+        ``locates``: calls know where they stand."""
+        self.track = self.locate if locates else track_call
         self.report = report
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
@@ -2665,6 +2672,7 @@ class Runs:
         self.opened = self.outside_runs = 0  # runs; events outside any run
         self.error = ""  # what the last of these said, if it was an error
         self.source = Source("")
+        self.line = b""  # as it was read
         self.run: Run | None = None  # of the event before
         self.session: object = NO_SESSION  # of the event before, while its run is open,
         self.foreign: object = NO_SESSION  # and where it was foreign
@@ -2688,7 +2696,7 @@ class Runs:
                     continue
                 event.raw, event.run = line, run
                 if kind == "tool_call":
-                    track_call(run, event)  # type: ignore[arg-type]
+                    self.track(run, event)  # type: ignore[arg-type]
                 yield event
             elif kind in saying and event.session_id == foreign:
                 acts += 1
@@ -2704,6 +2712,7 @@ class Runs:
 
     def dispatch(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and few are passed over."""
+        self.line = event.raw
         found = self.dialects.translate(self.source, event) if self.dialects else None
         session, drops = self.foreign, "thinking" in self.unread
         for whole in (event,) if found is None else found:
@@ -2728,7 +2737,7 @@ class Runs:
         event.run = self.run
         self.run.events += 1  # type: ignore[union-attr]
         if event.type == "tool_call":
-            track_call(self.run, event)  # type: ignore[arg-type]
+            self.track(self.run, event)  # type: ignore[arg-type]
 
     def step(self, event: Event) -> None:
         """An event that may open or end runs."""
@@ -2739,12 +2748,20 @@ class Runs:
         self.run = event.run = run
         if run:
             self.source.last = run
+            if run.events == 1:
+                run.started_ms = stated_time(self.line)
+            if self.line and self.source.dialect:
+                run.agent = self.source.dialect.name
             if event.type == "tool_call":
-                track_call(run, event)
+                self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
         quick = run and run.state != ENDED and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
+
+    def locate(self, run: Run, event: Event) -> None:
+        event.where = self.source.where()
+        track_call(run, event)
 
     def ends(self) -> Iterator[Event]:
         """The ends that no event carries: an event without a line. Then why runs failed."""
@@ -2866,6 +2883,7 @@ class Runs:
 
     def fail(self, run: Run, why: str) -> None:
         self.end(run)
+        run.reason = why
         self.failures.append(f"{run} failed: {why}")
 
     def close_unfinished(self, run: Run, why: str) -> None:
@@ -2904,6 +2922,7 @@ class Runs:
         self.report.count_rest(source)
 
     def end_of_input(self) -> Iterator[Event]:
+        self.line = b""
         for event in self.dialects.finish() if self.dialects else ():
             self.step(event)
             yield event
@@ -2932,6 +2951,20 @@ def event_kind(event: Event) -> str:
 
 def ends_run(event: Event) -> bool:
     return not event.raw or event_kind(event) == END
+
+
+def stated_time(line: bytes) -> int | None:
+    """When an event happened, in milliseconds since 1970, if it says so, as agents do."""
+    if b'"timestamp' not in line:
+        return None
+    import datetime
+
+    members = as_object(decode_raw(line))
+    stated = members.get("timestamp_ms", members.get("timestamp"))
+    with contextlib.suppress(ValueError, OverflowError):
+        iso = as_text(stated).replace("Z", "+00:00")
+        return round(datetime.datetime.fromisoformat(iso).timestamp() * 1000)
+    return as_count(stated)
 
 
 def failure_of(event: Event) -> str | None:
@@ -4061,7 +4094,7 @@ class Channel:
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
         self.fresh = True  # nothing was decided since the last call
-        self.segment = io.StringIO()  # the deltas since then
+        self.segment = bytearray()  # the deltas since then, in UTF-8
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
@@ -4074,13 +4107,13 @@ class Channel:
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
         replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
-        if replay and self.segment.getvalue() == text:
+        if replay and self.segment == to_utf8(text):
             self.doubtful = event, text
             return decided
         return self.join(event, text) or decided
 
     def join(self, event: Event, text: str) -> bool:
-        self.segment.write(text)
+        self.segment += to_utf8(text)
         self.size += len(text)
         return self.add(event, text)
 
@@ -4111,7 +4144,7 @@ class Channel:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
-        self.segment = io.StringIO()
+        self.segment.clear()
         self.size, self.key, self.word, self.fresh = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
@@ -4448,6 +4481,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
     new = reread(raw)
     known = event.started if event.started in LABELS else None  # else it may be a name to hide
     new.raw, new.run, new.started, new.hidden = raw, event.run, known, event.hidden
+    new.where = event.where
     return new
 
 
@@ -4472,6 +4506,10 @@ class Shortener:
                 yield event
             else:
                 yield reparse(event, self.shorten(raw, event.type), self.reread)
+
+    def fit_line(self, line: bytes) -> bytes:
+        """A line that is no event."""
+        return line if len(line) <= self.limit else self.shorten(line, None)
 
     def shorten(self, raw: bytes, kind: str | None) -> bytes:
         found = [
@@ -5045,9 +5083,10 @@ def stated(event: Event) -> dict[str, float]:
         "turns": as_count(members.get("num_turns")),
     }
     for kind, names in TOKENS:
-        found[kind] = next(filter(None, map(as_count, map(usage.get, names))), None)
-    found["cost"] = cost if isinstance(cost, (int, float)) and 0 < cost < 1e9 else None
-    return {name: number for name, number in found.items() if number}
+        counts = (as_count(usage[name]) for name in names if name in usage)
+        found[kind] = next((count for count in counts if count is not None), None)
+    found["cost"] = cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None
+    return {name: number for name, number in found.items() if number is not None}
 
 
 class Json:
@@ -5101,12 +5140,125 @@ class StreamJson:
         return (event.raw.strip() for event in events if not event.hidden)
 
 
+class RunTable(Summary):
+    """A table of the runs: one object for each when it is over, whatever its verdict."""
+
+    kind: type[Event] = SpokenEvent
+    thinking, words = False, True
+
+    def __init__(self, report: Report, view: View) -> None:
+        super().__init__(report, LastLine())
+        self.answers = Words(PLAIN, LastLine(), final=True) if view.messages == "final" else None
+        self.open: dict[Run, dict[str, Any]] = {}
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            run: Run | None = event.run
+            if run is None:
+                continue
+            row = self.open.setdefault(run, {"tools": {}, "model": None, "started_ms": None})
+            time_ms = as_count(getattr(event, "timestamp_ms", None))
+            row["started_ms"] = row["started_ms"] or time_ms
+            answer = self.answers.said(event, run) if self.answers else ()
+            if event.type == "tool_call" and event.subtype == "completed":
+                self.tally(event, row["tools"])
+            elif event.type == "system" and event.subtype == "init":
+                row["model"] = first_text(details(event).get("model")) or None
+            elif ends_run(event):
+                del self.open[run]
+                if not event.hidden or not event.raw:
+                    yield encode_json(self.row(event, run, row, "\n".join(answer)))
+
+    def tally(self, event: Event, tools: dict[str, list[int]]) -> None:
+        tool, body = tool_of(event)
+        tool = tool or event.started or "?"
+        counts = tools.setdefault(tool if tool in tools or len(tools) < NAMES else "...", [0, 0])
+        counts[0] += 1
+        counts[1] += outcome_of(event, tool, body).status != "ok"
+
+    def row(self, event: Event, run: Run, row: dict[str, Any], answer: str) -> dict[str, Any]:
+        numbers = stated(event)
+        self.charge(run, numbers)
+        tools = [(name, *counts) for name, counts in row["tools"].items()]
+        ended = event.raw and run.state == ENDED
+        return {
+            "session": run.session,
+            "agent": run.agent,
+            "model": row["model"],
+            "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
+            "reason": run.reason,
+            "where": run.where,
+            "started_ms": run.started_ms or row["started_ms"],
+            "duration_ms": numbers.get("took"),
+            "actions": sum(tool[1] for tool in tools),
+            "failures": sum(tool[2] for tool in tools),
+            "tools": [dict(zip(("tool", "actions", "failures"), t, strict=True)) for t in tools],
+            "tokens_in": numbers.get("in"),
+            "tokens_out": numbers.get("out"),
+            "tokens_cached": numbers.get("from cache"),
+            "cost_usd": numbers.get("cost"),
+            "answer": answer or None,
+        }
+
+
+class CallTable(Text):
+    """A table of the calls: one object for each that ended, or that its run ended without."""
+
+    kind: type[Event] = SpokenEvent
+
+    def __init__(self, _report: Report, _view: View) -> None:
+        super().__init__(detail=True)
+        self.open: dict[Run, dict[str | None, tuple[bool, dict[str, Any]]]] = {}
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            run: Run | None = event.run
+            if run is None:
+                continue
+            calls = self.open.setdefault(run, {})
+            if event.type == "tool_call" and event.subtype == "completed":
+                row = self.row(event, run, self.finish(event))
+                _, begun = calls.pop(event.call_id, (False, row))
+                row |= {"where": begun["where"], "parent": row["parent"] or begun["parent"]}
+                yield from () if event.hidden else (encode_json(row),)
+                continue
+            self.follow(event, run, "")
+            if event.type == "tool_call" and event.subtype == "started":
+                row = self.row(event, run, "") | {"status": "unfinished", "outcome": None}
+                calls[event.call_id] = event.hidden, row
+            elif ends_run(event):
+                rows = self.open.pop(run).values()
+                yield from (encode_json(row) for hidden, row in rows if not hidden)
+
+    def row(self, event: Any, run: Run, target: str) -> dict[str, Any]:
+        tool, body = tool_of(event)
+        tool = tool or event.started or "?"
+        outcome = outcome_of(event, tool, body)
+        action = detailed_action(event, run.notes.cwd, target)
+        result = outcome.found if isinstance(outcome.found, Success) else Success()
+        named = getattr(event.tool_call, "name", None), body and body.name
+        return {
+            "session": run.session,
+            "call_id": event.call_id,
+            "tool": tool,
+            "name": first_text(*named) or tool,
+            "target": action.target or None,
+            "status": outcome.status,
+            "outcome": action.outcome or None,
+            "exit_code": None if result.exitCode is None else exit_code(result.exitCode),
+            "duration_ms": call_duration(event, result),
+            "parent": event.parent_tool_use_id,
+            "where": event.where,
+        }
+
+
 WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
     "text": Text,
     "json": Json,
     "stream-json": StreamJson,
     "cursor": StreamJson,
 }
+TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls": CallTable}
 
 
 class View(NamedTuple):
@@ -5162,8 +5314,9 @@ def make_writer(to: str, view: View, report: Report) -> Writer:
     actions = view.actions or ("stdout" if to == "text" else "none")
     screen = view.err if actions == "stderr" else view.out
     text = Text(screen, last, detail=view.detail, tells_none=screen.live and not view.summary)
-    main: list[Writer] = [WRITERS[to]()] if to != "text" else []
-    if view.messages != "none":
+    main: list[Writer] = [WRITERS[to]()] if to in WRITERS and to != "text" else []
+    main += [TABLES[to](report, view)] if to in TABLES else []
+    if view.messages != "none" and to == "text":
         main.append(Words(view.out, last, final=view.messages == "final"))
     main += [text] if actions == "stdout" else []
     others: list[Writer] = [text] if actions == "stderr" else []
@@ -5248,6 +5401,7 @@ def convert(
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
         dialects=Conversations(dialect, maker, strict=strict),
+        locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
@@ -5259,8 +5413,10 @@ def convert(
         write(events)
 
     def write(events: Iterable[Event]) -> None:
-        events = shortener.fit(events) if shortener else events
-        out.write(writer.lines(events))
+        if shortener and to in TABLES:
+            out.write(map(shortener.fit_line, writer.lines(events)))
+        else:
+            out.write(writer.lines(shortener.fit(events) if shortener else events))
         out.flush()
 
     try:
@@ -5516,9 +5672,9 @@ OPTIONS: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
          "Append lines that aren't events to FILE, byte for byte."),
     ),
     "Output": (
-        ("-t --to", one_of(WRITERS, "text"),
-         "Write progress, each run's result, the stream itself, or the stream in Cursor's "
-         "vocabulary."),
+        ("-t --to", one_of([*WRITERS, *TABLES], "text"),
+         "Write progress, each run's result, the stream itself, the stream in Cursor's "
+         "vocabulary, or a table of the runs or of the calls."),
         ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
         ("--max-event", {"metavar": "BYTES", "type": Size()},
          "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
@@ -5637,8 +5793,8 @@ def view_of(
     **_: Any,
 ) -> View:
     """Raises click.UsageError for what an output cannot tell."""
-    if messages is not None and to != "text":
-        raise click.UsageError("--messages goes with --to text only")
+    if messages is not None and to != "text" and (to, messages) != ("runs", "final"):
+        raise click.UsageError("--messages goes with --to text only, or final with --to runs")
     if actions == "stdout" and to != "text":
         raise click.UsageError("--actions stdout goes with --to text only")
     if quiet and actions not in (None, "none"):

@@ -325,7 +325,7 @@ def test_manual_is_clean() -> None:
 
 def test_manual_has_its_sections_in_order() -> None:
     assert re.findall(r"^\.Sh (.+)$", MANUAL, re.MULTILINE) == [
-        "NAME", "SYNOPSIS", "DESCRIPTION", "SELECTORS", "REDACTION", "ENVIRONMENT",
+        "NAME", "SYNOPSIS", "DESCRIPTION", "SELECTORS", "REDACTION", "TABLES", "ENVIRONMENT",
         "EXIT STATUS", "EXAMPLES",
         "DIAGNOSTICS", "SEE ALSO", "STANDARDS", "CAVEATS",
     ]  # fmt: skip
