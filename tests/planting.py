@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from support import Ended, convert, parameters
+from support import Ended, convert, parameters, surgeon
 
 import agentfmt
 
@@ -123,12 +123,8 @@ def redact(
 ) -> Ended:
     """The pipeline in process, with the classes and patterns of the flags; no environment."""
     given = parameters(*flags)
-    classes, patterns = given["classes"], given["patterns"]
-    if known or patterns:
-        classes |= {"secrets"}
-    used = agentfmt.Scanner(known or {}, patterns) if known or patterns else scanner()
-    surgeon = agentfmt.EventRedactor(used if "secrets" in classes else None, classes, list(homes))
-    return convert(data, *flags, surgeon=surgeon if classes else None)
+    made_of = surgeon(given["classes"], given["patterns"], known or {}, homes)
+    return convert(data, *flags, surgeon=made_of)
 
 
 def randomly_spelled(text: str, choose: Callable[[list[str]], str]) -> str:

@@ -347,7 +347,20 @@ TOOLS = [
         "mcp__github__list_issues github__list_issues mcp_github_list_issues",
         label("mcp"),
     ),
-    ("Skill", "Skill", label("Skill")),
+    ("skill", "Skill", label("skill")),
+    ("createPlan", "ExitPlanMode exit_plan_mode", label("createPlan")),
+    ("askQuestion", "AskUserQuestion ask_user", label("askQuestion")),
+    ("await", "TaskOutput", label("await")),
+    ("readTodos", "TodoRead", label("readTodos")),
+    ("shell", "PowerShell", label("shell")),
+    ("toolSearch", "ToolSearch", label("toolSearch")),
+    ("listMcpResources", "ListMcpResourcesTool", label("listMcpResources")),
+    ("readMcpResource", "ReadMcpResourceTool", label("readMcpResource")),
+    ("switchMode", "EnterPlanMode", label("switchMode")),
+    ("lsp", "LSP", label("lsp")),
+    ("structuredOutput", "StructuredOutput", label("structuredOutput")),
+    ("saveMemory", "save_memory", label("saveMemory")),
+    ("Mystery", "Mystery", label("Mystery")),
 ]
 
 
@@ -405,7 +418,8 @@ ARGUMENTS = [
         {"a": 1},
         {"name": "mcp__gh__list", "args": {"a": 1}, "providerIdentifier": "gh", "toolName": "list"},
     ),
-    ("Skill", {"command": "x"}, {"command": "x"}),
+    ("Skill", {"skill": "x"}, {"name": "x"}),
+    ("Mystery", {"command": "x"}, {"command": "x"}),
 ]
 
 

@@ -161,7 +161,7 @@ BIG = b"".join(stream(3_000_000))
 
 
 @pytest.mark.parametrize("blocking", [True, False])
-def test_pipes_made_non_blocking_lose_nothing(begin: Begin, blocking: bool) -> None:
+def test_nothing_is_lost_in_non_blocking_pipes(begin: Begin, blocking: bool) -> None:
     stdin, feed = os.pipe()
     drain, stdout = os.pipe()
     for fd in (stdin, stdout):
@@ -192,12 +192,12 @@ def feed_slowly(fd: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["PYTHONUNBUFFERED", "PYTHONUTF8", "PYTHONSAFEPATH"])
-def test_environment_of_the_interpreter(name: str) -> None:
+def test_variables_of_the_interpreter_change_nothing(name: str) -> None:
     ended = run(*SAME, data=BIG, env=ENVIRON | {name: "1", "LC_ALL": "C"})
     assert (ended.stdout == BIG, *ended[1:]) == (True, "", 0)
 
 
-def test_a_reader_that_is_gone_ends_it_silently() -> None:
+def test_it_ends_silently_when_its_reader_is_gone() -> None:
     script = '"$@" | head -n 1; echo "${PIPESTATUS[0]}"'
     done = subprocess.run(
         ["bash", "-c", script, "-", *COMMAND, *SAME],
@@ -211,7 +211,7 @@ def test_a_reader_that_is_gone_ends_it_silently() -> None:
     assert (BIG.startswith(first + b"\n"), status, rest, done.stderr) == (True, b"141", b"", b"")
 
 
-def test_a_reader_of_messages_that_is_gone_matters_to_nobody(begin: Begin) -> None:
+def test_a_reader_of_stderr_that_is_gone_does_no_harm(begin: Begin) -> None:
     drain, stderr = os.pipe()
     process = begin(*SAME, stderr=stderr)
     os.close(stderr)
@@ -235,7 +235,7 @@ def test_a_full_disk(args: list[str]) -> None:
 
 
 @full
-def test_a_full_disk_for_rejects() -> None:
+def test_rejects_on_a_full_disk() -> None:
     ended = run("--rejects", "/dev/full", data=b"prose\n" + whole_run())
     assert ended.stderr.splitlines()[-1] == "agentfmt: --rejects: No space left on device"
     assert ended.status == 2
@@ -243,14 +243,14 @@ def test_a_full_disk_for_rejects() -> None:
 
 @full
 @pytest.mark.parametrize("option", ["--help", "--version"])
-def test_a_full_disk_for_help(option: str) -> None:
+def test_help_on_a_full_disk(option: str) -> None:
     with open("/dev/full", "wb") as disk:
         ended = run(option, stdout=disk)
     assert ended[1:] == ("agentfmt: stdout: No space left on device\n", 2)
 
 
 @full
-def test_messages_on_a_full_disk_matter_to_nobody() -> None:
+def test_messages_on_a_full_disk_do_no_harm() -> None:
     with open("/dev/full", "wb") as disk:
         ended = run(*SAME, data=b"prose\n" + whole_run(), stderr=disk)
     assert ended == Ended(whole_run(), "", 0)
@@ -438,7 +438,7 @@ def feed_all(process: subprocess.Popen[bytes], data: bytes) -> None:
         process.stdin.close()
 
 
-def test_an_endless_writer_does_not_keep_it(begin: Begin) -> None:
+def test_an_endless_writer_does_not_keep_it_from_ending(begin: Begin) -> None:
     feeder = subprocess.Popen(["yes", '{"type":"x"}'], stdout=subprocess.PIPE)
     process = begin(*SAME, stdin=feeder.stdout, stdout=subprocess.DEVNULL)
     assert feeder.stdout
@@ -601,13 +601,13 @@ def test_a_file_that_cannot_be_read(file: File) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="no /proc/self/mem")
-def test_a_file_whose_reading_fails(file: File) -> None:
+def test_a_file_that_fails_while_it_is_read(file: File) -> None:
     ended = run(*SAME, "/proc/self/mem", file("good", whole_run()))
     assert (ended.stdout, ended.status) == (whole_run(), 2)
     assert ended.stderr == "agentfmt: /proc/self/mem: Input/output error\n"
 
 
-def test_a_file_that_goes_away_while_others_are_read(begin: Begin, file: File) -> None:
+def test_a_file_that_disappears_while_others_are_read(begin: Begin, file: File) -> None:
     gone = file("gone", whole_run())
     process = begin(*SAME, "-", gone)
     reads(process)
@@ -638,14 +638,14 @@ def test_rejects(tmp_path: Any) -> None:
         assert kept.read() == b"".join(refused) + b"\nappended\n"
 
 
-def test_rejects_of_mode_0600_whatever_the_umask(begin: Begin, tmp_path: Any) -> None:
+def test_rejects_have_mode_0600_whatever_the_umask(begin: Begin, tmp_path: Any) -> None:
     rejects = os.path.join(tmp_path, "rejects")
     process = begin("--rejects", rejects, preexec_fn=lambda: os.umask(0))
     finish(process)
     assert stat.S_IMODE(os.stat(rejects).st_mode) == 0o600
 
 
-def test_rejects_that_are_read(file: File) -> None:
+def test_rejects_cannot_be_an_input(file: File) -> None:
     both = file("both", b"prose\n" + whole_run())
     try:
         ended = run("--rejects", both, both, timeout=2)
@@ -655,7 +655,7 @@ def test_rejects_that_are_read(file: File) -> None:
 
 
 @pytest.mark.parametrize(("mode", "status"), [("wb", USAGE), ("ab", 0)])
-def test_rejects_where_the_output_goes(mode: str, status: int, tmp_path: Any) -> None:
+def test_rejects_in_the_file_of_the_output(mode: str, status: int, tmp_path: Any) -> None:
     """Two that write over each other lose lines; two that append do not."""
     both = os.path.join(tmp_path, "both")
     with open(both, mode) as file:
@@ -689,7 +689,7 @@ def test_exit_status(data: bytes, status: int, zero: int) -> None:
     assert run("--exit-zero", data=data) == ended._replace(status=zero)
 
 
-def test_an_error_beats_all(file: File) -> None:
+def test_an_error_beats_every_verdict(file: File) -> None:
     if not os.path.exists("/proc/self/mem"):
         pytest.skip("no /proc/self/mem")
     bad = file("bad", init() + b"{\n")
@@ -778,7 +778,7 @@ def test_memory_is_flat(to: str) -> None:
         pytest.param(b'{\n}\n"no object" "open', id="an open string after no object"),
     ],
 )
-def test_documents_given_up_within_a_string(data: bytes) -> None:
+def test_documents_that_are_abandoned_within_a_string(data: bytes) -> None:
     ended = run("--max-line", "1000", data=data)
     assert ended.status in (1, 3)
     assert all(line.startswith("agentfmt: ") for line in ended.stderr.splitlines())

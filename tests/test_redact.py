@@ -87,7 +87,9 @@ def test_no_string_keeps_a_secret(members: dict[str, Any], kind: str | None) -> 
     before=st.text(max_size=4),
     depth=st.integers(0, 2),
 )
-def test_any_spelling(spelling: random.Random, token: str, before: str, depth: int) -> None:
+def test_a_secret_is_found_in_any_spelling(
+    spelling: random.Random, token: str, before: str, depth: int
+) -> None:
     """Each character is itself or an escape, in JSON in JSON too; the rest keeps its spelling."""
     text = f"{before} {token} "
     for _ in range(depth):
@@ -306,7 +308,7 @@ STAND_INS = {
 
 
 @pytest.mark.parametrize("classes", ["prompts", "messages", "commands", "content", "paths", "prompts,commands", "messages,content", "all"])  # fmt: skip
-def test_classes_hide_their_own_and_no_other(classes: str) -> None:
+def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
     left = redact(EVENTS, *STREAM, "-r", classes).stdout.decode()
     named = set(STAND_INS) if classes == "all" else set(classes.split(","))
     for name, texts in STAND_INS.items():
@@ -388,14 +390,14 @@ def test_structure_that_held_a_secret_stays_as_it_is() -> None:
         assert json.loads(once.splitlines()[1])["session_id"] == MARKER
 
 
-def test_classes_that_split_nothing_hold_nothing() -> None:
+def test_classes_that_no_delta_can_split_hold_nothing_back() -> None:
     lines = [init(), assistant("held", timestamp_ms=1), event("x", session="other")]
     left = redact(b"".join(lines), *STREAM, "-r", "commands").stdout
     assert left == b"".join(lines)  # in their order
 
 
 @pytest.mark.parametrize("cut", range(1, 16))
-def test_paths_that_are_split(cut: int) -> None:
+def test_paths_split_over_deltas(cut: int) -> None:
     text = "a /home/ann/x b"
     deltas = [assistant(part, timestamp_ms=1) for part in (text[:cut], text[cut:]) if part]
     left = redact(b"".join([init(), *deltas, result()]), *STREAM, "-r", "paths").stdout
@@ -421,7 +423,7 @@ def test_shortened_events_fit(texts: list[str], limit: int) -> None:
     json.dumps(made_of, ensure_ascii=False).encode("utf-8", "surrogatepass").decode()
 
 
-def test_shortening_cuts_no_marker() -> None:
+def test_shortening_never_cuts_a_marker() -> None:
     for size in range(10, 90):
         text = "x" * size + f" {TOKEN} " + "y" * 300
         left = redact(event("user", x=text), *SECRETS, "--max-event", "200").stdout

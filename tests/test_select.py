@@ -96,7 +96,9 @@ SELECTED = [
         "status=failed": "shell-1 edit-1 mcp-1 new-1 rejected-1",
         "tool=read,status=failed": "rejected-1", "path=src/*": "read-0 read-1 rejected-0 rejected-1",
         "path=*.env": "rejected-0 rejected-1", "path=*.env,status=rejected": "rejected-1",
-        r"path=/w/é\,b": BOTH.format("shell"), "path=/*": "shell-0 shell-1 edit-0 edit-1",
+        r"path=/w/é\,b": BOTH.format("shell"), "path=/*": "read-0 read-1 shell-0 shell-1 edit-0 edit-1 grep-0 grep-1 new-0 new-1 rejected-0 rejected-1",
+        "path=/etc/*": BOTH.format("edit"), "path=/work/src/*": "read-0 read-1 rejected-0 rejected-1",
+        "path=./src/*": "read-0 read-1 rejected-0 rejected-1",
         "path=p/q": BOTH.format("new"), "path=b.c": "grep-1", "path=*a.py": BOTH.format("read"),
         "session=*": None, "session=5f0e*": None, "session=x": "", "type=*": None, "*": None,
         "connection": "other", "USER": "", "type=tool": "",
@@ -194,7 +196,15 @@ def test_text_prints_only_what_is_selected() -> None:
 def test_fail_on_sees_every_event(to: str, choice: str, status: int) -> None:
     ended = convert(DATA, "-t", to, "--drop", "type=*", "--fail-on", choice)
     assert ended.status == status
-    assert (f"--fail-on {choice} matched at" in ended.stderr) == bool(status)
+    assert (f"--fail-on {choice} matched " in ended.stderr) == bool(status)
+
+
+def test_fail_on_counts_and_names_the_first() -> None:
+    ended = convert(DATA, "--fail-on", "status=failed", "--fail-on", "user")
+    assert ended.stderr == (
+        "agentfmt: run 5f0e4a1c (stdin:1) failed: --fail-on user matched at stdin:2; "
+        "--fail-on status=failed matched 5 times, first at stdin:8\n"
+    )
 
 
 def test_fail_on_names_the_line() -> None:
