@@ -113,6 +113,7 @@ EXITS = """Exit status:
   3                   every run succeeded, but lines were damaged
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
+SILENCE = 1000  # milliseconds after which the stages are asked what has waited for too long
 BLOCK = 64 * 1024  # bytes a read asks for: what a pipe holds, and what stays in the cache
 DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
 SILENCE = 1000  # milliseconds after which stages look at the clock
@@ -124,6 +125,7 @@ CONCEALED = 8192  # characters of which an excerpt is made: no secret in it must
 EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
 SHORT = 8  # characters of a session that messages show
+CHANGED = 10_000  # files of a run that a summary tells apart
 SHOWN = 5  # names that a message lists: open calls, types
 GIVEN_UP = 10 * MAX_RUNS  # sessions of which it is remembered that too many runs were open
 UNKNOWN = 10  # lines without an event of a run, after which it is said what they look like
@@ -1340,6 +1342,9 @@ class Report:
 
     def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
         """Take part of a frame that is refused unread."""
+        if source.looks_like and not source.is_named:
+            source.is_named = source.looks_like
+            self.failure(f"{source.name}: this is {source.looks_like}")
         if piece.first:
             source.begin(b"\n")  # one more line
             next(source.left)
@@ -1371,7 +1376,7 @@ class Report:
         if lines >= UNKNOWN or silent:
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
             self.message(self.describe_outside(source) if source.outside else what)
-            source.is_named = True
+            source.is_named = "events" if source.outside else "text"
 
     def describe_outside(self, source: Source) -> str:
         """Which events of a FILE belong to no run, and the way out where it has none."""
@@ -1389,7 +1394,7 @@ class Report:
 
     def fail_outside(self, source: Source) -> None:
         self.failed = True
-        if not source.is_named:
+        if source.is_named != "events":
             self.message(self.describe_outside(source))
 
     def no_events(self, source: Source) -> None:
@@ -1458,7 +1463,7 @@ class Source:
         self.refused = 0  # lines since the last end of a run
         self.prose = ""  # the last line of it
         self.looks_like = ""  # what it is, if it is no stream, and the way out
-        self.is_named = False  # it was said that nobody understands it
+        self.is_named = ""  # it was said that nobody understands its text, or its events
         self.outside: dict[object, Outside] = {}  # events outside any run, by who speaks
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
@@ -1480,6 +1485,28 @@ class Source:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
+# What a FILE begins with that holds no lines of UTF-8, what it is, and the way out.
+OTHER_FORMATS = {
+    b"\x1f\x8b": "gzip data: zcat FILE | agentfmt",
+    b"PK\x03\x04": "a zip archive: unzip -p FILE | agentfmt",
+    b"\xfd7zXZ\0": "xz data: xzcat FILE | agentfmt",
+    b"\x28\xb5\x2f\xfd": "zstd data: zstdcat FILE | agentfmt",
+    b"BZh": "bzip2 data: bzcat FILE | agentfmt",
+    b"\xff\xfe": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
+    b"\xfe\xff": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
+    b"{\0": "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt",
+    b"\0{": "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt",
+    b"<!doctype html": "an HTML page: download the log as text",
+    b"<html": "an HTML page: download the log as text",
+}
+
+
+def is_undecided(head: bytes) -> bool:
+    """May a FILE that begins like this still be anything?"""
+    begins = any(begun.startswith(one) for begun in OTHER_FORMATS for one in (head, head.lower()))
+    return begins or UNDECIDED.fullmatch(head) is not None
+
+
 def read_frames(
     source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
 ) -> Iterator[Frame]:
@@ -1488,8 +1515,15 @@ def read_frames(
     head = b""
     for chunk in arriving:
         head += chunk
-        if len(head) > BLOCK or not UNDECIDED.fullmatch(head):
+        if len(head) > BLOCK or not is_undecided(head):
             break
+    spelled = (head, head.lower())
+    found = (
+        what for begun, what in OTHER_FORMATS.items() if any(s.startswith(begun) for s in spelled)
+    )
+    source.looks_like = next(found, "")
+    if source.looks_like:
+        return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
@@ -2165,7 +2199,8 @@ class Dialect:
             self.answer(identity, content, **outcome)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
-        self.make("result", subtype, is_error=subtype != "success", **members)
+        stated = {"is_error": subtype != "success"} if subtype else {}
+        self.make("result", subtype or None, **stated, **members)
         self.trouble = ""
         for of_run in (self.calls, self.finished, self.said):
             of_run.clear()
@@ -2308,12 +2343,12 @@ class Claude(Dialect):
         for one in Node({"": decode_raw(own.get("permission_denials", b""))}).each(""):
             if as_text(one["tool_use_id"]) in self.calls:  # nobody has answered it
                 self.answer(one["tool_use_id"], "", failed=True, kind="denied")
-        erroneous = own.pop("is_error", Raw(b"false"))
-        succeeded = subtype == "success" and bytes(erroneous) in (b"false", b"null")
-        named = subtype if isinstance(subtype, str) and subtype.startswith("error") else "error"
+        erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
+        named = isinstance(subtype, str) and subtype.startswith("error") and subtype
+        ended = named or (erroneous and "error") or ("success" if subtype == "success" else "")
         for key in ("type", "subtype", "session_id"):
             own.pop(key, None)
-        self.end("success" if succeeded else named, **own)
+        self.end(ended, **own)
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
@@ -2674,16 +2709,18 @@ class Pi(Dialect):
     names_session = ("session", "id")
     last = Node(None)  # the agent's last message
     due = False  # the run has ended, unless it is tried again
+    cwd: Any = None
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
+        what = as_text(part["type"])
         if kind in ("session", "agent_start"):
-            (self.begin if kind == "session" else self.begin_once)(cwd=line["cwd"])
-        elif part["type"] == "text_delta":
-            self.say(part["delta"], delta=True)
-        elif part["type"] == "thinking_delta":
-            self.think(part["delta"], delta=True)
-        elif part["type"] == "toolcall_delta":
+            self.finish()
+            self.cwd = line["cwd"] or self.cwd
+            self.begin_once(again=True, cwd=self.cwd)
+        elif what in ("text_delta", "thinking_delta"):
+            (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
+        elif what == "toolcall_delta":
             self.empty(("assistantMessageEvent", "delta"))
         elif kind == "message_start" and line["message.role"] == "assistant":
             self.empty(("message", "content"))  # its first delta
@@ -2699,7 +2736,7 @@ class Pi(Dialect):
             self.agent_end(line)
         elif kind == "auto_retry_start" or line["willRetry"] is True:
             self.due = False
-        elif kind in ("agent_start", "agent_settled") or line["success"] is False:
+        elif kind == "agent_settled" or line["success"] is False:
             self.finish()
 
     def message(self, message: Any) -> None:
@@ -2811,9 +2848,9 @@ def block_types(event: dict[str, Any]) -> set[str]:
     return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
-DIALECTS: dict[str, type[Dialect]] = {each.name: each for each in (
-    Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi,
-)} | {"amp": Claude, "qwen": Claude}  # fmt: skip
+DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
+    each.name: each for each in (Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi)
+}
 
 
 class Conversations:
@@ -3042,9 +3079,7 @@ class Runs:
         self.session: object = NO_SESSION  # of the event before, while its run is open,
         self.foreign: object = NO_SESSION  # and where it was foreign
         self.recent: object = NO_SESSION  # the key that spoke last
-        self.speaker: Dialect | None = (
-            None  # the conversation that shows in an event without session
-        )
+        self.speaker: Dialect | None = None  # who shows in an event without a session
         self.nameless = False  # the event as it was read names no session, and shows no agent
         self.implied_ends: list[Event] = []  # made up: the ends that no event carries
         self.failures: list[str] = []  # runs failed, said when their last line is written
@@ -3321,7 +3356,7 @@ class Runs:
         self.matches = {}
         if any(one.doubts >= STRANGERS or not source.has_run for one in source.outside.values()):
             self.report.fail_outside(source)
-        elif not source.has_run and not self.report.has_error:  # else it was said why
+        elif not (source.has_run or source.looks_like or self.report.has_error):  # else it was said
             self.report.no_events(source)
 
     def end_of_input(self) -> Iterator[Event]:
@@ -3503,6 +3538,21 @@ SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a r
 # Events in, the same events out, some of them hidden. It knows no writers.
 
 
+# What a term may name without a wildcard: types, and tools as any agent calls them.
+EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
+KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
+MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
+WILDCARD = regex(r"[*?[]")
+
+# What is written for a selector, but can match nothing, and what to write instead.
+MISTAKES = (
+    (r"\s.*|.*\s|.*\s(?:type|subtype|tool|status|path|session)=.*", "no blanks around a term"),
+    (r"!.*", "there is no negation: --drop leaves out what matches"),
+    (r"(type|subtype|tool|status|path|session):(.+)", r"did you mean \1=\2?"),
+    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
+)
+
+
 class Selector(NamedTuple):
     """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or the name of a tool."""
 
@@ -3514,7 +3564,8 @@ class Selector(NamedTuple):
 
     def names(self, kind: str) -> bool:
         """Does it spell out this type, and not by a wildcard?"""
-        return not {kind, f"type={kind}"}.isdisjoint(split_terms(self.text))
+        spelled = {kind, f"type={kind}", f"type=={kind}"}
+        return not spelled.isdisjoint(split_terms(self.text))
 
 
 def split_terms(text: str) -> list[str]:
@@ -3522,32 +3573,90 @@ def split_terms(text: str) -> list[str]:
 
 
 def parse_selector(text: str) -> Selector:
-    """Raises ValueError with the reason where the text is no selector."""
+    """Raises ValueError with the reason where the text is no selector, or can match nothing."""
     import fnmatch
 
-    terms = []
-    for term in split_terms(text):
-        key, equals, glob = term.partition("=")
-        if not equals:
-            key, glob = "word", term
-        if key not in SELECTOR_KEYS or (key == "word" and equals):
-            keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
-            raise ValueError(f"{text!r}: no key {key!r}; the keys are {keys}")
-        if key == "path":
-            glob = glob.removeprefix("./")
-        if not glob:
-            raise ValueError(f"{text!r}: an empty pattern matches nothing")
-        if key == "word" and glob in STATUSES:
-            raise ValueError(f"{text!r}: no type or tool; a status is spelled status={glob}")
-        if key == "status" and not fnmatch.filter(STATUSES, glob):
-            raise ValueError(f"{text!r}: no such status; they are {', '.join(STATUSES)}")
-        terms.append((key, re.compile(fnmatch.translate(glob))))
-    terms.sort(key=lambda term: term[0] != "path")  # first: each started call must be asked
-    return Selector(text, tuple(terms))
+    try:
+        terms = [parse_term(term) for term in split_terms(text)]
+        check_together(terms)
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
+    flags = {"tool": re.IGNORECASE, "word": re.IGNORECASE}
+    patterns = ((key, fnmatch.translate(glob)) for key, glob in terms)
+    return Selector(
+        text, tuple((key, re.compile(glob, flags.get(key, 0))) for key, glob in patterns)
+    )
+
+
+def parse_term(term: str) -> tuple[str, str]:
+    """The key of a term and its pattern; a word without a wildcard is a type or a tool."""
+    for mistake, hint in MISTAKES:
+        if match := re.fullmatch(mistake, term, re.DOTALL):
+            raise ValueError(match.expand(hint))
+    key, equals, glob = term.partition("=")
+    key, glob = (key, glob) if equals else ("word", term)
+    if key not in SELECTOR_KEYS or (key == "word" and equals):
+        keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
+        raise ValueError(f"no key {key!r}; the keys are {keys}")
+    glob = glob.removeprefix("./") if key == "path" else glob
+    if not glob:
+        raise ValueError("an empty pattern matches nothing")
+    if key == "word" and glob in STATUSES:
+        raise ValueError(f"no type or tool; a status is spelled status={glob}")
+    if key in ("word", "tool", "type"):
+        return parse_name(key, glob)
+    if key == "status":
+        import fnmatch
+
+        if not fnmatch.filter(STATUSES, glob):
+            raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
+    return key, glob
+
+
+def parse_name(key: str, glob: str) -> tuple[str, str]:
+    """A type or a tool; what nothing known fits must be spelled as unknown, with ==."""
+    if key != "word" and glob.startswith("="):
+        return key, re.sub(r"[*?[]", r"[\g<0>]", glob[1:])
+    if WILDCARD.search(glob):
+        return key, glob
+    tool = KNOWN_TOOLS.get(glob.replace("_", "").lower())
+    if key != "tool" and glob in EVENT_TYPES:
+        return "type", glob
+    if key != "type" and (tool or MCP_NAME.fullmatch(glob)):
+        return "tool", tool or glob
+    import difflib
+
+    known = [*(EVENT_TYPES if key != "tool" else ()), *(KNOWN_TOOLS if key != "type" else ())]
+    near = difflib.get_close_matches(glob.lower(), sorted(known), 1)
+    what, like = "tool or type" if key == "word" else key, near[0] if near else f"{key}=={glob}"
+    like = like if near or key != "word" else f"tool=={glob} or type=={glob}"
+    raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(like, like)}?')
+
+
+def check_together(terms: Sequence[tuple[str, str]]) -> None:
+    """Raises ValueError where no event can match all terms."""
+    types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
+    tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
+    calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
+    for both in (types | calls, tools):
+        if len(both) > 1:
+            named = " and ".join(sorted(both))
+            raise ValueError(f'no event is both {named}: repeat the option for "or"')
 
 
 def event_tools(event: Event) -> Iterable[str]:
-    return (tool_of(event)[0] or event.started or "",) if event.type == "tool_call" else ()
+    """The names of a call's tool: ours, the agent's own, and an MCP tool's with its server."""
+    if event.type != "tool_call":
+        return
+    tool, body = tool_of(event)
+    tool = tool or event.started or ""
+    yield tool
+    own = event.tool_call.name if event.tool_call else None
+    if isinstance(own, str):
+        yield own
+    for call in (body, event.given) if tool == "mcp" else ():
+        if call and call.args and call.args.toolName:
+            yield f"mcp__{call.args.providerIdentifier}__{call.args.toolName}"
 
 
 def event_statuses(event: Event) -> Iterable[str]:
@@ -4218,7 +4327,7 @@ FIELDS: dict[str, Any] = (
     )
     | members_of("commands", "command simpleCommands description")
     | members_of("prompts", "prompt")
-    | members_of("messages", "title")
+    | members_of("messages", "title question plan")
     | members_of(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
     | members_of(WORD_KIND, "timeoutBehavior outputMode signal type")
     | members_of(MODEL_KIND, "model")
@@ -5401,7 +5510,8 @@ class Summary:
                 self.count(event, run.notes)
             elif ends_run(event):
                 self.last.sessions.leave(event)
-                yield self.close(event, run, run.notes)
+                if event.raw or not run.resumed:
+                    yield self.close(event, run, run.notes)
             elif event.type == "system" and event.subtype == "init":
                 run.notes.model = excerpt(first_text(details(event).get("model")))
             elif event.type not in self.KNOWN and event.foreign is None:
@@ -5423,7 +5533,9 @@ class Summary:
         self.charge(run, notes.stated)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
-        name = f"{run}: "
+        name = (
+            f"{run.name if verdict == 'failed' else run}: "  # why it failed is said with the line
+        )
         if self.screen.glyphs:  # there a run that is alone needs no name
             several = self.verdicts or self.last.sessions.open
             name = f"run {escape((run.session or '?')[:SHORT])} " if several else ""
@@ -5876,6 +5988,8 @@ def convert(
             for frame in read_frames(source, arriving, max_line, unwrap):
                 events = reader.read(source, frame)
                 pass_on(runs.follow(source, events))
+                if not frame:
+                    report.name_input(source, silent=True)
             pass_on(runs.end_of_file(source))
         pass_on(runs.end_of_input())
     except Interrupted:
@@ -6094,6 +6208,7 @@ def strip_mdoc(text: str) -> str:
     """A manual without the macros of mdoc(7), which have two letters."""
     text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os).*\n", "", text).replace(".Nm", "agentfmt")
     text = re.sub(r"\bFl (?=[-\w])", "-", text)
+    text = re.sub(r"\\\[u(\w+)\]", lambda char: chr(int(char[1], 16)), text).replace(r"\&", "")
     return re.sub(r"(?m)^\.(.*)", lambda line: re.sub(r"\b[A-Z][a-z]\b ?", "", line[1]), text)
 
 
@@ -6168,6 +6283,7 @@ def run(
 
     With no FILE, or when FILE is -, read standard input.
     """
+    check_outputs(given["to"], given)
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
     files = files or ("-",)
@@ -6214,14 +6330,32 @@ def run(
 CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
+# Options that act on some outputs alone: with another they are a usage error.
+LINES = ("stream-json", "cursor")
+GO_WITH = {
+    "messages": ("text", "runs"),
+    "thinking": LINES,
+    "max_event": ("json", *LINES, *TABLES),
+    "ci_safe": ("json", *LINES, *TABLES),
+}
+
+
+def check_outputs(to: str, given: dict[str, Any]) -> None:
+    """Raises click.UsageError for what an output has no use for."""
+    for name, outputs in GO_WITH.items():
+        if given[name] and to not in outputs:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
+    if to == "runs" and given["messages"] == "all":
+        raise click.UsageError("--to runs holds the answer alone: --messages final")
+    if given["actions"] == "stdout" and to != "text":
+        raise click.UsageError("--actions stdout goes with --to text only")
+
+
 def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
-    """Raises click.UsageError for what an output cannot tell."""
+    """Raises click.UsageError for options that contradict each other."""
     to, messages, actions = given["to"], given["messages"], given["actions"]
     quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
-    if messages is not None and to != "text" and (to, messages) != ("runs", "final"):
-        raise click.UsageError("--messages goes with --to text only, or final with --to runs")
-    if actions == "stdout" and to != "text":
-        raise click.UsageError("--actions stdout goes with --to text only")
     if quiet and actions not in (None, "none"):
         raise click.UsageError(f"--quiet and --actions {actions} contradict each other")
     messages = messages or ("all" if verbose and to == "text" else "none")

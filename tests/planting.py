@@ -120,11 +120,12 @@ def redact(
     *flags: str,
     known: dict[str, list[str]] | None = None,
     homes: tuple[str, ...] = (),
+    **more: Any,
 ) -> Ended:
     """The pipeline in process, with the classes and patterns of the flags; no environment."""
     given = parameters(*flags)
     made_of = surgeon(given["classes"], given["patterns"], known or {}, homes)
-    return convert(data, *flags, surgeon=made_of)
+    return convert(data, *flags, surgeon=made_of, **more)
 
 
 def randomly_spelled(text: str, choose: Callable[[list[str]], str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from support import Ended, convert, run
+from support import Ended, convert, failed, label, run
 from test_dialects import convert as redacted
 
 import agentfmt
@@ -83,7 +83,10 @@ def copilot_call(error: Any = None, name: str = "bash", **more: Any) -> list[Lin
     ]
 
 
-PI = [{"type": "session", "version": 3, "id": "pi-1", "cwd": "/w"}, {"type": "agent_start"}]
+PI: list[Line] = [
+    {"type": "session", "version": 3, "id": "pi-1", "cwd": "/w"},
+    {"type": "agent_start"},
+]
 
 
 def pi_end(reason: str = "stop", text: str = "Done.", **members: Any) -> list[Line]:
@@ -123,7 +126,8 @@ DENIED = CLAUDE_OK | {
     "permission_denials": [{"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {}}]
 }
 
-# The stream; its exit status, runs that succeed and that fail; the lines of -d; why it failed.
+# The stream; its exit status, runs that succeed and that fail; the lines of -d, {tool} or {not tool}
+# for its label; why it failed.
 STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     # Codex
     "codex-failure-twice": (
@@ -133,7 +137,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     ),
     "codex-error-that-passes": (
         [*THREAD, {"type": "error", "message": "Reconnecting... 1/5"}, command(), TURN_ENDED],
-        (0, 1, 0), ["Ran terminal command ls (exit 0)"], "",
+        (0, 1, 0), ["{shell} ls (exit 0)"], "",
     ),
     "codex-killed": ([*THREAD, command("item.started", status="in_progress")], (1, 0, 1), [], "1 call open"),
     "codex-second-turn-killed": (
@@ -141,15 +145,15 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     ),
     "codex-line-comes-again": (
         [*THREAD, command(), command(), TURN_ENDED],
-        (0, 1, 0), ["Ran terminal command ls (exit 0)"], "",
+        (0, 1, 0), ["{shell} ls (exit 0)"], "",
     ),
     "codex-identity-of-the-next-turn": (
         [*THREAD, command(), TURN_ENDED, THREAD[1], command(), TURN_ENDED],
-        (0, 2, 0), ["Ran terminal command ls (exit 0)"] * 2, "",
+        (0, 2, 0), ["{shell} ls (exit 0)"] * 2, "",
     ),
     "codex-declined": (
         [*THREAD, command(status="declined", exit_code=None, aggregated_output="no"), TURN_ENDED],
-        (0, 1, 0), ["Failed to run terminal command ls (rejected: no)"], "",
+        (0, 1, 0), ["{not shell} ls (rejected: no)"], "",
     ),
     "codex-file-change-started": (
         [
@@ -158,7 +162,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             item("file_change", changes=[{"path": "a", "kind": "add"}], status="completed"),
             TURN_ENDED,
         ],
-        (0, 1, 0), ["Created new file a"], "",
+        (0, 1, 0), ["{write} a"], "",
     ),
     "codex-items": (
         [
@@ -172,8 +176,8 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0),
         [
-            "Created plan The plan", "Searched web x", "Ran subagent Look", "Waited for task",
-            "Asked question Which?",
+            "{createPlan} The plan", "{webSearch} x", "{task} Look", "{await}",
+            "{askQuestion} Which?",
         ], "",
     ),
     "codex-mcp": (
@@ -183,7 +187,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
                  error={"message": "no"}),
             TURN_ENDED,
         ],
-        (0, 1, 0), ["Failed to call MCP tool gh/list (error: no)"], "",
+        (0, 1, 0), ["{not mcp} gh/list (error: no)"], "",
     ),
     # Gemini
     "gemini-whole": ([INIT, said("Done."), GEMINI_OK], (0, 1, 0), [], ""),
@@ -213,7 +217,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
              "error": {"type": "policy_violation", "message": "Not here."}},
             GEMINI_OK,
         ],
-        (0, 1, 0), ["Failed to run terminal command rm a (permission denied: Not here.)"], "",
+        (0, 1, 0), ["{not shell} rm a (permission denied: Not here.)"], "",
     ),
     # OpenCode
     "opencode-stop": ([STEP, STOP], (0, 1, 0), [], ""),
@@ -221,7 +225,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     "opencode-done": ([STEP, STOP, OPENCODE_DONE], (0, 1, 0), [], ""),
     "opencode-calls-tools": (
         [STEP, used(), part("step_finish", reason="tool-calls")],
-        (1, 0, 1), ["Ran terminal command"], "ended without a result",
+        (1, 0, 1), ["{shell}"], "ended without a result",
     ),
     "opencode-killed-in-the-next-step": ([STEP, STOP, STEP], (1, 0, 1), [], "ended without"),
     "opencode-error": ([OPENCODE_ERROR], (1, 0, 1), [], "failed: MessageAbortedError"),
@@ -239,7 +243,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     ),
     "opencode-exit": (
         [STEP, used(input={"command": "false"}, metadata={"exit": 1}), STOP],
-        (0, 1, 0), ["Ran terminal command false (exit 1)"], "",
+        (0, 1, 0), ["{shell} false (exit 1)"], "",
     ),
     "opencode-rejected": (
         [
@@ -250,14 +254,14 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0),
         [
-            "Failed to edit file /x/a (rejected: The user rejected permission to use this specific"
+            "{not edit} /x/a (rejected: The user rejected permission to use this specific"
             " tool call.)",
         ], "",
     ),
     "opencode-running": (
         [STEP, used("pending"), used("running", input={"command": "ls"}),
          used(input={"command": "ls"}, time={"start": 1000, "end": 3500}), STOP],
-        (0, 1, 0), ["Ran terminal command ls (2.5 s)"], "",
+        (0, 1, 0), ["{shell} ls (2.5 s)"], "",
     ),
     # Droid
     "droid-errors-alone": ([LOOP_ERROR, CLI_ERROR], (1, 0, 1), [], "failed: The model is overloaded."),
@@ -280,7 +284,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             droid("tool_result", id="e", isError=True, value="no\n\n[Process exited with code 3]"),
             droid("completion", finalText="Done."),
         ],
-        (0, 1, 0), ["Called MCP tool gh/list", "Ran terminal command false (exit 3)"], "",
+        (0, 1, 0), ["{mcp} gh/list", "{shell} false (exit 3)"], "",
     ),
     # Copilot
     "copilot-exit-code": (
@@ -306,25 +310,25 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     "copilot-killed": ([copilot("user.message")], (1, 0, 1), [], "ended without a result"),
     "copilot-denied": (
         [*copilot_call({"code": "denied", "message": "No."}), copilot_end()],
-        (0, 1, 0), ["Failed to run terminal command (permission denied: No.)"], "",
+        (0, 1, 0), ["{not shell} (permission denied: No.)"], "",
     ),
     "copilot-denied-by-the-user": (
         [
             copilot("permission.completed", result={"kind": "denied-interactively-by-user"}),
             *copilot_call({"message": "No.", "code": "denied"}), copilot_end(),
         ],
-        (0, 1, 0), ["Failed to run terminal command (rejected: No.)"], "",
+        (0, 1, 0), ["{not shell} (rejected: No.)"], "",
     ),
     "copilot-permission-denied-by-rules": (
         [
             copilot("permission.completed", result={"kind": "denied-by-rules"}),
             *copilot_call({"message": "No."}), copilot_end(),
         ],
-        (0, 1, 0), ["Failed to run terminal command (permission denied: No.)"], "",
+        (0, 1, 0), ["{not shell} (permission denied: No.)"], "",
     ),
     "copilot-mcp": (
         [*copilot_call(name="gh-list", mcpServerName="gh", mcpToolName="list"), copilot_end()],
-        (0, 1, 0), ["Called MCP tool gh/list"], "",
+        (0, 1, 0), ["{mcp} gh/list"], "",
     ),
     "copilot-subagent": (
         [
@@ -335,7 +339,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             copilot("tool.execution_complete", toolCallId="c0", success=True),
             copilot_end(),
         ],
-        (0, 1, 0), ["  Ran terminal command", "Ran subagent look"], "",
+        (0, 1, 0), ["  {shell}", "{task} look"], "",
     ),
     # Pi
     "pi-success": ([*PI, *pi_end()], (0, 1, 0), [], ""),
@@ -378,12 +382,12 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
                 "content": [{"type": "text", "text": "no\n\nCommand exited with code 4"}]}},
             *pi_end(),
         ],
-        (0, 1, 0), ["Ran terminal command false (exit 4)"], "",
+        (0, 1, 0), ["{shell} false (exit 4)"], "",
     ),
     # Claude Code, Amp
     "claude-denied-and-never-answered": (
         [CLAUDE_INIT, says("assistant", use(command="rm a")), DENIED],
-        (0, 1, 0), ["Failed to run terminal command rm a (permission denied)"], "",
+        (0, 1, 0), ["{not shell} rm a (permission denied)"], "",
     ),
     "claude-denied-and-answered": (
         [
@@ -392,13 +396,13 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0),
         [
-            "Failed to run terminal command rm a (permission denied: This command requires"
+            "{not shell} rm a (permission denied: This command requires"
             " approval)",
         ], "",
     ),
     "claude-line-comes-again": (
         [CLAUDE_INIT, says("assistant", use()), *[says("user", returned())] * 2, CLAUDE_OK],
-        (0, 1, 0), ["Ran terminal command"], "",
+        (0, 1, 0), ["{shell}"], "",
     ),
     "claude-api-error-killed": (
         [
@@ -419,7 +423,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     "claude-result-is-a-text": (
         [CLAUDE_INIT, says("assistant", use("Read", file_path="/w/a")),
          says("user", returned("no", error=True), tool_use_result="Error: no"), CLAUDE_OK],
-        (0, 1, 0), ["Failed to read file a (error: no)"], "",
+        (0, 1, 0), ["{not read} a (error: no)"], "",
     ),
     "claude-subagents": (
         [
@@ -433,7 +437,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             says("user", returned(identity="t0")), CLAUDE_OK,
         ],
         (0, 1, 0),
-        ["    Ran terminal command ls", "  Ran subagent deep", "Ran subagent look"], "",
+        ["    {shell} ls", "  {task} deep", "{task} look"], "",
     ),
     "claude-background": (
         [
@@ -446,7 +450,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
                    status="completed", summary="found", usage={"duration_ms": 1500}),
             CLAUDE_INIT, CLAUDE_OK,
         ],
-        (0, 2, 0), ["Ran subagent look (in background)", "Finished subagent look (1.5 s)"], "",
+        (0, 2, 0), ["{task} look (in background)", "Finished subagent look (1.5 s)"], "",
     ),
     "claude-background-stopped": (
         [
@@ -457,7 +461,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             claude("system", subtype="task_notification", tool_use_id="t1", status="stopped"),
         ],
         (0, 1, 0),
-        ["Ran subagent look (in background)", "Failed to finish subagent look (stopped)"], "",
+        ["{task} look (in background)", "Failed to finish subagent look (stopped)"], "",
     ),
     "amp-result-alone": (
         [{"type": "result", "subtype": "error_during_execution", "is_error": True,
@@ -467,13 +471,12 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
 }  # fmt: skip
 
 
+def spelled(line: str) -> str:
+    return re.sub(r"{(not )?(\w+)}", lambda m: (failed if m[1] else label)(m[2]), line)
+
+
 def view(data: bytes, **how: Any) -> Ended:
     return convert(data, view=agentfmt.View(**how))
-
-
-def reason(ended: Ended) -> list[str]:
-    """Why runs failed, wherever they begin."""
-    return re.findall(r"^agentfmt: run .* failed: (.*)$", ended.stderr, re.MULTILINE)
 
 
 streams = pytest.mark.parametrize("name", STREAMS)
@@ -481,12 +484,12 @@ streams = pytest.mark.parametrize("name", STREAMS)
 
 @streams
 def test_what_a_stream_means(name: str) -> None:
-    lines, (status, succeeded, failed), progress, why = STREAMS[name]
+    lines, (status, *runs), progress, why = STREAMS[name]
     data = stream(lines)
     detailed, results = view(data, detail=True), convert(data, "-t", "json")
     assert detailed.status == results.status == status
-    assert (results.stdout.count(b"\n"), results.stderr.count(" failed: ")) == (succeeded, failed)
-    assert detailed.stdout.decode().splitlines() == progress
+    assert [results.stdout.count(b"\n"), results.stderr.count(" failed: ")] == runs
+    assert detailed.stdout.decode().splitlines() == [*map(spelled, progress)]
     assert convert(data).stdout.count(b"\n") == len(
         [line for line in progress if "inish" not in line]
     )
@@ -648,7 +651,7 @@ def test_a_secret_in_deltas(name: str, size: int, to: str) -> None:
 def test_summary_counts_what_subagents_do_apart() -> None:
     ended = run("-s", data=stream(STREAMS["claude-subagents"][0]))
     assert "succeeded, 1 action (task 1), 2 subagent actions (shell 1, task 1)" in ended.stderr
-    assert ended.stdout.decode().splitlines() == ["Ran terminal command", *["Ran subagent"] * 2]
+    assert ended.stdout.decode().splitlines() == [label("shell"), *[label("task")] * 2]
 
 
 def test_no_event_of_a_known_agent_is_of_unknown_type() -> None:
@@ -678,17 +681,17 @@ def test_an_unknown_agent_is_told_which_are_known() -> None:
 
 
 SHORT = [
-    ({"x": "short"}, "Used tool mystery short"),
-    ({"x": "short", "y": "s" * 100, "n": 1}, "Used tool mystery short"),
-    ({"x": "one", "y": "two"}, "Used tool mystery"),
-    ({"x": "two\nlines"}, "Used tool mystery"),
-    ({"x": "s" * 100}, "Used tool mystery"),
-    ({"x": " "}, "Used tool mystery"),
-    ({"x": "short", "path": "/w/a"}, "Used tool mystery a"),
+    ({"x": "short"}, "{mystery} short"),
+    ({"x": "short", "y": "s" * 100, "n": 1}, "{mystery} short"),
+    ({"x": "one", "y": "two"}, "{mystery}"),
+    ({"x": "two\nlines"}, "{mystery}"),
+    ({"x": "s" * 100}, "{mystery}"),
+    ({"x": " "}, "{mystery}"),
+    ({"x": "short", "path": "/w/a"}, "{mystery} a"),
 ]
 
 
 @pytest.mark.parametrize(("given", "line"), SHORT)
 def test_unknown_tools_show_a_short_argument(given: Line, line: str) -> None:
     lines = [CLAUDE_INIT, says("assistant", use("mystery", **given)), says("user", returned())]
-    assert view(stream([*lines, CLAUDE_OK]), detail=True).stdout.decode() == f"{line}\n"
+    assert view(stream([*lines, CLAUDE_OK]), detail=True).stdout.decode() == f"{spelled(line)}\n"

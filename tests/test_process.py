@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import select
 import signal
 import stat
@@ -513,6 +514,13 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
         (["--max-line", "5T"], "invalid size '5T': expected bytes"),
         (["--max-line", "9" * 5000], "invalid size"),
         (["--max-line", ""], "invalid size '': expected bytes"),
+        (["--output-format", "json"], "no option --output-format: use --to, which is one of text,"),
+        (["--format", "json"], "no option --format: use --to"),
+        (["-o", "json"], "no option -o: use --to"),
+        (["--json"], "no option --json: use --to json"),
+        (["-r", "secret"], "--redact: unknown class 'secret'; expected one of secrets, paths,"),
+        (["--pattern", "x"], "--pattern: invalid pattern 'x': expected NAME=REGEX, such as"),
+        (["-q", "--actions", "stderr"], "--quiet and --actions stderr contradict each other"),
         (["--rejects", "/nonexistent/x"], "--rejects /nonexistent/x: No such file or directory"),
         (["--rejects", "/"], "--rejects /: Is a directory"),
         (["/nonexistent"], "/nonexistent: No such file or directory"),
@@ -543,6 +551,48 @@ def test_version() -> None:
     for option in ("-V", "--version"):
         ended = run(option)
         assert (ended.stdout.split()[:1], ended.stderr, ended.status) == ([b"agentfmt"], "", 0)
+
+
+def test_help_has_groups_and_explains_its_words() -> None:
+    text = run("--help").stdout.decode()
+    groups = "Input Output Selecting Redaction Text Verdict Help".split()
+    assert [line[:-1] for line in text.splitlines() if re.fullmatch(r"\w+:", line)] == groups
+    for words in ("SELECTOR is KEY=GLOB", "CLASS is one of secrets", "Show the manual"):
+        assert words in text
+    examples = text.partition("Examples:")[2].partition("Exit status")[0]
+    assert examples.count("agentfmt ") == 3
+
+
+@pytest.mark.parametrize("viewer", ["man", "mandoc", ""])
+def test_the_manual(viewer: str, tmp_path: Any) -> None:
+    if viewer:
+        made = os.path.join(tmp_path, viewer)
+        with open(made, "w") as file:
+            file.write('#!/bin/sh\necho "$0 shows $*"\n')
+        os.chmod(made, 0o755)
+    ended = run("--man", env={**ENVIRON, "PATH": str(tmp_path)})
+    assert (ended.stderr, ended.status) == ("", 0)
+    text = ended.stdout.decode()
+    if viewer:
+        assert text.startswith(made)
+        assert text.endswith("/agentfmt.1\n")
+    else:
+        assert "--exit-zero\nExit 0 instead of 1 or 3." in text
+        assert not re.search(r"^\.[A-Z][a-z]\b|\bFl\b", text, re.MULTILINE)
+
+
+def test_verbose_is_three_options() -> None:
+    data = whole_run()
+    assert run("-v", data=data) == run("-d", "-m", "all", "-s", data=data)
+    assert run("-v", "-m", "none", data=data) == run("-d", "-s", data=data)
+    assert run("-v", "-t", "json", data=data) == run("-s", "-t", "json", data=data)
+    assert run("-v", "--no-detail", data=data) == run("-m", "all", "-s", data=data)
+
+
+def test_quiet_is_the_verdict_alone() -> None:
+    assert run("-q", data=whole_run()) == Ended(b"", "", 0)
+    assert run("-q", "-m", "final", data=whole_run()) == Ended(b"Done.\n", "", 0)
+    assert run("-q", data=init()).status == 1
 
 
 def test_a_terminal_as_standard_input_is_a_usage_error(begin: Begin) -> None:
