@@ -1302,7 +1302,7 @@ class Report:
         self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
-        self.redactions: dict[str, int] = {}  # by rule, since the last summary
+        self.redactions: dict[str, int] = {}  # by rule, outside any run, since the last summary
         self.unused = 0  # values of variables and files that are not looked for
         self.damaged = self.failed = self.has_error = False
 
@@ -4442,7 +4442,8 @@ class EventRedactor:
         self.classes = classes - {"secrets"}
         self.strict = bool(self.classes - {"paths"})  # the allow-lists hold
         self.homes = homes
-        self.counts: dict[str, int] = {}  # how often, by rule or class
+        self.counts: dict[str, int] = {}  # how often, by rule or class, outside any run
+        self.run: Run | None = None  # of which the strings are
 
     def redact_event(
         self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
@@ -4491,7 +4492,8 @@ class EventRedactor:
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
-                self.counts[name] = self.counts.get(name, 0) + one
+                counts = self.run.notes.redactions if self.run else self.counts
+                counts[name] = counts.get(name, 0) + one
 
     def redacted(
         self, one: StringLiteral, kind: str | None, cwd: str | None, *, whole: bool
@@ -4797,7 +4799,7 @@ class Redactor:
             batch[number].edits = ()
         runs, waiting = self.runs, self.waiting
         for event in batch:
-            run = event.run
+            run = self.surgeon.run = event.run
             if run is None:
                 ready.append(event if event.edits is None else self.finished(event, None))
                 continue
@@ -4827,6 +4829,7 @@ class Redactor:
             run, state = next(iter(self.waiting.items()))
             if self.size <= HELD and now - state.heard <= self.max_wait:
                 break
+            self.surgeon.run = run
             for channel in state.channels.values():
                 channel.flush()
             self.release(state, ready)
@@ -4879,7 +4882,8 @@ class Redactor:
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
-        for state in self.waiting.values():
+        for run, state in self.waiting.items():
+            self.surgeon.run = run
             state.close(cut_off=True)
             self.release(state, ready)
         self.waiting.clear()
@@ -5209,7 +5213,7 @@ class RunNotes:
 
     __slots__ = (
         "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
-        "segments", "stated", "targets", "unknown",
+        "redactions", "segments", "stated", "targets", "unknown",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -5225,6 +5229,7 @@ class RunNotes:
         self.files: set[int] = set()  # that calls have changed: the hashes of their paths
         self.unknown: dict[str, int] = {}  # events, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
+        self.redactions: dict[str, int] = {}  # by rule
 
     def add(self, other: RunNotes) -> None:
         self.failures += other.failures
@@ -5234,7 +5239,7 @@ class RunNotes:
                 add_count(mine, name, number)
 
     def counts(self) -> Sequence[dict[str, Any]]:
-        return self.actions, self.nested, self.unknown, self.stated
+        return self.actions, self.nested, self.unknown, self.stated, self.redactions
 
 
 class RunPrefixes:
@@ -5540,6 +5545,9 @@ class Summary:
             several = self.verdicts or self.last.sessions.open
             name = f"run {escape((run.session or '?')[:SHORT])} " if several else ""
         add_count(self.verdicts, verdict)
+        for rule, number in self.report.redactions.items():
+            add_count(notes.redactions, rule, number)
+        self.report.redactions.clear()
         self.total.add(notes)
         return self.line(name + verdict + spent(notes), notes, good=run.succeeded)
 
@@ -5574,8 +5582,8 @@ class Summary:
 
     def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
         """What is said beside the verdict. The number says what gives way first: the highest."""
-        counts, rules = self.report.counts, self.report.redactions
-        hidden = {name: number for name, number in rules.items() if number > 0}
+        counts = self.report.counts
+        hidden = {name: number for name, number in notes.redactions.items() if number > 0}
         unused = self.report.unused
         named = not self.screen.glyphs
         yield 0, format_counts(notes.nested, "subagent action", named=named)
@@ -5595,7 +5603,6 @@ class Summary:
         yield 0, format_counts(hidden, "redaction")
         yield 0, f"{plural(unused, 'secret value')} not used" if unused else ""
         counts.update(dict.fromkeys(counts, 0))
-        rules.clear()
 
 
 def spent(notes: RunNotes) -> str:
