@@ -6,20 +6,22 @@ was unpacked, since it cannot be installed beside rsyslog.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ENVIRON, TIMEOUT
+from support import ENVIRON, TIMEOUT, assistant, init, whole_run
 
 TOKEN = "ghp_" + "a1B2" * 9
 EVENTS = 1500
@@ -28,11 +30,11 @@ ROOT = os.environ.get("SYSLOG_NG_ROOT", "")
 MANUAL = (Path(__file__).parent.parent / "man" / "agentfmt.1").read_text(encoding="utf-8")
 
 
-def recipe(name: str) -> str:
-    """What the manual shows under a heading."""
-    text = MANUAL.partition(f".Ss {name}\n.Bd -literal -offset indent\n")[2].partition(".Ed\n")[0]
-    assert text
-    return text.replace("\\e", "\\")
+def recipe(name: str, number: int = 0) -> str:
+    """What the manual shows under a heading, in its first literal display, or a later one."""
+    text = re.split(r"^\.S[sh] ", MANUAL.partition(f".Ss {name}\n")[2], flags=re.MULTILINE)[0]
+    blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
+    return str(blocks[number]).replace("\\e", "\\")
 
 
 class Shipper:
@@ -156,3 +158,80 @@ def test_each_event_arrives_once_and_no_secret(shipper: Shipper) -> None:
     assert TOKEN not in said
     assert arrived.count(b"[REDACTED:github-token]") == len(range(0, shipper.sent, 5))
     assert "failed" not in said
+
+
+# ---------------------------------------------------------------- containers, many cores
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with agentfmt, and an agent, in bin."""
+    (tmp_path / "bin").mkdir()
+    for name, body in {
+        "agentfmt": f'exec "{sys.executable}" -m agentfmt "$@"',
+        "agent": 'trap "exit 143" TERM; cat stream; while :; do sleep 0.1; done',
+    }.items():
+        command = tmp_path / "bin" / name
+        command.write_text(f"#!/bin/sh\n{body}\n")
+        command.chmod(0o755)
+    return tmp_path
+
+
+def shell(folder: Path, script: str, **env: str) -> subprocess.Popen[bytes]:
+    path = f"{folder}/bin:{os.environ['PATH']}"
+    return subprocess.Popen(
+        ["sh", "-c", script.replace("/tmp/p", f"{folder}/p"), "sh", "do it"],
+        cwd=folder, env={**ENVIRON, **env, "PATH": path}, stdout=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def wait_for(path: Path, data: bytes) -> None:
+    limit = time.monotonic() + TIMEOUT
+    while not (path.exists() and data in path.read_bytes()):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def test_the_entrypoint_of_a_sidecar(folder: Path) -> None:
+    log, out = folder / "log", folder / "out"
+    log.write_bytes(whole_run())
+    process = shell(folder, recipe("Containers"), LOG=str(log), OUT=str(out))
+    wait_for(out, b"result")
+    with open(log, "ab", 0) as file:  # a word that waits for its line
+        file.write(init("b") + assistant(f"token {TOKEN}", "b", timestamp_ms=1))
+    wait_for(out, init("b"))
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert out.read_bytes().startswith(whole_run() + init("b"))
+    assert b"token [REDACTED:github-token]" in out.read_bytes()
+
+
+def test_the_entrypoint_of_an_agent(folder: Path) -> None:
+    (folder / "stream").write_bytes(whole_run() + init("b"))
+    process = shell(folder, recipe("Containers", 1))
+    assert process.stdout
+    got = b""
+    while got.count(b"\n") < 7:
+        got += os.read(process.stdout.fileno(), 65536)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert process.returncode == 1  # the run that the signal cut short has failed
+
+
+def test_a_log_is_split_by_session(folder: Path) -> None:
+    sessions = [whole_run(f"s{n}").splitlines(keepends=True) for n in range(40)]
+    sessions[7] = sessions[7][:-1]  # one never ends
+    mixed = [line for turn in itertools.zip_longest(*sessions) for line in turn if line]
+    (folder / "big.ndjson").write_bytes(b"".join(mixed))
+    (folder / "shard.awk").write_text(recipe("Many files, many cores"))
+    script = 'awk -v n=4 -v cmd="agentfmt -t runs --exit-zero" -f shard.awk big.ndjson'
+    shell(folder, script).communicate(timeout=TIMEOUT)
+    shell(folder, "agentfmt -t runs --exit-zero big.ndjson >whole").communicate(timeout=TIMEOUT)
+
+    def verdicts(paths: Iterable[Path]) -> list[tuple[str, str, int]]:
+        rows = [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+        return sorted((row["session"], row["verdict"], row["actions"]) for row in rows)
+
+    assert verdicts(folder.glob("out.*")) == verdicts([folder / "whole"])
+    assert len(list(folder.glob("out.*"))) == 4
