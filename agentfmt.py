@@ -730,6 +730,7 @@ class Event(Struct, gc=False):
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
+    where: Internal = msgspec.field(name="\x7fwhere", default=None)
 
 
 class TextBlock(Struct, gc=False):
@@ -1302,7 +1303,7 @@ class Report:
         self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
-        self.redactions: dict[str, int] = {}  # by rule, since the last summary
+        self.redactions: dict[str, int] = {}  # by rule, outside any run, since the last summary
         self.unused = 0  # values of variables and files that are not looked for
         self.damaged = self.failed = self.has_error = False
 
@@ -3008,8 +3009,8 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes", "calls", "cwd", "error", "events", "key", "matches", "resumed", "session",
-        "state", "succeeded", "where",
+        "_notes", "agent", "calls", "cwd", "error", "events", "key", "matches", "reason", "resumed",
+        "session", "started_ms", "state", "succeeded", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
@@ -3019,6 +3020,9 @@ class Run:
         self.state = OPEN
         self.events = 1
         self.succeeded = False
+        self.agent = "cursor"
+        self.started_ms: int | None = None  # since 1970, as its first event says
+        self.reason: str | None = None  # why it failed
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init says
@@ -3060,8 +3064,11 @@ class Runs:
         silent: bool = False,
         fail_on: Sequence[Selector] = (),
         dialects: Conversations | None = None,
+        locates: bool = False,
     ) -> None:
-        """``dialects`` are asked about each event that is not simply one more of its run."""
+        """``dialects`` are asked about each event that is not simply one more of its run.
+        ``locates``: calls know where they stand."""
+        self.track = self.locate if locates else track_call
         self.report = report
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
@@ -3074,6 +3081,7 @@ class Runs:
         self.first_given_up, self.given_up_count = "", 0
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
+        self.line = b""  # as it was read
         self.run: Run | None = None  # of the event before
         self.session: object = NO_SESSION  # of the event before, while its run is open,
         self.foreign: object = NO_SESSION  # and where it was foreign
@@ -3099,7 +3107,7 @@ class Runs:
                     continue
                 event.raw, event.run = line, run
                 if kind == "tool_call":
-                    track_call(run, event)  # type: ignore[arg-type]
+                    self.track(run, event)  # type: ignore[arg-type]
                 yield event
             elif kind in saying and event.session_id == foreign:
                 acts += 1
@@ -3115,6 +3123,7 @@ class Runs:
 
     def dispatch(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and few are passed over."""
+        self.line = event.raw
         found = self.dialects.translate(self.source, event) if self.dialects else None
         self.speaker = self.dialects.speaker if self.dialects else None
         self.nameless = not event.session_id and not self.speaker
@@ -3141,7 +3150,7 @@ class Runs:
         event.run = self.run
         self.run.events += 1  # type: ignore[union-attr]
         if event.type == "tool_call":
-            track_call(self.run, event)  # type: ignore[arg-type]
+            self.track(self.run, event)  # type: ignore[arg-type]
 
     def step(self, event: Event) -> None:
         """An event that may open or end runs."""
@@ -3152,12 +3161,20 @@ class Runs:
         self.run = event.run = run
         if run:
             self.source.last, self.source.has_run = run, True
+            if run.events == 1:
+                run.started_ms = stated_time(self.line)
+            if self.line and self.source.dialect:
+                run.agent = self.source.dialect.name
             if event.type == "tool_call":
-                track_call(run, event)
+                self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
         quick = run and run.state != ENDED and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
+
+    def locate(self, run: Run, event: Event) -> None:
+        event.where = self.source.where()
+        track_call(run, event)
 
     def ends(self) -> Iterator[Event]:
         """The ends that no event carries: an event without a line. Then why runs failed."""
@@ -3298,6 +3315,7 @@ class Runs:
 
     def fail(self, run: Run, why: str) -> None:
         self.end(run)
+        run.reason = why
         self.failures.append(f"{run} failed: {why}")
 
     def close_unfinished(self, run: Run, why: str) -> None:
@@ -3349,6 +3367,7 @@ class Runs:
             self.report.no_events(source)
 
     def end_of_input(self) -> Iterator[Event]:
+        self.line = b""
         for event in self.dialects.finish() if self.dialects else ():
             self.step(event)
             yield event
@@ -3393,6 +3412,20 @@ def ends_run(event: Event) -> bool:
 
 
 NO_CALL = (None, None)
+
+
+def stated_time(line: bytes) -> int | None:
+    """When an event happened, in milliseconds since 1970, if it says so, as agents do."""
+    if b'"timestamp' not in line:
+        return None
+    import datetime
+
+    members = as_object(decode_raw(line))
+    stated = members.get("timestamp_ms", members.get("timestamp"))
+    with contextlib.suppress(ValueError, OverflowError):
+        iso = as_text(stated).replace("Z", "+00:00")
+        return round(datetime.datetime.fromisoformat(iso).timestamp() * 1000)
+    return as_count(stated)
 
 
 def failure_of(event: Event) -> str | None:
@@ -4416,7 +4449,8 @@ class EventRedactor:
         self.classes = classes - {"secrets"}
         self.strict = bool(self.classes - {"paths"})  # the allow-lists hold
         self.homes = homes
-        self.counts: dict[str, int] = {}  # how often, by rule or class
+        self.counts: dict[str, int] = {}  # how often, by rule or class, outside any run
+        self.run: Run | None = None  # of which the strings are
 
     def redact_event(
         self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
@@ -4465,7 +4499,8 @@ class EventRedactor:
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
-                self.counts[name] = self.counts.get(name, 0) + one
+                counts = self.run.notes.redactions if self.run else self.counts
+                counts[name] = counts.get(name, 0) + one
 
     def redacted(
         self, one: StringLiteral, kind: str | None, cwd: str | None, *, whole: bool
@@ -4598,7 +4633,7 @@ class Channel:
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
         self.fresh = True  # nothing was decided since the last call
-        self.segment = io.StringIO()  # the deltas since then
+        self.segment = bytearray()  # the deltas since then, in UTF-8
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
@@ -4611,13 +4646,13 @@ class Channel:
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
         replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
-        if replay and self.segment.getvalue() == text:
+        if replay and self.segment == to_utf8(text):
             self.doubtful = event, text
             return decided
         return self.join(event, text) or decided
 
     def join(self, event: Event, text: str) -> bool:
-        self.segment.write(text)
+        self.segment += to_utf8(text)
         self.size += len(text)
         return self.add(event, text)
 
@@ -4648,16 +4683,16 @@ class Channel:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
-        self.segment = io.StringIO()
+        self.segment.clear()
         self.size, self.key, self.word, self.fresh = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
 
     def flush(self) -> None:
-        """Decide what waits, before its line ends: who goes on with a secret is not shown."""
-        if self.doubtful:
-            doubtful, self.doubtful = self.doubtful, None
+        """Decide what waits, before its line ends."""
+        doubtful, self.doubtful = self.doubtful, None
+        if doubtful:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=True)
@@ -4697,7 +4732,9 @@ class Channel:
         text = waiting[:size]
         parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
         changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
-        self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
+        if parts:  # what goes on with a secret that had to be decided is hidden, too
+            begun = cut_off and bool(changes) and changes[-1][1] == size
+            self.word = (parts[-1][2] or begun) and text[-1] != "\n"
         if self.key or "-----BEGIN" in text:
             self.key = open_key(to_utf8(text), self.key)
         return size, changes
@@ -4728,7 +4765,7 @@ class RunWords:
     __slots__ = ("channels", "cwd", "heard", "pending")
 
     def __init__(self) -> None:
-        self.heard = 0.0  # when the last one came
+        self.heard = 0.0  # when the last event came, in seconds
         self.channels: dict[str, Channel] = {}
         self.pending: deque[Event] = deque()
         self.cwd: str | None = None
@@ -4746,14 +4783,10 @@ class Redactor:
     """
 
     def __init__(
-        self,
-        surgeon: EventRedactor,
-        reread: Callable[[bytes], Event],
-        max_wait: float = MAX_WAIT,
-        clock: Callable[[], float] = time.monotonic,
+        self, surgeon: EventRedactor, reread: Callable[[bytes], Event], max_wait: float = MAX_WAIT
     ) -> None:
-        self.max_wait = max_wait  # in seconds
-        self.clock = clock
+        """``max_wait``: seconds of a run's silence after which its words are decided."""
+        self.max_wait = max_wait
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
@@ -4766,14 +4799,14 @@ class Redactor:
         self.size = 0  # of these events, in bytes
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready, now = list(events), list[Event](), self.clock()
+        batch, ready, now = list(events), list[Event](), time.monotonic()
         hints = self.scanner.hints if self.scanner else ()
         some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
         for number in some:
             batch[number].edits = ()
         runs, waiting = self.runs, self.waiting
         for event in batch:
-            run = event.run
+            run = self.surgeon.run = event.run
             if run is None:
                 ready.append(event if event.edits is None else self.finished(event, None))
                 continue
@@ -4792,15 +4825,18 @@ class Redactor:
                 waiting.pop(run, None)
             elif len(state.pending) == 1:
                 waiting[run] = state
+            if event.type not in ACTS and ends_run(event):
+                runs.pop(run, None)
         self.limit(now, ready)
         return ready
 
     def limit(self, now: float, ready: list[Event]) -> None:
         """Decide what has waited for too long, and what is too much."""
         while self.waiting:
-            run, state = next(iter(self.waiting.items()))  # the longest silent
+            run, state = next(iter(self.waiting.items()))
             if self.size <= HELD and now - state.heard <= self.max_wait:
                 break
+            self.surgeon.run = run
             for channel in state.channels.values():
                 channel.flush()
             self.release(state, ready)
@@ -4853,7 +4889,8 @@ class Redactor:
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
-        for state in self.waiting.values():
+        for run, state in self.waiting.items():
+            self.surgeon.run = run
             state.close(cut_off=True)
             self.release(state, ready)
         self.waiting.clear()
@@ -4987,6 +5024,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
     new = reread(raw)
     known = event.started if event.started in LABELS else None  # else it may be a name to hide
     new.raw, new.run, new.started, new.hidden = raw, event.run, known, event.hidden
+    new.where = event.where
     return new
 
 
@@ -5011,6 +5049,10 @@ class Shortener:
                 yield event
             else:
                 yield reparse(event, self.shorten(raw, event.type), self.reread)
+
+    def fit_line(self, line: bytes) -> bytes:
+        """A line that is no event."""
+        return line if len(line) <= self.limit else self.shorten(line, None)
 
     def shorten(self, raw: bytes, kind: str | None) -> bytes:
         found = [
@@ -5180,7 +5222,7 @@ class RunNotes:
 
     __slots__ = (
         "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
-        "segments", "stated", "targets", "unknown",
+        "redactions", "segments", "stated", "targets", "unknown",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -5196,6 +5238,7 @@ class RunNotes:
         self.files: set[int] = set()  # that calls have changed: the hashes of their paths
         self.unknown: dict[str, int] = {}  # events, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
+        self.redactions: dict[str, int] = {}  # by rule
 
 
 class RunPrefixes:
@@ -5515,6 +5558,10 @@ class Summary:
         add_count(self.verdicts, verdict)
         for kind, number in notes.stated.items():
             add_count(self.total.stated, kind, number)
+        for rule, number in self.report.redactions.items():
+            add_count(notes.redactions, rule, number)
+            add_count(self.total.redactions, rule, number)
+        self.report.redactions.clear()
         return self.line(name + verdict + spent(notes), notes, good=run.succeeded)
 
     def charge(self, run: Run, stated: dict[str, float]) -> None:
@@ -5549,8 +5596,8 @@ class Summary:
 
     def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
         """What is said beside the verdict. The number says what gives way first: the highest."""
-        counts, rules = self.report.counts, self.report.redactions
-        hidden = {name: number for name, number in rules.items() if number > 0}
+        counts = self.report.counts
+        hidden = {name: number for name, number in notes.redactions.items() if number > 0}
         unused = self.report.unused
         named = not self.screen.glyphs
         yield 0, format_counts(notes.nested, "subagent action", named=named)
@@ -5570,7 +5617,6 @@ class Summary:
         yield 0, format_counts(hidden, "redaction")
         yield 0, f"{plural(unused, 'secret value')} not used" if unused else ""
         counts.update(dict.fromkeys(counts, 0))
-        rules.clear()
 
 
 def spent(notes: RunNotes) -> str:
@@ -5615,9 +5661,10 @@ def stated(event: Event) -> dict[str, float]:
         "turns": as_count(members.get("num_turns")),
     }
     for kind, names in TOKENS:
-        found[kind] = next(filter(None, map(as_count, map(usage.get, names))), None)
-    found["cost"] = cost if isinstance(cost, (int, float)) and 0 < cost < 1e9 else None
-    return {name: number for name, number in found.items() if number}
+        counts = (as_count(usage[name]) for name in names if name in usage)
+        found[kind] = next((count for count in counts if count is not None), None)
+    found["cost"] = cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None
+    return {name: number for name, number in found.items() if number is not None}
 
 
 class Json:
@@ -5671,12 +5718,125 @@ class StreamJson:
         return (event.raw.strip() for event in events if not event.hidden)
 
 
+class RunTable(Summary):
+    """A table of the runs: one object for each when it is over, whatever its verdict."""
+
+    kind: type[Event] = SpokenEvent
+    thinking, words = False, True
+
+    def __init__(self, report: Report, view: View) -> None:
+        super().__init__(report, view, LastLine())
+        self.answers = Words(view, LastLine()) if view.messages == "final" else None
+        self.open: dict[Run, dict[str, Any]] = {}
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            run: Run | None = event.run
+            if run is None:
+                continue
+            row = self.open.setdefault(run, {"tools": {}, "model": None, "started_ms": None})
+            time_ms = as_count(getattr(event, "timestamp_ms", None))
+            row["started_ms"] = row["started_ms"] or time_ms
+            answer = self.answers.said(event, run) if self.answers else ()
+            if event.type == "tool_call" and event.subtype == "completed":
+                self.tally(event, row["tools"])
+            elif event.type == "system" and event.subtype == "init":
+                row["model"] = first_text(details(event).get("model")) or None
+            elif ends_run(event):
+                del self.open[run]
+                if not event.hidden or not event.raw:
+                    yield encode_json(self.row(event, run, row, "\n".join(answer)))
+
+    def tally(self, event: Event, tools: dict[str, list[int]]) -> None:
+        tool, body = tool_of(event)
+        tool = tool or event.started or "?"
+        counts = tools.setdefault(tool if tool in tools or len(tools) < NAMES else "...", [0, 0])
+        counts[0] += 1
+        counts[1] += outcome_of(event, tool, body).status != "ok"
+
+    def row(self, event: Event, run: Run, row: dict[str, Any], answer: str) -> dict[str, Any]:
+        numbers = stated(event)
+        self.charge(run, numbers)
+        tools = [(name, *counts) for name, counts in row["tools"].items()]
+        ended = event.raw and run.state == ENDED
+        return {
+            "session": run.session,
+            "agent": run.agent,
+            "model": row["model"],
+            "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
+            "reason": run.reason,
+            "where": run.where,
+            "started_ms": run.started_ms or row["started_ms"],
+            "duration_ms": numbers.get("took"),
+            "actions": sum(tool[1] for tool in tools),
+            "failures": sum(tool[2] for tool in tools),
+            "tools": [dict(zip(("tool", "actions", "failures"), t, strict=True)) for t in tools],
+            "tokens_in": numbers.get("in"),
+            "tokens_out": numbers.get("out"),
+            "tokens_cached": numbers.get("from cache"),
+            "cost_usd": numbers.get("cost"),
+            "answer": answer or None,
+        }
+
+
+class CallTable(Text):
+    """A table of the calls: one object for each that ended, or that its run ended without."""
+
+    kind: type[Event] = SpokenEvent
+
+    def __init__(self, _report: Report, _view: View) -> None:
+        super().__init__(View(detail=True), LastLine())
+        self.open: dict[Run, dict[str | None, tuple[bool, dict[str, Any]]]] = {}
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            run: Run | None = event.run
+            if run is None:
+                continue
+            calls = self.open.setdefault(run, {})
+            if event.type == "tool_call" and event.subtype == "completed":
+                row = self.row(event, run, self.finish(event))
+                _, begun = calls.pop(event.call_id, (False, row))
+                row |= {"where": begun["where"], "parent": row["parent"] or begun["parent"]}
+                yield from () if event.hidden else (encode_json(row),)
+                continue
+            self.follow(event, run, "")
+            if event.type == "tool_call" and event.subtype == "started":
+                row = self.row(event, run, "") | {"status": "unfinished", "outcome": None}
+                calls[event.call_id] = event.hidden, row
+            elif ends_run(event):
+                rows = self.open.pop(run).values()
+                yield from (encode_json(row) for hidden, row in rows if not hidden)
+
+    def row(self, event: Any, run: Run, target: str) -> dict[str, Any]:
+        tool, body = tool_of(event)
+        tool = tool or event.started or "?"
+        outcome = outcome_of(event, tool, body)
+        action = detailed_action(event, run.notes.cwd, target)
+        result = outcome.found if isinstance(outcome.found, Success) else Success()
+        named = getattr(event.tool_call, "name", None), body and body.name
+        return {
+            "session": run.session,
+            "call_id": event.call_id,
+            "tool": tool,
+            "name": first_text(*named) or tool,
+            "target": action.target or None,
+            "status": outcome.status,
+            "outcome": action.outcome or None,
+            "exit_code": None if result.exitCode is None else exit_code(result.exitCode),
+            "duration_ms": call_duration(event, result),
+            "parent": event.parent_tool_use_id,
+            "where": event.where,
+        }
+
+
 WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
     "text": Text,
     "json": Json,
     "stream-json": StreamJson,
     "cursor": StreamJson,
 }
+TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls": CallTable}
 
 
 class Tee:
@@ -5718,8 +5878,9 @@ def make_writer(to: str, view: View, report: Report) -> Writer:
     last = view.last or LastLine()
     actions = view.actions or ("stdout" if to == "text" else "none")
     text = Text(view, last)
-    main: list[Writer] = [WRITERS[to]()] if to != "text" else []
-    main += [Words(view, last)] if view.messages != "none" else []
+    main: list[Writer] = [WRITERS[to]()] if to in WRITERS and to != "text" else []
+    main += [TABLES[to](report, view)] if to in TABLES else []
+    main += [Words(view, last)] if view.messages != "none" and to == "text" else []
     main += [text] if actions == "stdout" else []
     others: list[Writer] = [text] if actions == "stderr" else []
     others += [Summary(report, view, last)] if view.summary else []
@@ -5803,6 +5964,7 @@ def convert(
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
         dialects=Conversations(dialect, maker, strict=strict),
+        locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
@@ -5814,8 +5976,10 @@ def convert(
         write(events)
 
     def write(events: Iterable[Event]) -> None:
-        events = shortener.fit(events) if shortener else events
-        out.write(writer.lines(events))
+        if shortener and to in TABLES:
+            out.write(map(shortener.fit_line, writer.lines(events)))
+        else:
+            out.write(writer.lines(shortener.fit(events) if shortener else events))
         out.flush()
 
     try:
@@ -6063,9 +6227,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
-    ("-t --to", one_of(WRITERS, "text"),
-     "Write progress, each run's result, the stream itself, or the stream in Cursor's "
-     "vocabulary."),
+    ("-t --to", one_of([*WRITERS, *TABLES], "text"),
+     "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, or "
+     "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
     ("--max-event", {"metavar": "BYTES", "type": Size()},
      "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
@@ -6169,10 +6333,10 @@ CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fa
 # Options that act on some outputs alone: with another they are a usage error.
 LINES = ("stream-json", "cursor")
 GO_WITH = {
-    "messages": ("text",),
+    "messages": ("text", "runs"),
     "thinking": LINES,
-    "max_event": ("json", *LINES),
-    "ci_safe": ("json", *LINES),
+    "max_event": ("json", *LINES, *TABLES),
+    "ci_safe": ("json", *LINES, *TABLES),
 }
 
 
@@ -6182,6 +6346,8 @@ def check_outputs(to: str, given: dict[str, Any]) -> None:
         if given[name] and to not in outputs:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
+    if to == "runs" and given["messages"] == "all":
+        raise click.UsageError("--to runs holds the answer alone: --messages final")
     if given["actions"] == "stdout" and to != "text":
         raise click.UsageError("--actions stdout goes with --to text only")
 

@@ -326,7 +326,8 @@ def test_manual_is_clean() -> None:
 
 def test_manual_has_its_sections_in_order() -> None:
     assert re.findall(r"^\.Sh (.+)$", MANUAL, re.MULTILINE) == [
-        "NAME", "SYNOPSIS", "DESCRIPTION", "SELECTORS", "REDACTION", "ENVIRONMENT", "FILES",
+        "NAME", "SYNOPSIS", "DESCRIPTION", "SELECTORS", "REDACTION", "TABLES",
+        "SIDECARS AND SCALE", "ENVIRONMENT", "FILES",
         "EXIT STATUS", "EXAMPLES",
         "DIAGNOSTICS", "SEE ALSO", "STANDARDS", "CAVEATS",
     ]  # fmt: skip

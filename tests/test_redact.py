@@ -594,3 +594,17 @@ def test_with_a_structural_class_stderr_shows_no_excerpts(classes: str) -> None:
         assert "1 call open (shell)" in ended.stderr
     plain = run("-r", "secrets,paths", data=data)
     assert "agentfmt: stdin:1: npm: canary\n" in plain.stderr
+
+
+def test_redactions_are_booked_to_their_run() -> None:
+    """In interleaved logs too, and whatever is held back."""
+    data = init("one") + init("two") + assistant(f"{TOKEN} ", "one", timestamp_ms=1)
+    data += event("user", message=message(TOKEN), session="two") * 2
+    data += b'{"type":"x","v":"' + TOKEN.encode() + b'","session_id":"one"}\n' + result("two")
+    data += assistant("or", "one", timestamp_ms=1) + result("one")
+    ended = run("-t", "json", "-s", "-r", "secrets", data=data)
+    two, one = ended.stderr.splitlines()
+    assert two.startswith("agentfmt: run two ")
+    assert two.endswith("2 redactions (github-token 2)")
+    assert one.startswith("agentfmt: run one ")
+    assert one.endswith("2 redactions (github-token 2)")

@@ -968,8 +968,8 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-t", "json", "-m", "final"), "--messages goes with --to text only"),
-        (("-t", "stream-json", "-m", "none"), "--messages goes with --to text only"),
+        (("-t", "json", "-m", "final"), "--messages goes with --to text or runs only"),
+        (("-t", "stream-json", "-m", "none"), "--messages goes with --to text or runs only"),
         (("-t", "json", "--actions", "stdout"), "--actions stdout goes with --to text only"),
     ],
 )
