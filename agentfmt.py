@@ -3042,20 +3042,33 @@ class Rule(NamedTuple):
     left: str
 
     def expression(self) -> str:
-        source = spell(self.source.replace(" ", ""))
-        body = source.removeprefix("^").removesuffix("$")
-        body = body if re.search(r"(?<!\\)\((?!\?)", body) else f"({body})"
-        return EDGE * source.startswith("^") + body + EDGE_AFTER * source.endswith("$")
-
-    def literal(self) -> str:
-        """What stands in every token, and nearly nowhere else."""
-        return spell(self.source.removeprefix("^").split(" ")[-2])
+        body = "".join(self.parts())
+        body = body if re.search(GROUP, body) else f"({body})"
+        return self.edge() + body + EDGE_AFTER * self.source.endswith("$")
 
     def hint(self) -> str:
-        """What is looked for at first: bounded, and its literal in front, so that it is fast."""
-        rest = spell(self.source.removesuffix("$").split(" ")[-1])
-        head, least, tail = re.sub(r"(?<!\\)\((?!\?)", "(?:", rest).rpartition(",}")
-        return self.literal() + head + least[1:] + tail
+        """What is looked for at first: its literal in front and bounded, so that it is fast."""
+        _, literal, rest = self.parts()
+        head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
+        return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
+
+    def beginning(self) -> str:
+        """What is left of a token at the end of a text that was cut off."""
+        before, literal, rest = self.parts()
+        hidden = re.search(GROUP, rest)
+        if hidden:
+            return rf"{self.edge()}{before}{literal}{rest[: hidden.start()]}(\S*)$"
+        return rf"{self.edge()}({before}{literal}\S*)$"
+
+    def parts(self) -> list[str]:
+        parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split()]
+        return [*[""] * (3 - len(parts)), *parts]
+
+    def edge(self) -> str:
+        return EDGE * self.source.startswith("^")
+
+
+GROUP = r"(?<!\\)\((?!\?)"
 
 
 def spell(source: str) -> str:
@@ -3072,6 +3085,8 @@ RULES = [
     Rule(*re.split("  +", line))
     for line in r"""
 anthropic-key           sk-ant- [a-z]{2,8}[0-9]{2}-[\w-]{16,}                       sk-ant-api03-<93 url>AA             sk-ant-api03-<6 alnum>
+openrouter-key          sk-or-v1- [0-9a-f]{40,}                                     sk-or-v1-<64 hex>                   sk-or-v1-<20 hex>
+langfuse-key            sk-lf- [0-9a-f-]{30,}                                       sk-lf-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  sk-lf-<8 hex>
 openai-key              ^sk-(?:proj|svcacct|admin)- [\w-]{20,}                      sk-proj-<74 url>T3BlbkFJ<74 url>    disk-admin-panel-configuration
 openai-key              ^sk- [A-Za-z0-9]{32,}                                       sk-<48 alnum>                       ask-<48 lower>
 openai-key              sk-[\w-]* T3BlbkFJ [\w-]{10,}                               sk-<20 alnum>T3BlbkFJ<20 alnum>     T3BlbkFJ<20 alnum>
@@ -3122,10 +3137,8 @@ jwt                     ^ZXlK [A-Za-z0-9+/]{40,}={0,2}                          
 groq-key                gsk_ [A-Za-z0-9]{40,}                                       gsk_<52 alnum>                      gsk_<20 alnum>
 xai-key                 xai- [A-Za-z0-9_]{70,}                                      xai-<80 alnum>                      xai-<40 alnum>
 perplexity-key          pplx- [A-Za-z0-9]{40,}                                      pplx-<48 alnum>                     pplx-<20 alnum>
-openrouter-key          sk-or-v1- [0-9a-f]{40,}                                     sk-or-v1-<64 hex>                   sk-or-v1-<20 hex>
 tavily-key              tvly- [\w-]{24,}                                            tvly-dev-<32 alnum>                 tvly-<12 alnum>
 langsmith-key           lsv2_ [a-z]{2}_[0-9a-f]{32}_[0-9a-f]{8,}                    lsv2_pt_<32 hex>_<10 hex>           lsv2_pt_<16 hex>
-langfuse-key            sk-lf- [0-9a-f-]{30,}                                       sk-lf-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  sk-lf-<8 hex>
 pinecone-key            pcsk_ [A-Za-z0-9_]{40,}                                     pcsk_<6 alnum>_<63 alnum>           pcsk_<20 alnum>
 replicate-token         ^r8_ [A-Za-z0-9]{30,}                                       r8_<37 alnum>                       r8_<20 alnum>
 fireworks-key           ^fw_ [A-Za-z0-9]{20,}                                       fw_<24 alnum>                       fw_<12 alnum>
@@ -3197,7 +3210,6 @@ hubspot-token           pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}                      
 asana-token             ^[12]/[0-9]{10,}(?:/[0-9]{10,})? : [0-9a-f]{32,}            2/<16 digit>/<16 digit>:<32 hex>    3/<16 digit>:<32 hex>
 mapbox-token            ^[st]k\.eyJ [\w-]{20,}\.[\w-]{16,}                          sk.eyJ<80 url>.<22 url>             pk.eyJ<20 alnum>
 contentful-token        CFPAT- [\w-]{40,}                                           CFPAT-<43 alnum>                    CFPAT-<12 alnum>
-sanity-token            ^sk [A-Za-z0-9]{76,180}$                                        sk<80 alnum>                        sk<40 alnum>
 launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12,}  sdk-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  sdk-<8 hex>-<4 hex>
 dynatrace-token         dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}              dt0c01.<24 base32>.<64 base32>      dt0c01.<24 base32>
 sonar-token             ^sq[apu]_ [0-9a-f]{40,}                                     squ_<40 hex>                        squ_<12 hex>
@@ -3226,8 +3238,8 @@ password-hash           \$[156]\$ (?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-
 password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
 private-key             LS0tLS1CRUdJTi [A-Za-z0-9+/=]{60,}                          LS0tLS1CRUdJTi<90 base64>           LS0tLS1CRUdJTi<20 base64>
-url-password            [A-Za-z][A-Za-z0-9+.-]* :// [^\s/:@"'<>`\\]*:([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
-url-user                https? :// ([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@                          https://«<40 alnum>»@github.example/x.git  https://git@github.example/x.git
+url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
+url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]                          https://«<40 alnum>»@github.example/x.git  https://git@github.example/x.git
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
 bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
@@ -3257,7 +3269,7 @@ NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
     HUMAN: "secret token apikey accesskey secretkey privatekey sshkey credentials auth "
     "authorization dsn connectionstring webhookurl databaseurl secretkeybase",
-    RANDOM: "key credential passwordhash authcookie sessioncookie session sessionid signature sig keydata jwt psk login sk",
+    RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk login sk",
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
@@ -3326,6 +3338,7 @@ WORDY = regex(
 )
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
 PARTS = regex(r"[-_./:@ ]")
+HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
 RUNS = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -3336,7 +3349,8 @@ def strength(value: str) -> int:
         return HUMAN
     runs = RUNS.findall(value)
     size = sum(map(len, runs))
-    mixed = len(runs) > 3 and 8 <= size < 3.3 * len(runs) and any(map(str.isdigit, runs))
+    digits = any(map(str.isdigit, runs))
+    mixed = digits and len(runs) > 3 and (8 <= size < 3.3 * len(runs) or HEX.fullmatch(value))
     if not mixed:
         return WORD if WORDY.fullmatch(value) or " " in value else HUMAN
     if " " in value:
@@ -3352,7 +3366,8 @@ def strength(value: str) -> int:
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is a value none, for its name: a variable, a call, a version, an address, a placeholder, a
     word? ``least`` is what its form asks for."""
-    value = SCHEME.sub("", value[:NEAR])
+    scheme = SCHEME.match(value)
+    value = value[scheme.end() if scheme else 0 :][:NEAR]
     if PLAIN.fullmatch(value) or squash(value) in NEEDED or (not quoted and is_code(value)):
         return True
     tells = strength(value)
@@ -3419,20 +3434,22 @@ authorization  .   value   2  <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)
 quoted      .      value   1  <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
 typed       .      value   1  (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text))?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
 spaced      .      value   2  [ \t]+<O>                                     WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair        .      value   2  <Q>(?:,<H><N>?<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[,{ \t]{0,4}<N>?<H><Q>(?i:value|default)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[,{ \t]{0,4}<N>?<H><Q>(?i:value|default)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
 fallback    .      value   3  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call        .      value   3  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
 wrapped     .      value   3  <Q>\]?<H><A><H>[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
-element     .      element  1  <Q>(?:[ \t][^<>\n]{0,80})?>(?:</key>)?<N>?<H>(?:<string>)?  <password>«<12 alnum>»</password>  <password></password>
+element     .      element  1  <Q>(?:[ \t][^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
+element     .      element  1  </key><N>?<H><string>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
+block       .      line     3  (?:[ \t][^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
 attribute   .      value   1  <Q><H>value=<O>                               <add key="Password" value="«<12 alnum>»"/>  <add key="Password" value=""/>
 option      flag   value   2  (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
 variable    upper  blank   0  =                                             API_TOKEN=«<12 alnum>»          API_TOKEN=$X
 env         line   blank   1  =                                             password=«<12 alnum>»           password=$X
 yaml        line   line    1  <Q>\*{0,2}<H>(?::|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
 ini         line   line    2  <H>(?::=|=)<H>                                password = «<12 alnum>»         password = get()
-next        line   value   2  :<H>(?:[|>]-?)?<H>(?:<N><H>){1,2}<P>          password: |·«<24 hex>»        password:·next: x
-after       .      value   3  (?:[ ]\([^()\n]{1,40}\))?:<H>(?:<N><H>){0,2}<P>  Your token (copy it):·«<24 hex>»  your token:·see below
+next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
+after       .      value   3  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
 enclosed    .      value   3  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 blank       line   line    3  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
@@ -3482,6 +3499,10 @@ def named(least: int) -> str:
     return f"(?i:({blank}{'|'.join(ends)}))(?:{_BETWEEN}){FIRST_LOOK[least]}"
 
 
+# The value of such a name may stand in the next line, or behind a blank one.
+_HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
+_ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
+UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 # In a variable of the environment that is one word, any value.
 _VARIABLE = "|".join("_?".join(end) for end in NAME_ENDS[HUMAN].upper().split())
 NAMED = "|".join((*map(named, NAME_ENDS), rf"({_VARIABLE})=[^\s\"'`]"))
@@ -3510,7 +3531,6 @@ class Scanner:
         self.finders: list[tuple[str, Callable[[bytes], Iterable[Span]]]] = [
             (rule.hint(), functools.partial(rule_spans, rule)) for rule in RULES
         ]
-        self.finders += [(NAMED, self.assigned)]
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
         self.finders += [
             (quoted(start), self.values)
@@ -3521,10 +3541,15 @@ class Scanner:
         # In a raw line an escape may hide anything: no blank, no quote, not one that is escaped;
         # and a user's pattern may mean what any escape stands for.
         beyond = not all(map(bytes.isascii, self.spellings))
-        escapes = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
-        hints.append(r"\\" if patterns else r"[^\\](?:\\\\)*\\" + escapes)
-        self.hint = expression("|".join(f"(?:{hint})" for hint in hints), capture=False)
-        self.hints = [self.hint, *self.patterns.values()]
+        hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
+        escape = r"\\" if patterns else r"[^\\](?:\\\\)*\\" + hidden
+        # One expression for all would have to be in too many states.
+        self.hints = [
+            expression("|".join(f"(?:{hint})" for hint in hints), capture=False),
+            expression(NAMED),
+            expression(escape, capture=False),
+            *self.patterns.values(),
+        ]
         # Where a text begins and ends no raw line tells.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
@@ -3555,8 +3580,9 @@ class Scanner:
         return found
 
     def found(self, text: bytes) -> list[Span]:
-        finders = {self.finders[number][1]: None for number in sorted(self.which.Match(text) or ())}
-        found = [span for finder in finders for span in finder(text)]
+        which = sorted(self.which.Match(text) or ())
+        finders = dict.fromkeys(self.finders[number][1] for number in which)
+        found = [span for finder in (*finders, self.assigned) for span in finder(text)]
         for name, pattern in self.patterns.items():
             found += self.matches(name, pattern, text)
         return merged(self.unmarked(text, merged(found))) if found else []
@@ -3572,17 +3598,37 @@ class Scanner:
         """A user's pattern is held against each line, as it is in a stream of deltas."""
         start = 0
         for line in io.BytesIO(text):
-            for match in pattern.finditer(line.removesuffix(b"\n")):
+            markers, position = self.markers(line), 0
+            while match := pattern.search(line.removesuffix(b"\n"), position):
+                begun = inside(match.start(), markers)  # what a marker says is nobody's secret
+                position = begun or max(match.end(), position + 1)
                 first, last = match.span(1 if pattern.groups else 0)
-                if first < last:
+                if first < last and not begun:
                     yield start + first, start + last, name
             start += len(line)
 
+    def markers(self, text: bytes) -> list[tuple[int, int]]:
+        """Where markers stand."""
+        if b"[REDACTED:" not in text:
+            return []
+        return [match.span() for match in self.marker.finditer(text)]
+
+    def settled(self, text: str, end: int) -> int:
+        """How many of some whole lines have no value that may stand in the next."""
+        while end:
+            line = text.rfind("\n", 0, end - 1) + 1
+            if text[line:end].isspace():  # the line before it tells
+                line = text.rfind("\n", 0, max(line - 1, 0)) + 1
+            if not expression(UNFINISHED).search(to_utf8(text[line:end])):
+                break
+            end = line
+        return end
+
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The values that are assigned to secret names. A rejected one consumes nothing."""
-        position, markers = 0, [match.span() for match in self.marker.finditer(text)]
-        assignment = expression(NAMED)
-        while match := assignment.search(text, position):
+        position = 0
+        markers = self.markers(text)
+        while match := expression(NAMED).search(text, position):
             name = match.span(match.lastindex)
             position = name[1]
             if not inside(name[0], markers):  # the name of a rule
@@ -3593,7 +3639,7 @@ class Scanner:
 
     def unmarked(self, text: bytes, spans: list[Span]) -> list[Span]:
         """What is a marker already stays, and so redacting twice changes nothing."""
-        markers = [match.span() for match in self.marker.finditer(text)]
+        markers = self.markers(text)
         if not markers:
             return spans
         return [
@@ -3612,15 +3658,13 @@ class Scanner:
 
     def begun(self, text: bytes) -> list[Span]:
         """What may be the beginning of a secret at the end of a text that was cut off."""
-        word = text.rsplit(None, 1)[-1] if text[-1:].strip() else b""
-        begin = len(text) - len(word)
+        tail = text[-CONCEALED:]
+        begin = len(text) - len(tail)
         starts = [
-            (begin + match.start(), rule.name)
+            (begin + match.start(1), rule.name)
             for rule in RULES
-            if (match := expression(rule.literal()).search(word))
-            and (rule.name[:4] != "url-" or word.count(b":") > 1)
+            if (match := expression(rule.beginning()).search(tail)) and match.group(1)
         ]
-        starts += [(match.start(), "bearer-token") for match in BEARER.finditer(text)]
         for form, name in self.spellings.items():
             for length in range(min(len(form) - 1, len(text)), 3, -1):
                 if text.endswith(form[:length]):
@@ -3630,7 +3674,6 @@ class Scanner:
 
 
 ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
-BEARER = regex(rb"(?i)bearer[ \t]+[A-Za-z0-9._~+/=-]*\Z")
 
 
 def options(*, capture: bool = True, latin: bool = True) -> Any:
@@ -3880,9 +3923,10 @@ def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
         yield start, end, name
 
 
-def inside(position: int, spans: list[tuple[int, int]]) -> bool:
+def inside(position: int, spans: list[tuple[int, int]]) -> int:
+    """Where the span ends that a position lies in; 0 if it lies in none."""
     number = bisect.bisect(spans, (position, sys.maxsize))
-    return number > 0 and position < spans[number - 1][1]
+    return spans[number - 1][1] if number and position < spans[number - 1][1] else 0
 
 
 def moved_back(span: Span, changes: list[Change]) -> tuple[int, int]:
@@ -4110,7 +4154,7 @@ class EventRedactor:
         """Where those stand that may have to change."""
         if self.classes or not self.scanner or self.scanner.patterns:
             return {one.start for one in found}
-        numbers = hits((self.scanner.hint,), [to_utf8(one.text) for one in found])
+        numbers = hits(self.scanner.hints, [to_utf8(one.text) for one in found])
         return {found[number].start for number in numbers}
 
     def count(self, new: str, old: str = "") -> None:
@@ -4497,7 +4541,9 @@ class Redactor:
         end = text.rfind("\n") + 1
         if len(text) - end > LONG:
             return parts[-1][0]
-        return whole_blocks(text, end, self.scanner.blocks) if self.scanner else end
+        if not self.scanner:
+            return end
+        return whole_blocks(text, self.scanner.settled(text, end), self.scanner.blocks)
 
     def decided(
         self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool

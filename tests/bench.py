@@ -13,20 +13,23 @@ into the types that agentfmt decodes them into.
 from __future__ import annotations
 
 import argparse
+import base64
+import contextlib
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
-from stream import stream
+from stream import Session, stream
 
 FLOOR = """
 import sys, msgspec, agentfmt
@@ -71,11 +74,13 @@ ROWS = (
     Row("drop", ("-t", "stream-json", "--drop", "assistant"), ('select(.type!="assistant")', 6, 8)),
     Row("secrets", SECRETS, (".", 3.3, 5), None, (STREAM, 3)),
     Row("secrets 100 known", (*SECRETS, *KNOWN), (".", 3.3, 5), None, (STREAM, 3)),
-    Row("secrets deltas", SECRETS, None, None, (STREAM, 3), "deltas"),
+    Row("secrets deltas", SECRETS, (".", 4, 5), None, (STREAM, 3), "deltas"),
     Row("deltas 100 known", (*SECRETS, *KNOWN), None, None, (STREAM, 3), "deltas"),
     Row("secrets results", SECRETS, None, None, (STREAM, 3), "results"),
     Row("results 100 known", (*SECRETS, *KNOWN), None, None, (STREAM, 3), "results"),
-    Row("secrets in each line", SECRETS, (".", 0, 0), None, (STREAM, 0), "worst"),
+    Row("secrets code", SECRETS, (".", 2.5, 4), None, (STREAM, 0), "code"),
+    Row("secrets base64", SECRETS, (".", 10, 20), None, (STREAM, 0), "base64"),
+    Row("secrets in each line", SECRETS, (".", 0, 0), None, (STREAM, 20), "worst"),
     # Nothing is promised for what is translated.
     Row("claude text", ("-t", "text"), (CLAUDE_PROJECTION, 0, 0), None, None, "claude"),
     Row("claude json", ("-t", "json"), ('select(.type == "result")', 0, 0), None, None, "claude"),
@@ -105,6 +110,62 @@ def calls(size: int, *, these: bool) -> Iterator[bytes]:
             return
 
 
+# What tool results hold: by share, and by the ends of the names of files that this machine has.
+MIX = (
+    (0.50, (".py", ".js", ".ts", ".c", ".h", ".go", ".rs", ".pm", ".php", ".java", ".sh")),
+    (0.20, (".md", ".rst", ".html", ".txt")),
+    (0.15, (".toml", ".yaml", ".yml", ".cfg", ".conf", ".ini", ".xml")),
+    (0.10, (".lock", ".json")),
+)
+INSTALLED = (sys.base_prefix, sys.prefix, "/usr/lib", "/usr/local/lib", "/usr/share")
+
+
+def installed(rng: random.Random, ends: tuple[str, ...], size: int) -> Iterator[str]:
+    """Texts of this machine's files, some of them more than once if it has too few."""
+    found = sorted(
+        os.path.join(folder, name)
+        for root in INSTALLED
+        for folder, _, names in os.walk(root)
+        for name in names
+        if name.endswith(ends)
+    )
+    while found and size > 0:
+        for path in rng.sample(found, len(found)):
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                text = Path(path).read_text("utf-8")[:100_000]
+                size -= len(text)
+                yield text
+            if size < 0:
+                break
+
+
+def images(rng: random.Random, size: int) -> Iterator[str]:
+    for _ in range(0, size, 80_000):
+        yield base64.b64encode(rng.randbytes(60_000)).decode()
+
+
+def results(texts: Callable[[random.Random], Iterable[str]]) -> Iterator[bytes]:
+    """A run that reads files: these are what it reads."""
+    rng = random.Random(1)
+    session = Session(rng)
+    first, *_, last = session.run()
+    yield first
+    for text in texts(rng):
+        yield from session.call("readToolCall", {"path": "a"}, {"success": {"content": text}})
+    yield last
+
+
+def code(size: int) -> Iterator[bytes]:
+    """What agents really read: shares of MIX, and images."""
+
+    def texts(rng: random.Random) -> list[str]:
+        mixed = [text for share, ends in MIX for text in installed(rng, ends, int(share * size))]
+        mixed += images(rng, size // 20)
+        return rng.sample(mixed, len(mixed))
+
+    return results(texts)
+
+
 def known_values() -> str:
     return "".join(
         f"KNOWN_{number}=value-{number * 7919:08d}-of-a-secret\n" for number in range(100)
@@ -117,6 +178,8 @@ STREAMS: dict[str, Callable[[int], Iterator[bytes]]] = {
     "deltas": partial(calls, these=False),
     "results": partial(calls, these=True),
     "worst": worst,
+    "code": code,
+    "base64": lambda size: results(lambda rng: images(rng, size)),
 }
 
 

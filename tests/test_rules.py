@@ -36,7 +36,7 @@ def test_a_rule_finds_its_own_example(rule: agentfmt.Rule) -> None:
         assert [*agentfmt.rule_spans(rule, planted.text.encode())] == [
             (len(planted.before), len(planted.before + planted.secret), rule.name)
         ]
-        for source in (rule.hint(), rule.literal()):
+        for source in (rule.hint(), rule.parts()[1]):
             assert agentfmt.expression(source).search(planted.text.encode())
 
 
