@@ -3259,12 +3259,6 @@ command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})          
 # Names, by how much a value has to tell before it is taken for a secret: see ``strength``. A name
 # ends in one of these, whatever its case, `-` and `_`.
 WORD, HUMAN, MIXED, RANDOM = 1, 2, 3, 4
-# What a first look wants of a value.
-FIRST_LOOK = {
-    WORD: r"[^\s\"'`]",
-    HUMAN: r"[^\s\"'`]*(?:[ ][^\s\"'`]*)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
-    RANDOM: r"[^\s\"'`]*[0-9]",
-}
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
     HUMAN: "secret token apikey accesskey secretkey privatekey sshkey credentials auth "
@@ -3489,14 +3483,31 @@ Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
 # A name, and what may stand behind it in one of the forms.
-_BETWEEN = "|".join(dict.fromkeys(form.between for form in FORMS))
+# What is seen of a value at first, by what it has to tell, in quotes and without: enough to pass
+# over most of what is plain.
+FIRST_LOOK = {
+    WORD: (r"[^\s\"'`]", r"[^\s\"'`$<{(\[]"),
+    HUMAN: (
+        r"[^\s\"'`]*(?:[ ][^\s\"'`]*)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+        r"[^\s\"'`,;(){}<>]*(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+    ),
+    MIXED: (r"[^\s\"'`]*[0-9]", r"[^\s\"'`,;(){}<>]*[0-9]"),
+}
 
 
-def named(least: int) -> str:
+def named(needed: int) -> str:
     """An expression for the names of a kind, and what may stand behind them."""
-    ends = ["[_-]*".join(end) for end in NAME_ENDS[least].split()]
-    blank = "" if least > HUMAN else "(?:api|access|secret|private) key|"
-    return f"(?i:({blank}{'|'.join(ends)}))(?:{_BETWEEN}){FIRST_LOOK[least]}"
+    looks: dict[str, list[str]] = {}
+    for form in FORMS:
+        in_quotes, bare = FIRST_LOOK[min(max(needed, form.least), MIXED)]
+        between = form.between.removesuffix(MACROS["P"])
+        if between != form.between:
+            looks.setdefault(in_quotes, []).append(between + r"\\*[\"'`]")
+        looks.setdefault(in_quotes if between.endswith(MACROS["O"]) else bare, []).append(between)
+    behind = "|".join(f"(?:{'|'.join(dict.fromkeys(some))}){look}" for look, some in looks.items())
+    ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
+    blank = "" if needed > HUMAN else "(?:api|access|secret|private) key|"
+    return f"(?i:({blank}{ends}))(?:{behind})"
 
 
 # The value of such a name may stand in the next line, or behind a blank one.
@@ -3543,7 +3554,7 @@ class Scanner:
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"\\" if patterns else r"[^\\](?:\\\\)*\\" + hidden
-        # One expression for all would have to be in too many states.
+        # One expression for all would be in too many states.
         self.hints = [
             expression("|".join(f"(?:{hint})" for hint in hints), capture=False),
             expression(NAMED),
