@@ -5506,6 +5506,36 @@ def repeatable(metavar: str, callback: Any = None) -> dict[str, Any]:
     return {"metavar": metavar, "multiple": True, "callback": callback}
 
 
+def rule_lines() -> Iterator[str]:
+    """The name, the class and an example of every rule; <8 hex> are eight such characters."""
+    examples: dict[str, str] = {}
+    for rule in RULES:
+        examples.setdefault(rule.name, rule.found)
+    for form in FORMS:
+        examples.setdefault(f"assignment ({form.name})", form.found.replace("\n", r"\n"))
+    for name, example in examples.items():
+        yield f"{name:24}  secrets  {example.replace('«', '').replace('»', '')}"
+
+
+EVENT_TYPES = (
+    "system", "user", "assistant", "thinking", "tool_call", "interaction_query", "connection",
+    "retry", "error", "result",
+)  # fmt: skip
+LISTS: dict[str, Callable[[], Iterable[str]]] = {
+    "rules": rule_lines,
+    "tools": lambda: (f"{name:16}  {label.done}" for name, label in LABELS.items()),
+    "types": lambda: EVENT_TYPES,
+    "agents": lambda: DIALECTS,
+    "classes": lambda: (*CLASSES, "all"),
+}
+
+
+def print_list(context: click.Context, _param: Any, name: str | None) -> None:
+    if name:
+        click.echo("\n".join(LISTS[name]()))
+        context.exit()
+
+
 FLAG_OPTION = {"is_flag": True}
 OPTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("-t --to", one_of(WRITERS, "text"),
@@ -5538,6 +5568,8 @@ OPTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("--fail-on", repeatable("SELECTOR", selectors),
      "A run with an event that matches has failed; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
+    ("--list", {"type": click.Choice([*LISTS]), "callback": print_list, "is_eager": True,
+                "expose_value": False}, "Print the names that agentfmt knows and exit."),
 )  # fmt: skip
 
 
