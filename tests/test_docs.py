@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import click
 import pytest
-from support import GLYPHS, SHARED, on_terminal
+from support import GLYPHS, SHARED, on_terminal, run
 
 import agentfmt
 
@@ -342,3 +342,16 @@ def test_manual_names_each_label(tool: str) -> None:
 @pytest.mark.parametrize("reason", agentfmt.REASONS.values())
 def test_manual_names_each_reason_of_a_failed_call(reason: str) -> None:
     assert f".Ql {reason}" in part(MANUAL, r"\.Ss Progress", r"\.Ss ")
+
+
+def test_manual_lists_the_rules() -> None:
+    """What is found, from the code's own tables."""
+    listed = part(part(MANUAL, r"\.Ss Rules", r"\.Ss "), r"\.Bd -literal", r"\.Ed")
+    assert plain(listed).splitlines()[1:] == [*agentfmt.rule_lines()]
+
+
+@pytest.mark.parametrize("name", agentfmt.LISTS)
+def test_lists(name: str) -> None:
+    ended = run("--list", name, data=b"")
+    assert (ended.status, ended.stderr) == (0, "")
+    assert ended.stdout.decode().splitlines() == [*agentfmt.LISTS[name]()]
