@@ -6816,8 +6816,9 @@ Examples:
 KEYS_ALLOWED = ", ".join(key for key in SELECTOR_KEYS if key != "word")
 NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}.",
-    "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them.",
+    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}. "
+    "See --list tools and --list types.",
+    "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",
 }
 GROUPS: dict[str, list[click.Parameter]] = {}
 for row in OPTIONS:
