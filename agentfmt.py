@@ -4476,6 +4476,19 @@ def user_expression(name: str, text: str) -> Any:
     return pattern
 
 
+PATH_LIKE = regex(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
+
+
+def is_usable(value: str) -> bool:
+    """Long enough to be told from other text, and no path, number or boolean."""
+    if len(value) < SHORTEST or PATH_LIKE.fullmatch(value):
+        return False
+    with contextlib.suppress(ValueError):
+        float(value)
+        return False
+    return not value.isspace()
+
+
 def spellings(value: str) -> Iterator[bytes]:
     """The spellings of a known value: as it is, in JSON once and twice, in a URL, in base64."""
     import base64
@@ -6492,19 +6505,6 @@ def directory_values(path: str) -> Iterator[NamedValue]:
             with open(entry.path, encoding="utf-8", errors="surrogateescape", newline="") as file:
                 name = re.sub(r"[^\w.-]", "_", entry.name)
                 yield f"file:{name}", file.read().removesuffix("\n").removesuffix("\r")
-
-
-PATH_LIKE = regex(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
-
-
-def is_usable(value: str) -> bool:
-    """Long enough to be told from other text, and no path, number or boolean."""
-    if len(value) < SHORTEST or PATH_LIKE.fullmatch(value):
-        return False
-    with contextlib.suppress(ValueError):
-        float(value)
-        return False
-    return not value.isspace()
 
 
 def environment(globs: tuple[str, ...]) -> list[NamedValue]:
