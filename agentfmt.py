@@ -2744,6 +2744,8 @@ class Pi(Dialect):
                 said(block["text"])
             elif block["type"] == "thinking":
                 self.think(block["thinking"])
+            elif block["type"] == "toolCall":
+                self.call(block["id"], block["name"], block["arguments"])
         if message["role"] == "assistant":
             self.last = message
             self.spend(message["usage"])
