@@ -2365,18 +2365,14 @@ class Claude(Dialect):
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
         text, told = text_in(decode_raw(content)), Node(decode_raw(line.tool_use_result))
         called = self.calls.get(identity) or ForeignCall(identity)
-        failed, denied = block.is_error is True, identity in self.denied
+        failed = block.is_error is True
+        kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
         if told["isAsync"] is True or told["status"] == "async_launched":
             self.background[identity] = called.args.get("description")
-        self.answer(
-            identity,
-            text if text or content[:1] == b'"' else Raw(content),
-            failed=failed,
-            kind="denied" if denied and failed else "",
-            code=claude_code(text, told, failed=failed) if not denied else None,
-            **claude_facts(called.tool, told),
-        )
+        given = text if text or content[:1] == b'"' else Raw(content)
+        code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
+        self.answer(identity, given, failed=failed, kind=kind, code=code, **facts)
 
 
 @functools.cache
@@ -2492,11 +2488,10 @@ class Codex(Dialect):
             self.call(identity, name, given)
             return
         text = error_message(item["error"]) or text_in(item["result.content"])
-        text, status = text or item["aggregated_output"], item["status"]
-        outcome = {"failed": status in ("failed", "declined"), "code": item["exit_code"]}
-        self.act(
-            identity, name, given, text, kind=status if status == "declined" else "", **outcome
-        )
+        declined, text = item["status"] == "declined", text or item["aggregated_output"]
+        outcome = {"kind": "declined" if declined else "", "code": item["exit_code"]}
+        failed = declined or item["status"] == "failed"
+        self.act(identity, name, given, text, failed=failed, **outcome)
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
@@ -2584,14 +2579,10 @@ class OpenCode(Dialect):
             self.call(*call)
             return
         failed, code = state["status"] == "error", state["metadata.exit"]
+        text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
-        self.act(
-            *call,
-            error_message(state["error"]) if failed else state["output"],
-            failed=failed,
-            code=code,
-            executionTime=end - start if start and end else None,
-        )
+        took = end - start if start and end else None
+        self.act(*call, text, failed=failed, code=code, executionTime=took)
 
     def finish(self) -> None:
         if self.trouble:
@@ -2682,16 +2673,12 @@ class Copilot(Dialect):
             self.complain(line["data"], fatal=True)
 
     def returned(self, data: Any) -> None:
-        failed, refused = data["success"] is False, self.permission.startswith("denied")
-        text = error_message(data["error"]) or text_in(data["result.content"])
-        self.answer(
-            data["toolCallId"],
-            text,
-            failed=failed,
-            kind=self.permission if failed and refused else data["error.code"],
-            code=find_code(r"<exited with exit code (-?[0-9]{1,9})>\s*\Z", text),
-        )
+        failed, asked = data["success"] is False, self.permission
         self.permission = ""
+        kind = asked if failed and asked.startswith("denied") else data["error.code"]
+        text = error_message(data["error"]) or text_in(data["result.content"])
+        code = find_code(r"<exited with exit code (-?[0-9]{1,9})>\s*\Z", text)
+        self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
 
     def result(self, line: Any) -> None:
         """Nothing before it names the session."""
@@ -2776,13 +2763,12 @@ class Pi(Dialect):
             self.finish()
 
     def finish(self) -> None:
-        last, why = self.last, self.last["stopReason"]
-        if self.due and last.value and why not in self.failures:
+        due, last, why = self.due, self.last, self.last["stopReason"]
+        self.due, self.last = False, Node(None)
+        if due and last.value and why not in self.failures:
             self.end(result=text_in(last["content"]) or None)
-        elif self.due:
+        elif due:
             self.end("error", error=first_text(last["errorMessage"], why))
-        if self.due:
-            self.due, self.last = False, Node(None)
 
 
 # ---------------------------------------------------------------- recognition
