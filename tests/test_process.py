@@ -43,7 +43,7 @@ SIGNALS = {signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGTERM: 143}
 
 @pytest.fixture
 def begin() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start the command; whatever becomes of the test, it ends."""
+    """Starts the command; it is killed after the test, however that ends."""
     with contextlib.ExitStack() as stack:
 
         def begin(*args: str, **options: Any) -> subprocess.Popen[bytes]:
@@ -73,7 +73,7 @@ def write(process: subprocess.Popen[bytes], data: bytes) -> None:
 
 
 def read(process: subprocess.Popen[bytes], count: int) -> bytes:
-    """So many bytes of its output, without waiting for its end."""
+    """This many bytes of its output, without waiting for its end."""
     assert process.stdout
     fd, got = process.stdout.fileno(), b""
     while len(got) < count:
@@ -98,7 +98,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def reads(process: subprocess.Popen[bytes]) -> None:
-    """Wait until it has installed its handlers: it has answered to a first event."""
+    """Wait for the answer to a first event: then its signal handlers are installed."""
     write(process, b'{"type":"ready"}\n')
     assert read(process, 17) == b'{"type":"ready"}\n'
 
@@ -317,7 +317,7 @@ def test_several_descriptors_are_closed(closed: str, tmp_path: Any) -> None:
 
 
 def test_many_descriptors_are_open(tmp_path: Any) -> None:
-    """select() takes none above 1023."""
+    """select() takes no descriptor above 1023."""
     file = os.path.join(tmp_path, "file")
     with open(file, "wb") as made:
         made.write(whole_run())
@@ -342,7 +342,7 @@ def test_many_descriptors_are_open(tmp_path: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def heeded() -> Iterator[None]:
-    """Signals are ignored by what the shell starts in the background, and by its children."""
+    """Undo that a shell has commands in the background, and their children, ignore signals."""
     before = {code: signal.getsignal(code) for code in SIGNALS}
     for code in SIGNALS:
         signal.signal(code, signal.default_int_handler)
@@ -405,10 +405,10 @@ def test_what_the_pipe_holds_at_a_signal_is_written(begin: Begin, code: int, sta
 
 
 @pytest.mark.parametrize(("code", "status"), SIGNALS.items())
-def test_of_what_does_not_leave_the_writer_learns(
+def test_the_writer_learns_what_was_not_read(
     begin: Begin, tmp_path: Any, code: int, status: int
 ) -> None:
-    """Numbered events, 21 endings: each write that went well is in the output, once."""
+    """Numbered events, 21 endings: each write that succeeded is in the output, once."""
     for ending in range(7):
         with open(os.path.join(tmp_path, "out"), "w+b") as out:
             process = begin(*SAME, stdout=out)
@@ -734,7 +734,7 @@ def test_rejects_in_the_file_of_the_output(mode: str, status: int, tmp_path: Any
         done = subprocess.run(command, input=data, stdout=file, stderr=subprocess.PIPE, check=False)
     assert done.returncode == status
     if status:
-        assert done.stderr.endswith(b"both: is the standard output too\n")
+        assert done.stderr.endswith(b"both: is also the standard output\n")
     else:
         with open(both, "rb") as kept:
             assert b"prose\n" in kept.read()
@@ -796,7 +796,7 @@ def measured(data: Iterator[bytes], *args: str) -> tuple[int, float, str]:
 
 
 def huge(size: int) -> Iterator[bytes]:
-    """One line of an event of so many bytes, between others."""
+    """An event this long on one line, between two others."""
     yield init() + b'{"type":"x","v":"'
     for _ in range(size // 65536):
         yield b"v" * 65536
