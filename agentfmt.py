@@ -2705,6 +2705,7 @@ class Pi(Dialect):
     names_session = ("session", "id")
     last = Node(None)  # the agent's last message
     due = False  # the run has ended, unless it is tried again
+    busy = False  # it has begun, and has not ended even for now
     cwd: Any = None
     failures = ("error", "aborted")  # why a message stopped
 
@@ -2715,7 +2716,8 @@ class Pi(Dialect):
             self.finish()
             self.begun = self.begun and kind != "session"
             self.cwd = line["cwd"] or self.cwd
-            self.begun = self.begun and kind != "session"
+            self.begun = self.begun and kind != "session" and not self.busy
+            self.busy = kind == "agent_start"
             self.begin_once(again=True, cwd=self.cwd)
         elif what in ("text_delta", "thinking_delta"):
             (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
@@ -2755,6 +2757,7 @@ class Pi(Dialect):
 
     def agent_end(self, line: Any) -> None:
         """Older versions do not say whether they will try again: then success alone is certain."""
+        self.busy = False
         said = [one for one in line.each("messages") if one["role"] == "assistant"]
         self.last = said[-1] if said else self.last
         self.due = line["willRetry"] is not True and line["isTerminal"] is not False
@@ -2896,7 +2899,8 @@ class Conversations:
             elif known is None and session and last and not isinstance(last, Cursor):
                 known = type(last)(self.maker)
                 self.remember(known, session).guessed = True
-            if name and known and not isinstance(known, Cursor):
+            alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
+            if name and known and not alone:
                 event.session_id, speaker = session or known.session, known
         self.speaker = speaker
         source.dialect = known or last
@@ -2967,7 +2971,9 @@ STRANGERS = 3  # unknown events, or types within a run, that are taken for anoth
 
 # What is known of Cursor names its session, or is harmless without.
 HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
-LOG_MEMBERS = frozenset(("level", "severity", "lvl", "loglevel", "levelname"))
+# What tells a line of somebody's log, or of an agent, that has no type.
+LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
+AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
 
 
 class Outside:
@@ -3111,9 +3117,10 @@ class Runs:
         """An event that may be foreign: then so may be the next, and few are passed over."""
         self.line = event.raw
         found = self.dialects.translate(self.source, event) if self.dialects else None
-        self.speaker = self.dialects.speaker if self.dialects else None
+        before, self.speaker = self.speaker, self.dialects.speaker if self.dialects else None
         self.nameless = not event.session_id and not self.speaker
-        session, drops = self.foreign, "thinking" in self.unread
+        session = self.foreign if self.speaker is before else NO_SESSION
+        drops = "thinking" in self.unread
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
             for part in parts:
@@ -3223,11 +3230,15 @@ class Runs:
 
     def notice_stranger(self, run: Run, event: Event) -> Run:
         """An unknown type within a run is new in its agent; several that name no session, where the
-        run does, are another agent's."""
+        run does, are another agent's; so is what has no type, but looks like an agent's."""
         strange = self.nameless and run.key is not self.source and event.type not in HARMLESS
-        if strange and event.type not in (None, "error"):
-            known = self.source.outside.get(self.source)
-            self.add_outside(self.source, event, known is None or event.type not in known.types)
+        if strange and event.type is None:
+            known = details(event).keys()
+            strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
+        if strange and event.type != "error":
+            found = self.source.outside.get(self.source)
+            new = event.type is None or found is None or event.type not in found.types
+            self.add_outside(self.source, event, new)
         return run
 
     def start(self, _run: Run | None, event: Event) -> Run:

@@ -107,6 +107,26 @@ def reads(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        pytest.param(
+            b'{"type":"begin"}\n', "stdin:1: 1 event of unknown type (begin) belongs to no run: ",
+            id="an unknown event",
+        ),
+        pytest.param(b"hello\n", "stdin: no event in 1 line: ", id="text"),
+    ],
+)  # fmt: skip
+def test_unknown_input_is_named_when_it_falls_silent(begin: Begin, line: bytes, said: str) -> None:
+    process = begin("--exit-zero")
+    write(process, line)
+    assert process.stderr
+    while said.encode() not in (told := process.stderr.readline()):
+        assert told.startswith(b"agentfmt: stdin:1: hello")
+    write(process, whole_run())
+    assert finish(process) == Ended(b"Read file\n", "", 0)
+
+
+@pytest.mark.parametrize(
     ("to", "line", "answer"),
     [
         pytest.param("text", completed(), READ_LINE, id="text"),
