@@ -3360,6 +3360,8 @@ def strength(value: str) -> int:
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is a value none, for its name: a variable, a call, a version, an address, a placeholder, a
     word? ``least`` is what its form asks for."""
+    if not ends_of(name):
+        return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR]
     if PLAIN.fullmatch(value) or squash(value) in NEEDED or (not quoted and is_code(value)):
