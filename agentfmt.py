@@ -3999,7 +3999,11 @@ NAME_ENDS = {
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
-OTHERS = ("publickey", "pubkey", "bypass", "compass", "minipass")  # end so, and are none
+# What ends so, and is none.
+OTHERS = (
+    "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
+    "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
+)  # fmt: skip
 
 
 def squash(name: str) -> str:
@@ -4038,15 +4042,15 @@ PLAIN_VALUE = regex(
             r"(?:[A-Za-z]+ )?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
             ),
-            r"(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5"
-            r"|oauth2?) ?",
+            r"(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5) ?",
+            r"(?i:oauth2?) ?",
             r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?(?: .*)?",
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
             # addresses without a user, resources
             r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
-            r"#[0-9a-fA-F]{3,8}|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
+            r"[«·^].*|#[0-9a-fA-F]{3,8}|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
         )
     ),
@@ -4093,6 +4097,8 @@ def strength(value: str) -> int:
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is a value none, for its name: a variable, a call, a version, an address, a placeholder, a
     word? ``least`` is what its form asks for."""
+    if not ends_of(name):
+        return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR]
     if PLAIN_VALUE.fullmatch(value) or squash(value) in NEEDED or (not quoted and is_code(value)):
@@ -4606,11 +4612,11 @@ def stands_at(before: str, text: bytes, begin: int) -> bool:
     """Does a name stand where its form wants it?"""
     if before == "flag":
         return text[begin : begin + 1] == b"-"
+    if not before or (before == "upper" and not text[begin:end].isupper()):
+        return not before
     near = max(0, begin - NEAR)
     line = text.rfind(b"\n", near, begin) + 1
-    return before not in ("line", "upper") or (
-        line >= near and LINE_BEGIN.fullmatch(text, line, begin) is not None
-    )
+    return line >= near and LINE_BEGIN.fullmatch(text, line, begin) is not None
 
 
 def value_of(
