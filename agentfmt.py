@@ -4600,7 +4600,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
             continue
         shown = text[value[0] : value[1]].decode("utf-8", "replace")
         plain = is_plain(name, shown, form.least, quoted=value[2])
-        if not plain and stands_at(form.before, text, begin):
+        if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
@@ -4611,7 +4611,7 @@ def compiled(between: str) -> re.Pattern[bytes]:
     return re.compile(between.encode())
 
 
-def stands_at(before: str, text: bytes, begin: int) -> bool:
+def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
     """Does a name stand where its form wants it?"""
     if before == "flag":
         return text[begin : begin + 1] == b"-"
