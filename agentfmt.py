@@ -2845,12 +2845,6 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
-@functools.lru_cache(FATES)
-def agent_of(kind: str | None) -> str | None:
-    """The dialect that a type alone decides for."""
-    return recognize(encode_json({"type": kind}))
-
-
 def block_types(event: dict[str, Any]) -> set[str]:
     message = event.get("message")
     content = message.get("content") if isinstance(message, dict) else None
@@ -2878,6 +2872,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
+        self.own_types = set[tuple[str, str | None]]()  # seen, by dialect
         self.speaker: Dialect | None = None  # who shows in the last event without a session
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
@@ -2906,7 +2901,7 @@ class Conversations:
         last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed or not session:
-            name = self.given or agent_of(event.type) or recognize(event.raw)
+            name = self.given or self.recognize(known, event)
             if name:
                 known = self.conversation(source, event, known, name)
             elif known is None and session and last and not isinstance(last, Cursor):
@@ -2918,6 +2913,16 @@ class Conversations:
         self.speaker = speaker
         source.dialect = known or last
         return known
+
+    def recognize(self, known: Dialect | None, event: Event) -> str | None:
+        """The dialect of an event. A type that a conversation had before is its own, unless other
+        agents have it, too."""
+        if known and (known.name, event.type) in self.own_types:
+            return known.name
+        name = recognize(event.raw)
+        if name and event.type not in (*SHARED_TYPES, "system") and len(self.own_types) < FATES:
+            self.own_types.add((name, event.type))
+        return name
 
     def conversation(
         self, source: Source, event: Event, known: Dialect | None, name: str
