@@ -3222,9 +3222,9 @@ class Runs:
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        """What names the session of a run is a latecomer. Another session, and an error that names
-        none, belong to an agent of which nobody knows how it ended. So do unknown types without a
-        session if they are several; and what has no type, unless it is a line of somebody's log."""
+        """What names the session of a run is a latecomer. A known type of another session, and an
+        error that names none, belong to a run of which nobody knows how it ended. So do unknown
+        types, and what has no type and is no line of somebody's log, if they are several."""
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
@@ -3232,7 +3232,7 @@ class Runs:
             source.has_run = True
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        certain = stray or (key is not source and event.type is not None)
+        certain = stray or (key is not source and event.type in HARMLESS)
         doubts = STRANGERS if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, doubts)
