@@ -2835,12 +2835,6 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
-@functools.lru_cache(FATES)
-def agent_of(kind: str | None) -> str | None:
-    """The dialect that a type alone decides for."""
-    return recognize(encode_json({"type": kind}))
-
-
 def block_types(event: dict[str, Any]) -> set[str]:
     message = event.get("message")
     content = message.get("content") if isinstance(message, dict) else None
@@ -2868,6 +2862,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
+        self.own_types = set[tuple[str, str | None]]()  # seen, by dialect
         self.speaker: Dialect | None = None  # who shows in the last event without a session
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
@@ -2896,7 +2891,7 @@ class Conversations:
         last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed or not session:
-            name = self.given or agent_of(event.type) or recognize(event.raw)
+            name = self.given or self.recognize(known, event)
             if name:
                 known = self.conversation(source, event, known, name)
             elif known is None and session and last and not isinstance(last, Cursor):
@@ -2908,6 +2903,16 @@ class Conversations:
         self.speaker = speaker
         source.dialect = known or last
         return known
+
+    def recognize(self, known: Dialect | None, event: Event) -> str | None:
+        """The dialect of an event. A type that a conversation had before is its own, unless other
+        agents have it, too."""
+        if known and (known.name, event.type) in self.own_types:
+            return known.name
+        name = recognize(event.raw)
+        if name and event.type not in (*SHARED_TYPES, "system") and len(self.own_types) < FATES:
+            self.own_types.add((name, event.type))
+        return name
 
     def conversation(
         self, source: Source, event: Event, known: Dialect | None, name: str
@@ -3207,9 +3212,9 @@ class Runs:
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        """What names the session of a run is a latecomer. Another session, and an error that names
-        none, belong to an agent of which nobody knows how it ended. So do unknown types without a
-        session if they are several; and what has no type, unless it is a line of somebody's log."""
+        """What names the session of a run is a latecomer. A known type of another session, and an
+        error that names none, belong to a run of which nobody knows how it ended. So do unknown
+        types, and what has no type and is no line of somebody's log, if they are several."""
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
@@ -3217,7 +3222,7 @@ class Runs:
             source.has_run = True
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        certain = stray or (key is not source and event.type is not None)
+        certain = stray or (key is not source and event.type in HARMLESS)
         doubts = STRANGERS if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, doubts)
