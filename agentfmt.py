@@ -3521,6 +3521,8 @@ def named(needed: int) -> str:
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
 UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+# In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
+MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
 # In a variable of the environment that is one word, any value.
 _VARIABLE = "|".join("_?".join(end) for end in NAME_ENDS[HUMAN].upper().split())
 NAMED = "|".join((*map(named, NAME_ENDS), rf"({_VARIABLE})=[^\s\"'`]"))
@@ -3564,7 +3566,7 @@ class Scanner:
         # One expression for all would be in too many states.
         self.hints = [
             expression("|".join(f"(?:{hint})" for hint in hints), capture=False),
-            expression(NAMED),
+            expression(rf"{NAMED}|{MEMBER}", capture=False),
             expression(escape, capture=False),
             *self.patterns.values(),
         ]
