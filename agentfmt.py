@@ -3976,7 +3976,7 @@ password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                
 password-hash           \$[156]\$ (?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>  $6$<16 alnum>
 password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
-private-key             LS0tLS1CRUdJTi [A-Za-z0-9+/=]{60,}                          LS0tLS1CRUdJTi<90 base64>           LS0tLS1CRUdJTi<20 base64>
+private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
 url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]                          https://«<40 alnum>»@github.example/x.git  https://git@github.example/x.git
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
@@ -4047,7 +4047,7 @@ PLAIN_VALUE = regex(
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)",
             r"%[A-Za-z_]\w*%|\{\{.*|\{[\w.\[\]!:]*|<[^>]*>?|\.\.\.|[xX]+|\[\w*\]?",
             r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
-            r"(?:[A-Za-z]+ )?{0}(?:[:./ -]{0})*[.!]?".format(
+            r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
             ),
             r"(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5) ?",
@@ -4104,17 +4104,16 @@ def strength(value: str) -> int:
 
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is a value none, for its name: a variable, a call, a version, an address, a placeholder, a
-    word? ``least`` is what its form asks for."""
+    word? ``least`` is what its form asks for; 0 where any word will do."""
     if not ends_of(name):
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR]
-    if PLAIN_VALUE.fullmatch(value) or squash(value) in NEEDED or (not quoted and is_code(value)):
+    if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value)):
         return True
-    tells = strength(value)
-    if tells < RANDOM and squash(value).endswith(ends_of(name)):
-        return True
-    if tells < MIXED and ROOTED.fullmatch(value):
+    tells, plain = strength(value), squash(value)
+    repeats = plain in NEEDED or (tells < RANDOM and plain.endswith(ends_of(name)))
+    if least and (repeats or (tells < MIXED and ROOTED.fullmatch(value))):
         return True
     return tells < (max(least, least_of(name)) if least else WORD)
 
@@ -4261,6 +4260,8 @@ def named(needed: int) -> str:
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
 UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+# In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
+MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
 # In a variable of the environment that is one word, any value.
 _VARIABLE = "|".join("_?".join(end) for end in NAME_ENDS[HUMAN].upper().split())
 NAMED = "|".join((*map(named, NAME_ENDS), rf"({_VARIABLE})=[^\s\"'`]"))
@@ -4304,7 +4305,7 @@ class Scanner:
         # One expression for all would be in too many states.
         self.hints = [
             expression("|".join(f"(?:{hint})" for hint in hints), capture=False),
-            expression(NAMED),
+            expression(rf"{NAMED}|{MEMBER}", capture=False),
             expression(escape, capture=False),
             *self.patterns.values(),
         ]
@@ -5001,7 +5002,9 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.is_key or not one.path:
             continue
         key = one.path[-1]
-        if not is_plain("password" if flag else key, one.text):
+        if not is_plain(
+            "token" if flag else key, one.text, 0 if flag or is_secret_name(key) else WORD
+        ):
             starts.add(one.start)
         if key in ("name", "key", "variable") and is_secret_name(one.text):
             named.add(one.holder)
