@@ -1477,7 +1477,7 @@ class Source:
 
     def begin(self, block: bytes) -> list[bytes]:
         """The lines of the next block."""
-        lines = io.BytesIO(block).readlines()
+        lines = lines_of(block)
         self.before, self.size = self.before + self.size, len(lines)
         self.left = iter(lines)
         return lines
@@ -1541,8 +1541,7 @@ def read_frames(
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Blocks that end with a line; a line longer than ``limit`` bytes leaves in pieces."""
     reason = f"longer than --max-line {limit}"
-    tail: list[bytes] = []  # of the line that is not complete yet
-    size, cut = 0, False  # of the tail, in bytes; whether its beginning has left
+    tail, cut = bytearray(), False  # the line that is not complete yet; has its beginning left?
     for chunk in arriving:
         if not chunk:
             yield b""
@@ -1553,20 +1552,25 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
-        if end:
-            block = b"".join((*tail, memoryview(chunk)[:end]))
-            tail, size = [], 0
+        while end:  # a line that is large leaves alone: then it is not copied again
+            stop = chunk.find(b"\n") + 1 if len(tail) > BLOCK else end
+            block = b"".join((tail, memoryview(chunk)[:stop]))
+            tail, chunk, end = bytearray(), chunk[stop:], end - stop
             yield from (block,) if len(block) <= limit else limited_frames(block, limit, reason)
-        if end < len(chunk):
-            tail.append(chunk[end:] if tail else chunk[end:].lstrip(b"\0"))
-            size += len(tail[-1])
-        if size > limit:
-            yield RefusedPiece(b"".join(tail), reason, first=True)
-            tail, size, cut = [], 0, True
+        tail += chunk if tail else chunk.lstrip(b"\0")
+        if len(tail) > limit:
+            yield RefusedPiece(bytes(tail), reason, first=True)
+            tail, cut = bytearray(), True
     if cut:
         yield RefusedPiece(b"", reason, last=True)
-    elif size:
-        yield b"".join(tail)
+    elif tail:
+        yield bytes(tail)
+
+
+def lines_of(block: bytes) -> list[bytes]:
+    """The lines of a block; one that is alone, and may be large, is not copied."""
+    alone = block.find(b"\n") in (-1, len(block) - 1)
+    return [block] if alone and block else io.BytesIO(block).readlines()
 
 
 def limited_frames(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
@@ -1716,7 +1720,7 @@ class Unwrapper:
             if isinstance(frame, RefusedPiece) or not frame:
                 yield frame
                 continue
-            lines = map(self.open, io.BytesIO(frame).readlines())
+            lines = map(self.open, lines_of(frame))
             for kind, group in itertools.groupby(lines, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
@@ -2835,12 +2839,6 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
-@functools.lru_cache(FATES)
-def agent_of(kind: str | None) -> str | None:
-    """The dialect that a type alone decides for."""
-    return recognize(encode_json({"type": kind}))
-
-
 def block_types(event: dict[str, Any]) -> set[str]:
     message = event.get("message")
     content = message.get("content") if isinstance(message, dict) else None
@@ -2868,6 +2866,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
+        self.own_types = set[tuple[str, str | None]]()  # seen, by dialect
         self.speaker: Dialect | None = None  # who shows in the last event without a session
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
@@ -2896,7 +2895,7 @@ class Conversations:
         last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed or not session:
-            name = self.given or agent_of(event.type) or recognize(event.raw)
+            name = self.given or self.recognize(known, event)
             if name:
                 known = self.conversation(source, event, known, name)
             elif known is None and session and last and not isinstance(last, Cursor):
@@ -2908,6 +2907,16 @@ class Conversations:
         self.speaker = speaker
         source.dialect = known or last
         return known
+
+    def recognize(self, known: Dialect | None, event: Event) -> str | None:
+        """The dialect of an event. A type that a conversation had before is its own, unless other
+        agents have it, too."""
+        if known and (known.name, event.type) in self.own_types:
+            return known.name
+        name = recognize(event.raw)
+        if name and event.type not in (*SHARED_TYPES, "system") and len(self.own_types) < FATES:
+            self.own_types.add((name, event.type))
+        return name
 
     def conversation(
         self, source: Source, event: Event, known: Dialect | None, name: str
@@ -3207,9 +3216,9 @@ class Runs:
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        """What names the session of a run is a latecomer. Another session, and an error that names
-        none, belong to an agent of which nobody knows how it ended. So do unknown types without a
-        session if they are several; and what has no type, unless it is a line of somebody's log."""
+        """What names the session of a run is a latecomer. A known type of another session, and an
+        error that names none, belong to a run of which nobody knows how it ended. So do unknown
+        types, and what has no type and is no line of somebody's log, if they are several."""
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
@@ -3217,7 +3226,7 @@ class Runs:
             source.has_run = True
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        certain = stray or (key is not source and event.type is not None)
+        certain = stray or (key is not source and event.type in HARMLESS)
         doubts = STRANGERS if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, doubts)
@@ -3971,7 +3980,7 @@ password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                
 password-hash           \$[156]\$ (?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>  $6$<16 alnum>
 password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
-private-key             LS0tLS1CRUdJTi [A-Za-z0-9+/=]{60,}                          LS0tLS1CRUdJTi<90 base64>           LS0tLS1CRUdJTi<20 base64>
+private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
 url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]                          https://«<40 alnum>»@github.example/x.git  https://git@github.example/x.git
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
@@ -4042,7 +4051,7 @@ PLAIN_VALUE = regex(
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)",
             r"%[A-Za-z_]\w*%|\{\{.*|\{[\w.\[\]!:]*|<[^>]*>?|\.\.\.|[xX]+|\[\w*\]?",
             r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
-            r"(?:[A-Za-z]+ )?{0}(?:[:./ -]{0})*[.!]?".format(
+            r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
             ),
             r"(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5) ?",
@@ -4099,17 +4108,16 @@ def strength(value: str) -> int:
 
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is a value none, for its name: a variable, a call, a version, an address, a placeholder, a
-    word? ``least`` is what its form asks for."""
+    word? ``least`` is what its form asks for; 0 where any word will do."""
     if not ends_of(name):
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR]
-    if PLAIN_VALUE.fullmatch(value) or squash(value) in NEEDED or (not quoted and is_code(value)):
+    if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value)):
         return True
-    tells = strength(value)
-    if tells < RANDOM and squash(value).endswith(ends_of(name)):
-        return True
-    if tells < MIXED and ROOTED.fullmatch(value):
+    tells, plain = strength(value), squash(value)
+    repeats = plain in NEEDED or (tells < RANDOM and plain.endswith(ends_of(name)))
+    if least and (repeats or (tells < MIXED and ROOTED.fullmatch(value))):
         return True
     return tells < (max(least, least_of(name)) if least else WORD)
 
@@ -4256,6 +4264,8 @@ def named(needed: int) -> str:
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
 UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+# In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
+MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
 # In a variable of the environment that is one word, any value.
 _VARIABLE = "|".join("_?".join(end) for end in NAME_ENDS[HUMAN].upper().split())
 NAMED = "|".join((*map(named, NAME_ENDS), rf"({_VARIABLE})=[^\s\"'`]"))
@@ -4299,7 +4309,7 @@ class Scanner:
         # One expression for all would be in too many states.
         self.hints = [
             expression("|".join(f"(?:{hint})" for hint in hints), capture=False),
-            expression(NAMED),
+            expression(rf"{NAMED}|{MEMBER}", capture=False),
             expression(escape, capture=False),
             *self.patterns.values(),
         ]
@@ -4996,7 +5006,9 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.is_key or not one.path:
             continue
         key = one.path[-1]
-        if not is_plain("password" if flag else key, one.text):
+        if not is_plain(
+            "token" if flag else key, one.text, 0 if flag or is_secret_name(key) else WORD
+        ):
             starts.add(one.start)
         if key in ("name", "key", "variable") and is_secret_name(one.text):
             named.add(one.holder)

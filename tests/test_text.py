@@ -971,8 +971,14 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
         (("-t", "json", "--actions", "stdout"), "--actions stdout goes with --to text only"),
         (("--thinking",), "--thinking goes with --to stream-json or cursor only"),
         (("-t", "json", "--thinking"), "--thinking goes with --to stream-json or cursor only"),
-        (("--ci-safe",), "--ci-safe goes with --to json or stream-json or cursor only"),
-        (("--max-event", "1K"), "--max-event goes with --to json or stream-json or cursor only"),
+        (
+            ("--ci-safe",),
+            "--ci-safe goes with --to json or stream-json or cursor or runs or calls only",
+        ),
+        (
+            ("--max-event", "1K"),
+            "--max-event goes with --to json or stream-json or cursor or runs or calls only",
+        ),
     ],
 )
 def test_usage(options: tuple[str, ...], message: str) -> None:
