@@ -2593,7 +2593,7 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 ACTS = frozenset(("assistant", "thinking", "tool_call"))
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
-END_OF_INPUT = Event(hidden=True)  # without a line, as the ends that are implied, and without a run
+END_OF_INPUT = SpokenEvent(hidden=True)  # without a line, as implied ends, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
 EXPECTED = "is this the output of --output-format stream-json?"
 
@@ -2866,7 +2866,7 @@ class Runs:
     def close_unfinished(self, run: Run, why: str) -> None:
         """A run failed that no event ends."""
         self.fail(run, why)
-        self.implied_ends.append(Event(run=run, hidden=True))
+        self.implied_ends.append(SpokenEvent(run=run, hidden=True))
 
     def end_unfinished(self, run: Run) -> None:
         """The input ended before the run did."""
@@ -2888,7 +2888,7 @@ class Runs:
         """The ends of what a signal leaves unfinished: these runs get no verdict."""
         unnamed = self.source.unnamed_run
         for run in (*self.runs.values(), *((unnamed,) if unnamed else ())):
-            yield Event(run=run, hidden=True)
+            yield SpokenEvent(run=run, hidden=True)
         yield END_OF_INPUT
 
     def end_of_file(self, source: Source) -> Iterator[Event]:
@@ -4030,6 +4030,13 @@ LONG = 64 * 1024  # characters of a line of words that may wait to be decided
 HELD = 100_000  # events of a run that may wait behind it
 
 
+Events: TypeAlias = "list[Any]"
+# What words have in common that are taken together.
+STRETCH = operator.attrgetter(
+    "run", "type", "subtype", "parent_tool_use_id", "model_call_id", "timestamp_ms.__class__"
+)
+
+
 class Channel:
     """The words of one kind in a run, as one text: it is decided line by line, whatever the events
     are that it came in. Positions count its characters from the beginning of the run."""
@@ -4052,46 +4059,56 @@ class Channel:
         self.fresh = True  # nothing was decided since the last call
         self.segment: list[str] = []  # the deltas since then
         self.size = 0  # of them, in characters
-        self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
+        self.doubtful: tuple[Events, list[str]] | None = None  # a delta, or a replay of the segment
 
-    # These take what an event says. Is anything decided?
+    # These take what events say that follow each other. Is anything decided? They are taken
+    # together as long as they decide nothing: what one read delivers must not matter.
 
-    def delta(self, event: Any, text: str) -> bool:
-        """A delta, or what looks like one and may be a replay."""
-        if not self.doubtful and not len(text) == self.size > 0:
-            return self.join(event, text)
+    def deltas(self, events: Events, texts: list[str]) -> bool:
+        """Deltas, or what looks like them and may be replays."""
+        sizes = [*map(len, texts)]
+        sums = itertools.accumulate(sizes, initial=self.size)
+        if not self.doubtful and not any(map(operator.eq, sizes, sums)):
+            return self.join(events, texts)
+        if len(events) > 1:
+            return by_halves(self.deltas, events, texts)
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
-        replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
-        if replay and "".join(self.segment) == text:
-            self.doubtful = event, text
+        replay = sizes[0] == self.size > 0 and events[0].timestamp_ms is not CERTAIN_DELTA
+        if replay and "".join(self.segment) == texts[0]:
+            self.doubtful = events, texts
             return decided
-        return self.join(event, text) or decided
+        return self.join(events, texts) or decided
 
-    def join(self, event: Event, text: str) -> bool:
-        self.segment.append(text)
-        self.size += len(text)
-        return self.add(event, text)
+    def join(self, events: Events, texts: list[str]) -> bool:
+        self.segment += texts
+        self.size += sum(map(len, texts))
+        return self.add(events, texts)
 
-    def whole(self, event: Event, text: str) -> bool:
+    def whole(self, events: Events, texts: list[str]) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
         if not self.segment:
-            return self.add(event, text)
+            return self.add(events, texts)
         self.close()
-        self.add(event, text)
+        self.add(events, texts)
         self.close()
         return True
 
-    def add(self, event: Event, text: str) -> bool:
+    def add(self, events: Events, texts: list[str]) -> bool:
+        text = "".join(texts)
         if not text and not self.queue:
             return True
-        self.end = end = self.end + len(text)
-        self.queue.append((event, end))
+        marks = self.redactor.marks
+        decides = marks or "\n" in text or self.end + len(text) - self.begin > LONG
+        if len(events) > 1 and (decides or not (texts[0] or self.queue)):
+            return by_halves(self.add, events, texts)
+        ends = itertools.accumulate(map(len, texts), initial=self.end)
+        self.queue.extend(zip(events, itertools.islice(ends, 1, None), strict=True))
+        self.end += len(text)
         self.texts.append(text)
-        if "\n" not in text and end - self.begin <= LONG and not self.redactor.marks:
-            return False
-        self.decide()
-        return True
+        if decides:
+            self.decide()
+        return decides
 
     def close(self, *, cut_off: bool = False) -> None:
         """The segment ends; where the input was cut off, so may a secret have been."""
@@ -4108,7 +4125,7 @@ class Channel:
 
     def first(self) -> Event | None:
         """The first event that must wait."""
-        return self.queue[0][0] if self.queue else self.doubtful[0] if self.doubtful else None
+        return self.queue[0][0] if self.queue else self.doubtful[0][0] if self.doubtful else None
 
     def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
         """Decide the lines that are complete, or all."""
@@ -4145,6 +4162,12 @@ class Channel:
         if self.key or "-----BEGIN" in text:
             self.key = open_key(to_utf8(text), self.key)
         return size, changes
+
+
+def by_halves(take: Callable[[Events, list[str]], bool], events: Events, texts: list[str]) -> bool:
+    half = len(events) // 2
+    decided = take(events[:half], texts[:half])
+    return take(events[half:], texts[half:]) or decided
 
 
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
@@ -4205,19 +4228,21 @@ class Redactor:
         for number in some:
             batch[number].edits = ()
         runs = self.runs
-        for event in batch:
-            run = event.run
+        for (run, *_), group in itertools.groupby(batch, STRETCH):
+            stretch = [*group]
             if run is None:
-                ready.append(event if event.edits is None else self.finished(event, None))
+                ready += [
+                    each if each.edits is None else self.finished(each, None) for each in stretch
+                ]
                 continue
             state = runs.get(run)
             if state is None:
                 state = runs[run] = RunWords()
-            decided, pending = self.take(state, event), state.pending
-            pending.append(event)
+            decided = self.take(state, stretch)
+            state.pending.extend(stretch)
             if decided:
                 self.release(state, ready)
-            if len(pending) > HELD:
+            if len(state.pending) > HELD:
                 self.cut_off_run(state, ready)
         if len(runs) > 2 * MAX_RUNS:
             ended = [run for run in runs if run.state == ENDED and not runs[run].pending]
@@ -4225,29 +4250,32 @@ class Redactor:
                 del runs[run]
         return ready
 
-    def take(self, state: RunWords, event: Any) -> bool:
-        """Hear what an event says, or ends. May anything leave?"""
-        kind = event.type
+    def take(self, state: RunWords, stretch: Events) -> bool:
+        """Hear what events say, or end. May anything leave?"""
+        event, kind = stretch[0], stretch[0].type
         if not self.hears or kind not in WORDED:
-            if not event.raw:  # the run ended without its last event
-                state.close(cut_off=True)
-            elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
-                state.close()
-            if kind == "system" and "paths" in self.surgeon.classes:
-                self.enter(state, event)
+            for event in stretch:
+                if not event.raw:  # the run ended without its last event
+                    state.close(cut_off=True)
+                elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
+                    state.close()
+                if kind == "system" and "paths" in self.surgeon.classes:
+                    self.enter(state, event)
             return True
         parent = event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         channel = state.channels.get(key)
         if channel is None:
             channel = state.channels[key] = Channel(self, state)
-        if kind == "thinking":
-            if event.subtype == "completed":
-                channel.close()
-            return channel.add(event, event.text or "")
-        if event.timestamp_ms is not None and event.model_call_id is None:
-            return channel.delta(event, words_of(event))
-        return channel.whole(event, words_of(event))
+        is_delta = event.timestamp_ms is not None and event.model_call_id is None
+        texts = [*map(words_of, stretch)]
+        if kind == "assistant" and is_delta:
+            return channel.deltas(stretch, texts)
+        if kind == "assistant":
+            return any([*map(channel.whole, ([one] for one in stretch), ([one] for one in texts))])
+        if event.subtype == "completed":
+            channel.close()
+        return channel.add(stretch, texts)
 
     def enter(self, state: RunWords, event: Event) -> None:
         """Remember the directory of a run, if it has two or more components and no secret."""
