@@ -113,6 +113,7 @@ EXITS = """Exit status:
   3                   every run succeeded, but lines were damaged
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
+SILENCE = 1000  # milliseconds after which the stages are asked what has waited for too long
 BLOCK = 64 * 1024  # bytes a read asks for: what a pipe holds, and what stays in the cache
 DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
 SILENCE = 1000  # milliseconds after which stages look at the clock
@@ -124,8 +125,10 @@ CONCEALED = 8192  # characters of which an excerpt is made: no secret in it must
 EXCERPT = 200  # characters of a refused line in a message
 MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
 SHORT = 8  # characters of a session that messages show
-OPEN_CALLS = 5  # that are named when a run ends without them
-OPEN_PATHS = 10_000  # calls of a run whose paths are remembered, for selectors
+CHANGED = 10_000  # files of a run that a summary tells apart
+SHOWN = 5  # names that a message lists: open calls, types
+GIVEN_UP = 10 * MAX_RUNS  # sessions of which it is remembered that too many runs were open
+UNKNOWN = 10  # lines without an event of a run, after which it is said what they look like
 TELLTALE = 12  # bytes of a known value that are enough to look closer
 SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
 WIDTH = 200  # columns of an action line where no terminal says how many it has
@@ -133,9 +136,12 @@ LEAST = 12  # columns of a target, and of a reason, that are worth showing
 TELLING = 8  # of a target, for which the size of what came out gives way
 TARGET = 2000  # characters of a target that are kept: more than any terminal is wide
 FATES = 1000  # kinds of events of which it is remembered whether they are printed
+FILES = 10_000  # that a run changed, of which a summary knows that they are different
+SHORT_TEXT = 80  # characters of an argument that tells what the call of an unknown tool is about
 NAMES = 20  # of tools and of unknown types that a summary tells apart
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
+AGENTS = "cursor claude amp qwen codex gemini opencode droid copilot pi".split()
 BLANKS = b" \t\r\n"
 BLANKS_AND_NULS = BLANKS + b"\0"  # what a copy that was truncated begins with
 BOM = b"\xef\xbb\xbf"
@@ -553,9 +559,11 @@ def from_utf8(data: bytes) -> str:
 
 
 def error_message(value: Any, depth: int = 4) -> str:
-    """The first text in an error: it is a text, an object with a message, or a list of these."""
+    """The first text in an error: it is a text, an object with a message, which may be spelled in
+    a text, or a list of these."""
     if isinstance(value, str):
-        return value
+        inner = decode_raw(to_utf8(value)) if depth and value.startswith("{") else None
+        return error_message(inner, depth - 1) or value
     if isinstance(value, dict):
         value = [value[key] for key in MESSAGE_KEYS if key in value]
     if not isinstance(value, list) or not depth:
@@ -701,10 +709,11 @@ class Event(Struct, gc=False):
     """One event in Cursor's vocabulary: what the state machine looks at.
 
     ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
-    is the run it belongs to; ``started`` is the tool of a call that is completed; ``hidden`` says
-    that it is followed, but not printed; ``foreign`` is what it was made from, where that is what
-    leaves; ``edits`` is redaction's: what changes in its words, None where nothing may change. An
-    event without a line is implied: its run ended, and no event of the input says so.
+    is the run it belongs to; ``started`` is the tool of a call that is completed, and ``given``
+    what stood there then; ``hidden`` says that it is followed, but not printed; ``foreign`` is what
+    it was made from, where that is what leaves; ``edits`` is redaction's: what changes in its
+    words, None where nothing may change. An event without a line is implied: its run ended, and no
+    event of the input says so.
     """
 
     type: str | None = None
@@ -712,9 +721,11 @@ class Event(Struct, gc=False):
     session_id: str | None = None
     call_id: str | None = None
     tool_call: Call | None = None  # type: ignore[valid-type]
+    parent_tool_use_id: Any = None  # the call whose sub-agent acts
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
+    given: Internal = msgspec.field(name="\x7fgiven", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -734,7 +745,6 @@ class SpokenEvent(Event, gc=False):
     message: Message | None = None
     timestamp_ms: Any = None
     model_call_id: Any = None
-    parent_tool_use_id: Any = None
     text: str | None = None  # of thinking
 
 
@@ -813,15 +823,32 @@ def mcp_tool_arg(args: Any, _here: str) -> str:
 
 
 def question_arg(args: Any, _here: str) -> str:
-    questions = args.questions if isinstance(args.questions, list) else []
-    prompts = (question.get("prompt") for question in questions if isinstance(question, dict))
-    return " ".join(filter(None, map(first_text, prompts))) or first_text(args.title)
+    asked = Node({"": args.questions}).each("")
+    prompts = (first_text(one["prompt"], one["question"]) for one in asked)
+    return " ".join(filter(None, prompts)) or first_text(args.title, args.question)
+
+
+def plan_arg(args: Any, _here: str) -> str:
+    """Its name, or the first line of it."""
+    return first_text(args.name, args.title) or first_text(args.plan).strip("# \n").split("\n")[0]
 
 
 def any_arg(args: Any, here: str) -> str:
     """Of a tool that nobody knows."""
     names = "command query pattern globPattern searchTerm url title description taskId".split()
-    return path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
+    known = path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
+    return known or first_text(args.text)
+
+
+def short_text(given: Any) -> str | None:
+    """The only argument of a tool that is a short text."""
+    texts = [text for text in as_object(given).values() if isinstance(text, str) and text.strip()]
+    short = [text for text in texts if len(text) <= SHORT_TEXT and "\n" not in text]
+    return short[0] if len(short) == 1 else None
+
+
+def launched(call: FinishedCall) -> str:
+    return "in background" if call.result.isBackground is True else ""
 
 
 def time_taken(call: FinishedCall) -> str:
@@ -976,10 +1003,37 @@ TOOLS = {
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
-    "task": tool("Ran/run/Running subagent", arg("description"), steps, time_taken),
+    "task": tool("Ran/run/Running subagent", arg("description"), launched, steps, time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
-    "createPlan": tool("Created/create/Creating plan", arg("name", "title")),
+    "createPlan": tool("Created/create/Creating plan", plan_arg),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
+    "exaSearch": tool("Searched/search/Searching web", arg("query"), time_taken),
+    "exaFetch": tool("Fetched/fetch/Fetching web page", any_arg, time_taken),
+    "writeShellStdin": tool("Wrote/write/Writing to terminal", arg()),
+} | {
+    name: tool(label, any_arg, time_taken)
+    for name, label in {
+        "getMcpTools": "Listed/list/Listing MCP tools",
+        "listMcpResources": "Listed/list/Listing MCP resources",
+        "readMcpResource": "Read/read/Reading MCP resource",
+        "switchMode": "Switched/switch/Switching mode",
+        "generateImage": "Generated/generate/Generating image",
+        "computerUse": "Used/use/Using computer",
+        "applyAgentDiff": "Applied/apply/Applying diff",
+        "recordScreen": "Recorded/record/Recording screen",
+        "setupVmEnvironment": "Prepared/prepare/Preparing VM environment",
+        "reflect": "Reflected/reflect/Reflecting on progress",
+        "skill": "Used/use/Using skill",
+        "taskStop": "Stopped/stop/Stopping task",
+        "taskList": "Listed/list/Listing tasks",
+        "taskGet": "Read/read/Reading task",
+        "toolSearch": "Searched/search/Searching tools",
+        "lsp": "Queried/query/Querying language server",
+        "structuredOutput": "Returned/return/Returning structured output",
+        "monitor": "Monitored/monitor/Monitoring task",
+        "sendMessage": "Sent/send/Sending message",
+        "saveMemory": "Saved/save/Saving memory",
+    }.items()
 }  # fmt: skip
 LABELS = {name: tool.label for name, tool in TOOLS.items()}
 KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
@@ -1002,22 +1056,25 @@ REASONS = {
     "timeout": "timed out", "error": "error",
 }  # fmt: skip
 
+PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
+
 # What is decoded of a call: what tells its target, and how it ended. What may be large is not
 # decoded yet.
 Args = shape(
     anys="path filePath paths command globPattern pattern query searchTerm url server "
     "providerIdentifier toolName name title description questions todos merge taskId timeout "
-    "toolCallId"
+    "toolCallId text question plan " + " ".join(PATH_MEMBERS)
 )
 Success = shape(
     anys="exitCode isError signal executionTime durationMs totalLines totalChars fileSize isEmpty "
-    "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics",
+    "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
+    "isBackground",
     raws="diffString beforeFullFileContent files workspaceResults directoryTreeRoot codeResults "
     "references markdown todos conversationSteps content",
 )
 Result = shape(anys=" ".join([*VARIANTS][2:]), success=Success, failure=Success)
 ToolCall = shape(anys="name arguments", args=Args, result=Result)
-Call = shape(anys="startedAtMs completedAtMs", **dict.fromkeys(KEYS, ToolCall))
+Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(KEYS, ToolCall))
 
 
 def tool_of(event: Event) -> tuple[str, Any]:
@@ -1028,8 +1085,12 @@ def tool_of(event: Event) -> tuple[str, Any]:
         if body is not None:
             named = tool == "function" and isinstance(body.name, str)
             return body.name if named else tool, body
-    bodies = ((key.removesuffix("ToolCall"), body) for key, body in tool_members(event))
-    return next(((tool, coerce(body, ToolCall)) for tool, body in bodies), ("", None))
+    for key, given in tool_members(event):
+        body = coerce(given, ToolCall)
+        if body.args:
+            body.args.text = short_text(given.get("args"))
+        return key.removesuffix("ToolCall"), body
+    return "", None
 
 
 def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -1148,6 +1209,22 @@ def call_arguments(body: Any) -> Any:
     return (body and body.args) or given
 
 
+def ends_subagent(event: Event) -> bool:
+    """Of one that ran in the background; a foreign line that has not been translated does not."""
+    return event.subtype == "task_notification" and not event.foreign and not event.hidden
+
+
+def end_of_subagent(event: Event) -> Action:
+    """What became of one that ran in the background."""
+    told = Node(details(event))
+    status, took = as_text(told["status"]), as_count(told["duration_ms"])
+    failed = status not in ("", "completed")
+    label = "Failed to finish subagent" if failed else "Finished subagent"
+    outcome = excerpt(status) if failed else "" if took is None else format_duration(took)
+    target = first_text(told["description"], told["summary"])[:TARGET]
+    return Action(label, target, outcome, failed)
+
+
 def detailed_action(event: Event, here: str, target: str) -> Action:
     """What became of a finished call, to what, and what came out of it.
 
@@ -1201,6 +1278,13 @@ def failure_reason(outcome: Outcome) -> str:
 # Every message of the program passes here. It knows no formats.
 
 
+EXPECTED = "is this the output of --output-format stream-json?"
+TRANSCRIPT = (
+    "if this is an agent's text, run it with --output-format stream-json; "
+    "Claude Code also needs --verbose"
+)
+
+
 class Report:
     """What went wrong so far: says it on stderr, keeps the refused lines, owns the exit status."""
 
@@ -1214,6 +1298,7 @@ class Report:
         self.out = out
         self.conceal = conceal
         self.rejects = rejects  # a descriptor
+        self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, since the last summary
@@ -1241,6 +1326,8 @@ class Report:
 
     def excerpt(self, text: str) -> str:
         """The beginning of what others wrote, without its secrets."""
+        if self.strict:
+            return f"[content: {len(text)} chars]" if text else ""
         return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
 
     def failure(self, why: str) -> None:
@@ -1254,6 +1341,9 @@ class Report:
 
     def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
         """Take part of a frame that is refused unread."""
+        if source.looks_like and not source.is_named:
+            source.is_named = source.looks_like
+            self.failure(f"{source.name}: this is {source.looks_like}")
         if piece.first:
             source.begin(b"\n")  # one more line
             next(source.left)
@@ -1265,15 +1355,59 @@ class Report:
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
         """Say which line is refused; without a reason it is prose."""
-        text = self.excerpt(line[: 4 * CONCEALED].strip(BLANKS).decode("utf-8", "backslashreplace"))
+        seen = line if self.strict else line[: 4 * CONCEALED]
+        text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
-            self.prose = text
+            self.prose = source.prose = text
         else:
             self.damaged = True
         self.counts["prose line" if reason is None else "damaged line"] += 1
         source.refused += 1
         if source.refused <= MESSAGES:
             self.message(": ".join(filter(None, (source.where(), reason, text))))
+        self.name_input(source)
+
+    def name_input(self, source: Source, *, silent: bool = False) -> None:
+        """Say at once that nobody understands a FILE: after some lines, or when it is silent."""
+        lines = source.number()
+        if source.is_named or source.has_run or source.dialect or not lines:
+            return
+        if lines >= UNKNOWN or silent:
+            what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
+            self.message(self.describe_outside(source) if source.outside else what)
+            source.is_named = "events" if source.outside else "text"
+
+    def describe_outside(self, source: Source) -> str:
+        """Which events of a FILE belong to no run, and the way out where it has none."""
+        found = list(source.outside.values())
+        count, types = sum(one.count for one in found), {t: 0 for one in found for t in one.types}
+        unknown = (
+            f" of unknown type{'s' * (len(types) > 1)}" if any(o.strange for o in found) else ""
+        )
+        kinds = f"{unknown} ({self.listed(types)})" if types else " without a type"
+        hint = "" if source.has_run else f"name the agent with --from ({', '.join(AGENTS)})"
+        why = next((one.error for one in found if one.error), hint)
+        events = plural(count, "event") + kinds
+        what = f"{found[0].where}: {events} belong{'s' * (count == 1)} to no run"
+        return ": ".join(filter(None, (what, why)))
+
+    def fail_outside(self, source: Source) -> None:
+        self.failed = True
+        if source.is_named != "events":
+            self.message(self.describe_outside(source))
+
+    def no_events(self, source: Source) -> None:
+        """A FILE is over and held nothing: why, where that can be told."""
+        why = EXPECTED
+        if source.prose:
+            why = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
+        self.failure(f"{source.name}: no events: {why}")
+
+    def listed(self, names: Iterable[str]) -> str:
+        """The first few names."""
+        some = itertools.islice(names, SHOWN + 1)
+        shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
+        return ", ".join(shown[:SHOWN]) + ", ..." * (len(shown) > SHOWN)
 
     def save_rejected(self, data: bytes) -> None:
         if self.rejects is not None:
@@ -1314,8 +1448,8 @@ class Source:
     """One FILE: what of it outlives a block."""
 
     __slots__ = (
-        "before", "dialect", "documents", "last", "left", "name", "prefixed", "refused", "size",
-        "unnamed_run",
+        "agents", "before", "dialect", "documents", "has_run", "is_named", "last", "left",
+        "looks_like", "name", "outside", "prefixed", "prose", "refused", "size",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -1326,9 +1460,14 @@ class Source:
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event stood behind a prefix
         self.refused = 0  # lines since the last end of a run
+        self.prose = ""  # the last line of it
+        self.looks_like = ""  # what it is, if it is no stream, and the way out
+        self.is_named = ""  # it was said that nobody understands its text, or its events
+        self.outside: dict[object, Outside] = {}  # events outside any run, by who speaks
+        self.has_run = False
         self.last: Run | None = None  # the run that had the last event
-        self.unnamed_run: Run | None = None  # the open run without a session
         self.dialect: Dialect | None = None  # of the last event that has one
+        self.agents: dict[str, Dialect] = {}  # the last conversation with each
 
     def begin(self, block: bytes) -> list[bytes]:
         """The lines of the next block."""
@@ -1345,6 +1484,28 @@ class Source:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
+# What a FILE begins with that holds no lines of UTF-8, what it is, and the way out.
+OTHER_FORMATS = {
+    b"\x1f\x8b": "gzip data: zcat FILE | agentfmt",
+    b"PK\x03\x04": "a zip archive: unzip -p FILE | agentfmt",
+    b"\xfd7zXZ\0": "xz data: xzcat FILE | agentfmt",
+    b"\x28\xb5\x2f\xfd": "zstd data: zstdcat FILE | agentfmt",
+    b"BZh": "bzip2 data: bzcat FILE | agentfmt",
+    b"\xff\xfe": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
+    b"\xfe\xff": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
+    b"{\0": "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt",
+    b"\0{": "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt",
+    b"<!doctype html": "an HTML page: download the log as text",
+    b"<html": "an HTML page: download the log as text",
+}
+
+
+def is_undecided(head: bytes) -> bool:
+    """May a FILE that begins like this still be anything?"""
+    begins = any(begun.startswith(one) for begun in OTHER_FORMATS for one in (head, head.lower()))
+    return begins or UNDECIDED.fullmatch(head) is not None
+
+
 def read_frames(
     source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
 ) -> Iterator[Frame]:
@@ -1353,8 +1514,15 @@ def read_frames(
     head = b""
     for chunk in arriving:
         head += chunk
-        if len(head) > BLOCK or not UNDECIDED.fullmatch(head):
+        if len(head) > BLOCK or not is_undecided(head):
             break
+    spelled = (head, head.lower())
+    found = (
+        what for begun, what in OTHER_FORMATS.items() if any(s.startswith(begun) for s in spelled)
+    )
+    source.looks_like = next(found, "")
+    if source.looks_like:
+        return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
@@ -1675,58 +1843,79 @@ class Reader:
 # Members of a foreign line in, events of Cursor's vocabulary out. It knows no writers, no
 # selectors, no redaction.
 
-# Cursor's tool -> what others call it: Claude Code, Amp, Gemini and Qwen, OpenCode, Droid, Copilot,
-# Pi. Case and underscores do not count.
-TOOL_NAMES = {
+# Cursor's tool -> other names for it: Claude Code's, Amp's, Gemini's and Qwen's, OpenCode's,
+# Droid's, Copilot's, Pi's. Case and underscores do not count.
+TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     name: tool
     for tool, names in {
-        "read": "read notebookread readfile readmanyfiles view",
-        "write": "write createfile writefile create",
-        "edit": "edit multiedit notebookedit editfile replace patch applypatch",
+        "read": "notebookread readfile readmanyfiles view",
+        "write": "createfile writefile create",
+        "edit": "multiedit notebookedit editfile replace patch applypatch",
         "shell": "bash bashoutput killshell runshellcommand execute powershell",
-        "grep": "grep searchfilecontent grepsearch rg",
+        "grep": "searchfilecontent grepsearch rg",
         "semSearch": "finder",
-        "glob": "glob find",
-        "ls": "ls list listdirectory",
-        "webFetch": "webfetch readwebpage fetchurl",
-        "webSearch": "websearch googlewebsearch",
+        "glob": "find",
+        "ls": "list listdirectory",
+        "webFetch": "readwebpage fetchurl",
+        "webSearch": "googlewebsearch",
         "updateTodos": "todowrite taskcreate taskupdate writetodos",
-        "task": "task agent oracle",
+        "readTodos": "todoread",
+        "task": "agent oracle",
+        "createPlan": "exitplanmode",
+        "switchMode": "enterplanmode",
+        "askQuestion": "askuserquestion askuser question",
+        "await": "taskoutput agentoutputtool",
+        "listMcpResources": "listmcpresourcestool",
+        "readMcpResource": "readmcpresourcetool",
+        "writeShellStdin": "writebash writepowershell",
     }.items()
     for name in names.split()
 }
-MCP_TOOL = r"(?s)(?:mcp__)?(.+?)__(.+)|mcp_([^_]+)_(.+)"
+MCP_TOOL = r"(?s)(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)"
 
-# Cursor's tool -> the arguments that others call otherwise.
-FILE_PATH = dict.fromkeys(("file_path", "filePath", "absolute_path", "notebook_path"), "path")
-ARGUMENT_NAMES: dict[str, dict[str, str]] = {
-    "read": FILE_PATH,
-    "write": FILE_PATH | {"content": "fileText"},
-    "edit": FILE_PATH,
-    "shell": {"cmd": "command", "directory": "workingDirectory", "workdir": "workingDirectory"},
-    "ls": {"dir_path": "path"},
-    "grep": {"output_mode": "outputMode", "include": "glob", "-i": "caseInsensitive"},
+# Arguments that other agents name differently, of any tool, and of one of Cursor's.
+ARGUMENT_NAMES = {
+    name: known
+    for known, names in {
+        "path": "file_path filePath absolute_path notebook_path dir_path",
+        "command": "cmd",
+        "workingDirectory": "directory workdir",
+        "outputMode": "output_mode",
+        "caseInsensitive": "-i",
+        "subagentType": "subagent_type",
+        "taskId": "task_id",
+        "description": "fact",
+        "name": "skill recipient to",
+        "url": "uri",
+    }.items()
+    for name in names.split()
+}
+TOOL_ARGUMENTS = {
+    "write": {"content": "fileText", "file_text": "fileText"},
+    "grep": {"include": "glob"},
     "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
     "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
-    "task": {"subagent_type": "subagentType", "task": "description"},
+    "task": {"task": "description"},
 }
 
-# What the result of a call that failed begins with -> the variant that it is.
+# How the result of a call that failed begins, or the agent's word for it -> the variant it is.
 FAILURES = (
     (
         r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
-        r"|(?:The )?User (?:rejected|cancelled|did not allow)|.{0,80}was rejected by the user",
+        r"|(?:The )?User (?:rejected|declined|denied|cancelled|did not allow)"
+        r"|.{0,80}was rejected by the user|denied-interactively|(?:declined|rejected)\b",
         "rejected",
     ),
     (
         r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
-        r"|Permission (?:to use|for|denied)|This command requires approval"
+        r"|.{0,200}requires approval|Permission(?:_denied| (?:to use|for|denied))|denied\b"
+        r"|policy_violation|Exit plan mode\?"
         r"|.{0,200}denied by (?:your permission settings|policy)"
         r"|The user has specified a rule which prevents",
         "permissionDenied",
     ),
-    (r"Command timed out", "timeout"),
-    (r"File (?:does not exist|not found)|.{0,200}ENOENT", "fileNotFound"),
+    (r"(?i)Command timed out|timeout\b", "timeout"),
+    (r"(?i)File[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT", "fileNotFound"),
 )
 ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 WORDED_AS = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
@@ -1739,23 +1928,24 @@ class ForeignCall(NamedTuple):
     tool: str = ""
     name: str = ""  # what the agent calls it
     args: dict[str, Any] = {}  # noqa: RUF012
+    parent: str | None = None  # the call whose sub-agent made it
 
 
-def translate_call(identity: str, name: str, given: Any) -> ForeignCall:
+def translate_call(identity: str, name: str, given: Any, parent: str | None) -> ForeignCall:
     """A call in Cursor's vocabulary, from the agent's name for the tool and its arguments."""
     args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
     if mcp := re.fullmatch(MCP_TOOL, name):
         server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
         named = {"providerIdentifier": server, "toolName": its_name}
-        return ForeignCall(identity, "mcp", name, {"name": name, "args": args, **named})
+        return ForeignCall(identity, "mcp", name, {"name": name, "args": args, **named}, parent)
     tool = TOOL_NAMES.get(name.replace("_", "").lower(), name)
-    names = ARGUMENT_NAMES.get(tool, {})
+    names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(tool, {})
     args = {names.get(key, key): value for key, value in args.items()}
     if tool == "updateTodos":
         given = args.get("todos")
         listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
         args |= {"todos": listed} if listed else {}
-    return ForeignCall(identity, tool, name, args)
+    return ForeignCall(identity, tool, name, args, parent)
 
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
@@ -1791,8 +1981,30 @@ def make_success(called: ForeignCall, content: Any) -> dict[str, Any]:
     return {"message" if called.tool == "edit" else "content": content}
 
 
+def make_failure(content: Any, kind: str) -> dict[str, Any]:
+    """The same of a call that failed, for which ``kind`` is the agent's own word, or ""."""
+    text = as_text(content)
+    tagged = re.match(ERROR_TAG, text)
+    text = tagged[1] if tagged else text
+    told = (name for said in (kind, text) for rule, name in FAILURES if re.match(rule, said))
+    variant = next(told, "error")
+    return {variant: {WORDED_AS.get(variant, "errorMessage"): text}}
+
+
+def find_code(pattern: str, text: str) -> int | None:
+    """The exit status of a command, where its output states it."""
+    found = re.findall(pattern, text)
+    return int(found[-1]) if found else None
+
+
 Place: TypeAlias = "tuple[str, ...]"  # the names of members, from the outermost in
 Places: TypeAlias = "tuple[Place, ...]"
+
+
+def places_in(*rows: str) -> dict[str, Places]:
+    """Places by the type of a line; a row is a type, and paths."""
+    split = (row.split() for row in rows)
+    return {kind: tuple(tuple(path.split(".")) for path in paths) for kind, *paths in split}
 
 
 class Foreign(Struct, gc=False):
@@ -1804,55 +2016,46 @@ class Foreign(Struct, gc=False):
     places: Places | None
 
 
+UNTRANSLATED = Foreign((), None)  # of a line that has no counterpart
+FINISHED = 100  # calls that are known to have finished: their line may come again
 CERTAIN_DELTA = object()  # as ``timestamp_ms``: a delta, whatever its text equals
 
 
-class EventMaker:
+class EventMaker(NamedTuple):
     """Makes events in Cursor's vocabulary: the line that one would be, and what the reader makes
     of that.
 
     ``native``: the input's own lines leave. ``converts``: the lines that are made leave.
-    ``redacts``: nothing may leave that nobody can redact. ``line_frames``: those of words are read.
+    ``redacts``: own lines leave without what nobody can redact. ``lines``: those of words are read.
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        *,
-        native: bool = False,
-        converts: bool = False,
-        redacts: bool = False,
-        lines: bool = False,
-    ) -> None:
-        self.reread = reader.reread
-        self.kind = reader.kind
-        self.native = native
-        self.converts = converts
-        self.redacts = native and redacts
-        self.lines = lines and not native
+    reader: Reader
+    native: bool = False
+    converts: bool = False
+    redacts: bool = False
+    lines: bool = False
 
     def event(self, **members: Any) -> Event:
         """The event that a line with these members would be, but for those that are absent."""
         raw = encode_json({key: value for key, value in members.items() if value is not None})
         try:
-            new = self.reread(raw)
+            new = self.reader.reread(raw)
         except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
-            new = self.kind(members["type"], session_id=members["session_id"])
+            new = self.reader.kind(members["type"], session_id=members["session_id"])
         new.raw = raw
         return new
 
     def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Event:
         """What is asked, said or thought. Where nobody reads the line, it is not spelled out."""
-        ids = {"parent_tool_use_id": parent, "session_id": session}
         thought = kind == "thinking"
-        if self.lines and thought:
-            return self.event(type=kind, subtype="delta", text=text, **ids)
         if self.lines:
             message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            return self.event(type=kind, message=message, **ids)
-        new = self.kind(kind, "delta" if thought else None, session, raw=b"{}")
+            said = {"subtype": "delta", "text": text} if thought else {"message": message}
+            return self.event(type=kind, **said, parent_tool_use_id=parent, session_id=session)
+        subtype = "delta" if thought else None
+        new = self.reader.kind(kind, subtype, session, parent_tool_use_id=parent, raw=b"{}")
         if isinstance(new, SpokenEvent):
-            new.text, new.parent_tool_use_id = (text if thought else None), parent
+            new.text = text if thought else None
             new.message = None if thought else Message([TextBlock(text)])
         return new
 
@@ -1861,21 +2064,28 @@ class Dialect:
     """A conversation with an agent. Its lines become events of ours, by a few moves.
 
     What is particular to a dialect is ``read``: which moves a line makes. ``line`` is the type of
-    what it looks at; ``places`` are where words stand in a line, by its type.
+    what it looks at. By the type of a line, ``places`` are where words stand in it, ``fragments``
+    where pieces of something stand that comes whole. ``names_session`` is the type of the line that
+    names the session otherwise than by session_id ("": of any), and the member that does.
     """
 
     name: ClassVar[str]
-    places: ClassVar[dict[str, Places]] = {}
+    places = fragments = places_in()
+    names_session: ClassVar[tuple[str, str] | None] = None
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
         self.session = session
         self.guessed = False  # nothing in the stream says that it is this dialect
         self.begun = False
+        self.ended = False  # and nothing has been said or done since
         self.event = Event()  # what is read
+        self.parent: str | None = None  # of it: the call whose sub-agent acts
         self.parts: list[Event] = []  # of it
         self.calls: dict[str, ForeignCall] = {}  # that are open
+        self.finished: deque[str] = deque(maxlen=FINISHED)  # calls that no longer are
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
+        self.trouble = ""  # an error that decides, unless the agent says how the run ended
 
     def line(self) -> Any:
         return Node(details(self.event))
@@ -1885,117 +2095,131 @@ class Dialect:
 
     def finish(self) -> None:
         """Make those that are due when the input has ended."""
+        if self.trouble:
+            self.end("error", error=self.trouble)
 
-    def session_in(self, _event: Event) -> str | None:
-        """The session that a line names otherwise than by session_id."""
-        return None
+    def session_in(self, event: Event) -> str | None:
+        kind, member = self.names_session or (None, "")
+        return (kind in ("", event.type) and first_text(details(event).get(member))) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
         """The events of ours that an event is; itself, if it has no counterpart."""
         self.event, self.parts = event, []
+        self.empty(*self.fragments.get(event.type or "", ()))
         self.read(self.line())
         if self.parts or (event.type in SHARED_TYPES and not self.maker.native):
             return self.parts  # if there are none, it says nothing new
-        if self.maker.converts and event.type not in CURSOR_TYPES:
-            event.hidden = True
+        event.foreign = UNTRANSLATED
+        event.hidden = event.hidden or (self.maker.converts and event.type not in CURSOR_TYPES)
         return (event,)
 
-    def make(self, kind: str, subtype: str | None = None, **members: Any) -> Event:
-        new = self.maker.event(type=kind, subtype=subtype, **members, session_id=self.session)
-        self.parts.append(new)
-        return new
+    def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
+        made = self.maker.event(type=kind, subtype=subtype, **members, session_id=self.session)
+        self.parts.append(made)
+        self.ended = kind == "result" or (self.ended and kind == "error")
 
-    def words(self, kind: str, text: str, parent: str | None) -> Event:
-        self.parts.append(self.maker.words(kind, text, self.session, parent))
+    def words(self, kind: str, text: str) -> Any:
+        self.parts.append(self.maker.words(kind, text, self.session, self.parent))
+        self.ended = False
         return self.parts[-1]
 
-    # The moves. ``parent`` is the call whose sub-agent acts.
+    # The moves.
 
     def begin(self, **members: Any) -> None:
         self.begun = True
         self.make("system", "init", converted_from=self.name, **members)
 
-    def begin_once(self, **members: Any) -> None:
-        if not self.begun:
+    def begin_once(self, *, again: bool = False, **members: Any) -> None:
+        """With the first line; ``again``: also with one that follows an end."""
+        if not self.begun or (again and self.ended):
             self.begin(**members)
 
-    def ask(self, text: Any, parent: str | None = None) -> None:
-        self.words("user", as_text(text), parent)
+    def ask(self, text: Any) -> None:
+        self.words("user", as_text(text))
 
-    def say(self, text: Any, parent: str | None = None, *, delta: bool = False) -> None:
+    def say(self, text: Any, *, delta: bool = False) -> None:
         text = as_text(text)
-        rest = self.rest("assistant", text, parent, delta=delta)
+        rest = self.rest("assistant", text, delta=delta)
         if rest or delta or self.maker.native:
-            part: Any = self.words("assistant", (self.maker.native and text) or rest, parent)
+            part = self.words("assistant", (self.maker.native and text) or rest)
             if delta and self.maker.redacts:
                 part.timestamp_ms = CERTAIN_DELTA
 
-    def think(self, text: Any, parent: str | None = None, *, delta: bool = False) -> None:
-        rest = self.rest("thinking", as_text(text), parent, delta=delta)
+    def think(self, text: Any, *, delta: bool = False) -> None:
+        rest = self.rest("thinking", as_text(text), delta=delta)
         if rest or delta:
-            self.words("thinking", rest, parent)
+            self.words("thinking", rest)
         if not delta:
-            self.make("thinking", "completed", parent_tool_use_id=parent)
+            self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
-    def call(self, identity: Any, name: Any, given: Any, parent: str | None = None) -> None:
+    def call(self, identity: Any, name: Any, given: Any) -> None:
         """``given``: the arguments, by name or as they are spelled."""
         identity = as_text(identity)
         known = identity in self.calls
-        called = self.calls[identity] = translate_call(identity, as_text(name) or "?", given)
+        called = translate_call(identity, as_text(name) or "?", given, self.parent)
+        self.calls[identity] = called
+        if identity in self.finished:
+            self.finished.remove(identity)
         if not known:
-            self.make_call("started", called, None, parent)
+            self.make_call("started", called, {})
 
     def answer(
         self,
         identity: Any,
         content: Any,
-        parent: str | None = None,
         *,
         failed: bool = False,
-        variant: str = "",
+        kind: Any = "",
         code: Any = None,
         **facts: Any,
     ) -> None:
         """What came back from a call: a text, or something as it is spelled.
 
-        ``failed``: the text says why; ``variant`` is what is known of that; ``code`` an exit
+        ``failed``: the text says why, and ``kind`` is the agent's word for it; ``code`` is an exit
         status; ``facts`` have the names that they have in Cursor's result.
         """
         identity, content = as_text(identity), "" if content is None else content
-        called = self.calls.pop(identity, None) or ForeignCall(identity)
-        text = as_text(content)
-        if isinstance(code, int) and called.tool == "shell" and not variant:
-            variant, failed = "failure" if code else "success", False
-            facts["exitCode"] = code
-        if variant not in ("", "success", "failure") or failed:
-            tagged = re.match(ERROR_TAG, text)
-            text = tagged[1] if tagged else text
-            rules = (name for rule, name in FAILURES if re.match(rule, text))
-            variant = variant or next(rules, "error")
-            found = {WORDED_AS.get(variant, "errorMessage"): text}
-        else:
-            found = make_success(called, content) | facts
-            found = {key: value for key, value in found.items() if value is not None}
-        self.make_call("completed", called, {variant or "success": found}, parent)
+        if identity in self.finished:
+            return
+        called = self.calls.pop(identity, None) or ForeignCall(identity, parent=self.parent)
+        self.finished += [identity] if identity else []
+        if type(code) is int and called.tool == "shell" and not kind:
+            facts["exitCode"], failed = code, False
+        told = (*make_success(called, content).items(), *facts.items())
+        success = {key: value for key, value in told if value is not None}
+        result = {"failure" if facts.get("exitCode") else "success": success}
+        result = make_failure(content, as_text(kind)) if failed else result
+        self.make_call("completed", called, {"result": result})
+
+    def act(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
+        """A call and its answer in one line, which may come again."""
+        if as_text(identity) not in self.finished:
+            self.call(identity, name, given)
+            self.answer(identity, content, **outcome)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
-        self.make("result", subtype, is_error=subtype != "success", **members)
-        self.calls.clear()
-        self.said.clear()
+        stated = {"is_error": subtype != "success"} if subtype else {}
+        self.make("result", subtype or None, **stated, **members)
+        self.trouble = ""
+        for of_run in (self.calls, self.finished, self.said):
+            of_run.clear()
 
-    def complain(self, line: Any) -> None:
-        self.make("error", message=error_message([line["error"], line["message"]]))
+    def complain(self, message: Any, *, fatal: bool = False) -> None:
+        """``fatal``: the run has failed, unless it ends otherwise."""
+        text = error_message(message)
+        self.trouble = text or "error" if fatal and not self.ended else self.trouble
+        self.make("error", message=text)
 
     def empty(self, *places: Place) -> None:
         """Fragments of what comes whole cannot be redacted: they must not leave."""
-        if self.maker.redacts:
+        if self.maker.redacts and places:
             self.event.raw = empty_strings(self.event.raw, places)
 
     # What they have in common.
 
-    def rest(self, kind: str, text: str, parent: str | None, *, delta: bool) -> str:
+    def rest(self, kind: str, text: str, *, delta: bool) -> str:
         """What of a text was not said yet: it may come in deltas, and then once more whole."""
-        deltas = self.said.setdefault((kind, parent), [])
+        deltas = self.said.setdefault((kind, self.parent), [])
         if delta:
             deltas.append(text)
             return text
@@ -2006,12 +2230,10 @@ class Dialect:
             return ""
         return text.removeprefix(said)
 
-    def make_call(
-        self, subtype: str, called: ForeignCall, result: Any = None, parent: str | None = None
-    ) -> None:
-        body = {"args": called.args} | ({"result": result} if result else {})
-        call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
-        ids = {"call_id": called.id, "parent_tool_use_id": parent}
+    def make_call(self, subtype: str, called: ForeignCall, result: dict[str, Any]) -> None:
+        body = {f"{called.tool}ToolCall": {"args": called.args} | result}
+        call = body | {"toolCallId": called.id, "name": called.name}
+        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
         self.make("tool_call", subtype, tool_call=call, **ids)
 
 
@@ -2022,9 +2244,8 @@ class Cursor(Dialect):
 
 
 SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # which mean something else
-CURSOR_TYPES = frozenset(
-    "user assistant thinking tool_call interaction_query connection retry result turn_ended "
-    "error".split()
+CURSOR_TYPES = SHARED_TYPES | frozenset(
+    "thinking tool_call interaction_query connection retry turn_ended".split()
 )
 
 
@@ -2043,8 +2264,6 @@ def empty_strings(raw: bytes, places: Places) -> bytes:
 # Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
 # A class each: the places of words in its lines, and one `read` that makes moves.
 
-EXIT_CODE = r"(?:Error: )?Exit code:? (-?[0-9]{1,9})\b"  # Claude Code
-EXIT_CODE_LINE = r"(?m)^Exit Code: (-?[0-9]{1,9})$"  # Qwen
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2059,81 +2278,92 @@ class Claude(Dialect):
     """
 
     name = "claude"
-    places: ClassVar[dict[str, Places]] = {
-        "stream_event": (("event", "delta", "text"), ("event", "delta", "thinking"))
-    }
-
-    def line(self) -> Any:
-        return decode_as(self.event.raw, claude_line())
+    places = places_in("stream_event event.delta.text event.delta.thinking")
+    fragments = places_in("stream_event event.delta.partial_json")
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.denied: set[str] = set()  # the calls that permission was denied for
+        self.background: dict[str, Any] = {}  # sub-agents that run there, and what they do
+
+    def line(self) -> Any:
+        return decode_as(self.event.raw, claude_line())
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
+        self.parent = line.parent_tool_use_id
         if kind == "stream_event" and line.event:
-            self.stream(line.event, line.event.delta or shape("type text thinking")(), line)
+            self.stream(line.event, line.event.delta or shape("type text thinking")())
         elif kind in ("assistant", "user"):
-            content = line.message.content if line.message else None
-            if isinstance(content, str):
-                (self.ask if kind == "user" else self.say)(content, line.parent_tool_use_id)
-            for block in content if isinstance(content, list) else ():
-                self.block(kind, block, line)
+            self.message(kind, line)
         elif kind == "result":
             self.result()
-        elif kind == "system" and subtype == "init":
+        elif kind == "error":
+            self.complain(error_text(self.event))
+        elif subtype == "init":
             own = members(self.event.raw)
             self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
-        elif kind == "system" and subtype == "permission_denied" and line.tool_use_id:
+        elif subtype == "permission_denied" and line.tool_use_id:
             self.denied.add(line.tool_use_id)
+        elif subtype == "task_notification" and line.tool_use_id in self.background:
+            told, identity = Node(details(self.event)), line.tool_use_id
+            took = {"status": told["status"], "duration_ms": told["usage.duration_ms"]}
+            about = self.background.pop(identity)
+            self.make("system", subtype, call_id=identity, description=about, **took)
 
-    def block(self, role: str, block: Any, line: Any) -> None:
-        parent = line.parent_tool_use_id
-        if block.tool_use_id is not None:  # the agent's own, where its model's servers did it
-            self.returned(block, line)
-        elif block.text is not None:
-            (self.ask if role == "user" else self.say)(block.text, parent)
-        elif block.thinking is not None:
-            self.think(block.thinking, parent)
-        elif block.name is not None and block.id is not None:
-            self.call(block.id, block.name, block.input, parent)
+    def message(self, role: str, line: Any) -> None:
+        content = line.message.content if line.message else None
+        if line.error or line.is_api_error_message is True:
+            self.complain([message_text(content), line.error])
+        say = self.ask if role == "user" else self.say
+        if isinstance(content, str):
+            say(content)
+        for block in content if isinstance(content, list) else ():
+            if block.tool_use_id is not None:  # the agent's own, where its model's servers did it
+                self.returned(block, line)
+            elif block.text is not None:
+                say(block.text)
+            elif block.thinking is not None:
+                self.think(block.thinking)
+            elif block.name is not None and block.id is not None:
+                self.call(block.id, block.name, block.input)
 
-    def stream(self, inner: Any, delta: Any, line: Any) -> None:
-        parent = line.parent_tool_use_id
+    def stream(self, inner: Any, delta: Any) -> None:
         if inner.type == "message_start":
-            self.said = {key: said for key, said in self.said.items() if key[1] != parent}
+            self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
         if delta.text is not None:
-            self.say(delta.text, parent, delta=True)
+            self.say(delta.text, delta=True)
         elif delta.thinking is not None or delta.type == "signature_delta":
-            self.think(delta.thinking, parent, delta=True)
-        elif delta.type == "input_json_delta":
-            self.empty(("event", "delta", "partial_json"))
+            self.think(delta.thinking, delta=True)
 
     def result(self) -> None:
         """Success is a subtype without an error; the words of an error stay where they are."""
         own, subtype = members(self.event.raw), self.event.subtype
-        denied = own.pop("is_error", Raw(b"false"))
-        succeeded = subtype == "success" and bytes(denied) in (b"false", b"null")
-        named = subtype if isinstance(subtype, str) and subtype.startswith("error") else "error"
+        for one in Node({"": decode_raw(own.get("permission_denials", b""))}).each(""):
+            if as_text(one["tool_use_id"]) in self.calls:  # nobody has answered it
+                self.answer(one["tool_use_id"], "", failed=True, kind="denied")
+        erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
+        named = isinstance(subtype, str) and subtype.startswith("error") and subtype
+        ended = named or (erroneous and "error") or ("success" if subtype == "success" else "")
         for key in ("type", "subtype", "session_id"):
             own.pop(key, None)
-        self.end("success" if succeeded else named, **own)
+        self.end(ended, **own)
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
         text, told = text_in(decode_raw(content)), Node(decode_raw(line.tool_use_result))
-        tool = self.calls[identity].tool if identity in self.calls else ""
+        called = self.calls.get(identity) or ForeignCall(identity)
         failed, denied = block.is_error is True, identity in self.denied
         self.denied.discard(identity)
+        if told["isAsync"] is True or told["status"] == "async_launched":
+            self.background[identity] = called.args.get("description")
         self.answer(
             identity,
             text if text or content[:1] == b'"' else Raw(content),
-            line.parent_tool_use_id,
             failed=failed,
-            variant="permissionDenied" if denied and failed else "",
+            kind="denied" if denied and failed else "",
             code=claude_code(text, told, failed=failed) if not denied else None,
-            **claude_facts(tool, told),
+            **claude_facts(called.tool, told),
         )
 
 
@@ -2143,35 +2373,36 @@ def claude_line() -> Any:
     block: Any = shape("type text thinking id name tool_use_id", "input content", "is_error")
     event = shape("type", delta=shape("type text thinking"))
     message = shape(content=list[block] | str)
-    ids = "parent_tool_use_id tool_use_id"
-    return shape(ids, "tool_use_result", message=message, event=event)
+    ids = "parent_tool_use_id tool_use_id error"
+    return shape(ids, "tool_use_result", "is_api_error_message", message=message, event=event)
+
+
+# Cursor's name for what a result tells -> where Claude Code has it, beside what its model sees.
+CLAUDE_FACTS: dict[str, dict[str, str]] = {
+    "read": {"totalLines": "file.totalLines"},
+    "shell": {"stdout": "stdout", "stderr": "stderr", "executionTime": "durationMs"},
+    "glob": {"files": "filenames", "totalFiles": "numFiles"},
+    "task": {"durationMs": "totalDurationMs", "isBackground": "isAsync"},
+    "webSearch": {"durationMs": "durationMs"},
+}
 
 
 def claude_facts(tool: str, told: Any) -> dict[str, Any]:
-    """What Claude Code tells of a result beside what it tells the model, as Cursor's has it."""
+    facts = {name: told[path] for name, path in CLAUDE_FACTS.get(tool, {}).items()}
     if tool == "read":
         start, count = as_count(told["file.startLine"]), as_count(told["file.numLines"])
-        read = {"startLine": start, "endLine": start + count - 1} if start and count else None
-        return {"totalLines": as_count(told["file.totalLines"]), "readRange": read}
-    if tool == "shell":
-        streams = {name: told[name] for name in ("stdout", "stderr")}
-        return {key: text for key, text in streams.items() if as_text(text)} | {
-            "executionTime": as_count(told["durationMs"])
-        }
-    if tool == "edit" and told["structuredPatch"]:
+        if start and count:
+            facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
+    elif tool == "edit" and told["structuredPatch"]:
         hunks = (hunk["lines"] for hunk in told.each("structuredPatch"))
         marks = [str(line)[:1] for hunk in hunks if isinstance(hunk, list) for line in hunk]
-        return {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
-    if tool == "glob":
-        return {"files": told["filenames"], "totalFiles": told["numFiles"]}
-    if tool == "grep":
-        names, mode = GREP_MODES.get(as_text(told["mode"]), ({}, ""))
-        found = {name: told[own] for name, own in names.items()}
-        found = {name: value for name, value in found.items() if value is not None}
-        return {"workspaceResults": {"": {mode: found}}} if mode else {}
-    if tool in ("write", "webFetch", "mcp"):
-        return {}
-    return {"durationMs": as_count(told["totalDurationMs"]) or as_count(told["durationMs"])}
+        facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+    elif tool == "grep" and as_text(told["mode"]) in GREP_MODES:
+        names, mode = GREP_MODES[told["mode"]]
+        found = ((name, told[own]) for name, own in names.items())
+        modes = {mode: {name: value for name, value in found if value is not None}}
+        facts = {"workspaceResults": {"": modes}}
+    return facts
 
 
 GREP_MODES = {
@@ -2181,17 +2412,16 @@ GREP_MODES = {
 }
 
 
-def claude_code(text: str, told: Any, *, failed: bool) -> Any:
+def claude_code(text: str, told: Any, *, failed: bool) -> int | None:
     """The exit status of a command where it is told: beside the result, or in its text."""
     codes = [told["exit_code"], told["exitCode"]]
     if text.startswith('{"') and '"exitCode"' in text:  # Amp
         codes.append(Node(decode_raw(to_utf8(text)))["exitCode"])
     if failed:
-        codes += re.findall(rf"\A{EXIT_CODE}", text)
-    if text.startswith("Command: "):  # what it printed comes before
-        codes += reversed(re.findall(EXIT_CODE_LINE, text))
-    known = (code for code in codes if type(code) is int or isinstance(code, str))
-    return next(map(int, known), None)
+        codes.append(find_code(r"\A(?:Error: )?Exit code:? (-?[0-9]{1,9})\b", text))
+    if text.startswith("Command: "):  # Qwen: what it printed comes before
+        codes.append(find_code(r"(?m)^Exit Code: (-?[0-9]{1,9})$", text))
+    return next((code for code in codes if type(code) is int), None)
 
 
 def text_in(content: Any) -> str:
@@ -2202,99 +2432,124 @@ def text_in(content: Any) -> str:
 
 
 class Codex(Dialect):
-    """`codex exec --json`: a thread, its turns, their items."""
+    """`codex exec --json`: a thread, its turns, their items.
+
+    https://github.com/openai/codex/blob/main/codex-rs/exec/src/exec_events.rs
+    """
 
     name = "codex"
-    places: ClassVar[dict[str, Places]] = {"item.completed": (("item", "text"),)}
+    places = places_in("item.completed item.text")
+    fragments = places_in(
+        "item.started item.text item.aggregated_output item.result",
+        "item.updated item.text item.aggregated_output item.result",
+        "item.plan.delta delta",
+    )
+    names_session = ("thread.started", "thread_id")
     answered: Any = None  # what the agent said last
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, Node(line["item"])
+        what, done = as_text(item["type"]), kind == "item.completed"
         if kind == "thread.started":
-            self.session = as_text(line["thread_id"]) or None
             self.begin()
+        elif kind == "turn.started":
+            self.begin_once(again=True)
         elif kind == "turn.completed":
             self.end(result=self.answered, usage=line["usage"])
             self.answered = None
         elif kind == "turn.failed":
-            self.end("error", error=line["error"])
+            self.end("error", error=error_message(line["error"]))
         elif kind == "error":
-            self.complain(line)
-        elif kind == "item.updated":  # it comes whole
-            self.empty(("item", "text"), ("item", "aggregated_output"))
-        elif item["type"] == "agent_message" and kind == "item.completed":
-            self.answered = item["text"]
+            self.complain(line["message"])
+        elif kind == "request_user_input":
+            self.act(line["call_id"], "askQuestion", {"questions": line["questions"]}, "")
+        elif what == "agent_message" and done:
+            self.answered = self.answered if item["phase"] == "commentary" else item["text"]
             self.say(item["text"])
-        elif item["type"] == "reasoning" and kind == "item.completed":
+        elif what == "reasoning" and done:
             self.think(item["text"])
-        elif item["type"] == "file_change":
+        elif what == "file_change":
             for number, change in enumerate(item.each("changes")):
                 name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
-                self.act(f"{item['id']}.{number}", item, name, {"path": change["path"]})
-        elif calls := CODEX_CALLS.get(as_text(item["type"])):
-            self.act(item["id"], item, *calls(item))
+                self.use(f"{item['id']}.{number}", item, name, {"path": change["path"]})
+        elif what in CODEX_CALLS:
+            self.use(item["id"], item, *CODEX_CALLS[what](item))
 
-    def act(self, identity: str, item: Any, name: str, given: Any) -> None:
-        self.call(identity, name, given)
-        if self.event.type == "item.completed":
-            text = error_message(item["error"]) or text_in(item["result.content"])
-            text = text or item["aggregated_output"]
-            variant = "rejected" if item["status"] == "declined" else ""
-            failed = item["status"] in ("failed", "declined")
-            self.answer(identity, text, failed=failed, variant=variant, code=item["exit_code"])
+    def use(self, identity: Any, item: Any, name: str, given: Any) -> None:
+        if self.event.type != "item.completed":
+            self.call(identity, name, given)
+            return
+        text = error_message(item["error"]) or text_in(item["result.content"])
+        text, status = text or item["aggregated_output"], item["status"]
+        outcome = {"failed": status in ("failed", "declined"), "code": item["exit_code"]}
+        self.act(
+            identity, name, given, text, kind=status if status == "declined" else "", **outcome
+        )
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
+COLLAB = {"send_input": "sendMessage", "wait": "await", "close_agent": "taskStop"}
 # What an item is -> Cursor's tool and its arguments.
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
     "command_execution": lambda item: ("shell", {"command": item["command"]}),
     "mcp_tool_call": lambda item: (f"mcp__{item['server']}__{item['tool']}", item["arguments"]),
-    "web_search": lambda item: ("webSearch", {"searchTerm": item["query"]}),
+    "web_search": lambda item: (
+        "webSearch", {"searchTerm": first_text(item["query"], item["action.query"])}
+    ),
     "todo_list": lambda item: ("updateTodos", {"todos": item["items"]}),
-    "collab_tool_call": lambda item: ("task", {"prompt": item["prompt"]}),
-}
+    "plan": lambda item: ("createPlan", {"plan": item["text"]}),
+    "collab_tool_call": lambda item: (
+        COLLAB.get(as_text(item["tool"]), "task"), {"description": item["prompt"]}
+    ),
+}  # fmt: skip
 
 
 class Gemini(Dialect):
-    """`gemini --output-format stream-json`."""
+    """`gemini --output-format stream-json`.
+
+    https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/output/types.ts
+    """
 
     name = "gemini"
-    places: ClassVar[dict[str, Places]] = {"message": (("content",),)}
+    places = places_in("message content")
 
     def read(self, line: Any) -> None:
-        kind = self.event.type
+        kind, failed = self.event.type, line["status"] == "error"
         if kind == "init":
             self.begin(model=line["model"])
+        elif kind == "message" and line["role"] == "user":
+            self.ask(line["content"])
         elif kind == "message":
-            (self.ask if line["role"] == "user" else self.say)(line["content"])
+            self.say(line["content"], delta=line["delta"] is True)
         elif kind == "tool_use":
+            self.said.clear()
             self.call(line["tool_id"], line["tool_name"], line["parameters"])
         elif kind == "tool_result":
-            failed = line["status"] == "error"
             text = error_message(line["error"]) if failed else ""
-            self.answer(line["tool_id"], text or line["output"], failed=failed)
+            kinds = {"failed": failed, "kind": line["error.type"]}
+            self.answer(line["tool_id"], text or line["output"], **kinds)
         elif kind == "result":
+            error = error_message(line["error"]) or self.trouble or None
+            ended = "success" if line["status"] == "success" and not self.trouble else "error"
             took = {"duration_ms": line["stats.duration_ms"], "usage": line["stats"]}
-            ended = "success" if line["status"] == "success" else "error"
-            self.end(ended, error=line["error"], **took)
+            self.end(ended, error=error, **took)
         elif kind == "error" and line["severity"] != "warning":
-            self.complain(line)
+            self.complain(line["message"], fatal=True)
 
 
 class OpenCode(Dialect):
-    """`opencode run --format json`. No line is the last: the run has succeeded if its last step
-    finished for another reason than that it calls tools."""
+    """`opencode run --format json`. No line is the last, but for `done` in the newest: the run has
+    succeeded if its last step finished for another reason than that it calls tools."""
 
     name = "opencode"
-    places: ClassVar[dict[str, Places]] = dict.fromkeys(("text", "reasoning"), (("part", "text"),))
+    places = places_in("text part.text", "reasoning part.text")
+    names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
-
-    def session_in(self, event: Event) -> str | None:
-        return first_text(details(event).get("sessionID")) or None
+    usage: Any = None  # the tokens of all steps: nobody states those of the run
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
-        self.begin_once()
+        self.begin_once(again=kind == "step_start")
         if kind == "step_start":
             self.reason = None
         elif kind == "text":
@@ -2302,36 +2557,45 @@ class OpenCode(Dialect):
         elif kind == "reasoning":
             self.think(part["text"])
         elif kind == "tool_use":
-            state = Node(part["state"])
-            failed, code = state["status"] == "error", state["metadata.exit"]
-            start, end = as_count(state["time.start"]), as_count(state["time.end"])
-            self.call(part["callID"], part["tool"], state["input"])
-            self.answer(
-                part["callID"],
-                state["error"] if failed else state["output"],
-                failed=failed,
-                code=state["metadata.exitCode"] if code is None else code,
-                executionTime=end - start if start and end else None,
-            )
+            self.use(part, Node(part["state"]))
         elif kind == "step_finish":
-            self.reason = part["reason"] or "stop"
+            self.reason, used = part["reason"] or "stop", self.usage or {}
+            counts = ((name, as_count(part[f"tokens.{name}"])) for name in ("input", "output"))
+            self.usage = used | {name: used.get(name, 0) + n for name, n in counts if n is not None}
         elif kind == "error":
-            self.reason = None
-            self.complain(line)
+            self.complain([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
             self.finish()
 
+    def use(self, part: Any, state: Any) -> None:
+        call = (part["callID"], part["tool"], state["input"])
+        if state["status"] not in ("completed", "error"):  # it comes whole
+            self.empty(*(("part", "state", name) for name in ("metadata", "output", "raw")))
+            self.call(*call)
+            return
+        failed, code = state["status"] == "error", state["metadata.exit"]
+        start, end = as_count(state["time.start"]), as_count(state["time.end"])
+        self.act(
+            *call,
+            error_message(state["error"]) if failed else state["output"],
+            failed=failed,
+            code=code,
+            executionTime=end - start if start and end else None,
+        )
+
     def finish(self) -> None:
-        if self.reason not in (None, "tool-calls"):
-            self.end()
-        self.reason = None
+        if self.trouble:
+            self.end("error", error=self.trouble)
+        elif self.reason not in (None, "tool-calls"):
+            self.end(usage=self.usage)
+        self.reason = self.usage = None
 
 
 class Droid(Dialect):
     """`droid exec -o stream-json`."""
 
     name = "droid"
-    places: ClassVar[dict[str, Places]] = dict.fromkeys(("message", "reasoning"), (("text",),))
+    places = places_in("message text", "reasoning text")
     thought: Any = None  # the last id of a thought: it may come twice
 
     def read(self, line: Any) -> None:
@@ -2346,96 +2610,168 @@ class Droid(Dialect):
         elif kind == "tool_call":
             self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":
-            text = text_in(line["value"]) or error_message(line["error"])
-            self.answer(line["id"], text, failed=line["isError"] is True)
-        elif kind == "error":
-            self.complain(line)
+            text, failed = text_in(line["value"]), line["isError"] is True
+            code = find_code(r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z", text)
+            text = text or error_message(line["error"])
+            self.answer(line["id"], text, failed=failed, code=code)
+        elif kind == "error" and (line["source"] == "agent_loop" or not self.trouble):
+            self.complain(line["message"], fatal=True)  # what the loop says is why
         elif kind == "completion":
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             self.end(result=line["finalText"], usage=line["usage"], **told)
 
 
 class Copilot(Dialect):
-    """GitHub Copilot, `copilot --output-format json`."""
+    """GitHub Copilot, `copilot --output-format json`.
+
+    https://github.com/github/copilot-sdk/blob/main/nodejs/src/generated/session-events.ts
+    """
 
     name = "copilot"
-    places: ClassVar[dict[str, Places]] = dict.fromkeys(
-        ("assistant.message_delta", "assistant.reasoning_delta"), (("data", "deltaContent"),)
+    places = places_in(
+        "assistant.message data.content",
+        "assistant.message_delta data.deltaContent",
+        "assistant.reasoning_delta data.deltaContent",
     )
+    fragments = places_in(
+        "assistant.tool_call_delta data.inputDelta",
+        "tool.execution_partial_result data.partialOutput",
+    )
+    streamed: Any = None  # the message of which deltas came
+    permission = ""  # the last that was asked for
 
     def read(self, line: Any) -> None:
         kind, data = self.event.type or "", Node(line["data"])
-        self.session = first_text(data["sessionId"], line["sessionId"]) or self.session
+        self.parent = first_text(data["parentToolCallId"]) or None
         if kind == "result":
-            took = line["usage.sessionDurationMs"]
-            self.end("success" if line["exitCode"] == 0 else "error", duration_ms=took)
+            self.result(line)
             return
-        self.begin_once(model=data["model"])
+        if not self.begun:
+            self.session = self.session or first_text(data["sessionId"]) or None
+        self.begin_once(again=kind == "user.message", model=data["model"])
         if kind == "user.message":
             self.ask(data["content"])
-        elif kind in ("assistant.message_delta", "assistant.message"):
-            self.say(data["deltaContent"] or data["content"], delta=kind.endswith("_delta"))
+        elif kind == "assistant.message_delta":
+            self.streamed = data["messageId"]
+            self.say(data["deltaContent"], delta=True)
+        elif kind == "assistant.message":  # it may come in chunks
+            parts = (as_count(data["chunkCount"]) or 1) > 1
+            self.say(data["content"], delta=parts and data["messageId"] != self.streamed)
         elif kind in ("assistant.reasoning_delta", "assistant.reasoning"):
-            self.think(data["deltaContent"] or data["content"], delta=kind.endswith("_delta"))
-        elif kind in ("assistant.tool_call_delta", "tool.execution_partial_result"):
-            self.empty(("data", "inputDelta"), ("data", "partialOutput"))
+            delta = kind.endswith("_delta")
+            self.think(data["deltaContent"] or data["content"], delta=delta)
         elif kind == "tool.execution_start":
-            self.call(data["toolCallId"], data["toolName"], data["arguments"])
+            server, tool = data["mcpServerName"], data["mcpToolName"]
+            name = f"mcp__{server}__{tool}" if server and tool else data["toolName"]
+            self.call(data["toolCallId"], name, data["arguments"])
+        elif kind == "permission.completed":
+            self.permission = as_text(data["result.kind"])
         elif kind == "tool.execution_complete":
-            text = error_message(data["error"]) or text_in(data["result.content"])
-            self.answer(data["toolCallId"], text, failed=data["success"] is False)
+            self.returned(data)
+        elif kind in ("session.error", "model.call_failure"):
+            self.complain(line["data"], fatal=True)
+
+    def returned(self, data: Any) -> None:
+        failed, refused = data["success"] is False, self.permission.startswith("denied")
+        text = error_message(data["error"]) or text_in(data["result.content"])
+        self.answer(
+            data["toolCallId"],
+            text,
+            failed=failed,
+            kind=self.permission if failed and refused else data["error.code"],
+            code=find_code(r"<exited with exit code (-?[0-9]{1,9})>\s*\Z", text),
+        )
+        self.permission = ""
+
+    def result(self, line: Any) -> None:
+        """Nothing before it names the session."""
+        session, code = self.session, line["exitCode"]
+        self.session = session or first_text(line["sessionId"]) or None
+        error = {} if code == 0 else {"error": self.trouble or f"exit {code}"}
+        took = line["usage.sessionDurationMs"]
+        self.end("error" if error else "success", duration_ms=took, **error)
+        self.session = session
 
 
 class Pi(Dialect):
-    """`pi --mode json`."""
+    """`pi --mode json`. What its last message says decides, once nothing is tried again.
+
+    https://github.com/badlogic/pi-mono/blob/main/packages/coding-agent/docs/json.md
+    """
 
     name = "pi"
-    places: ClassVar[dict[str, Places]] = {"message_update": (("assistantMessageEvent", "delta"),)}
-    last: Any = None  # the agent's last message
+    places = places_in("message_update assistantMessageEvent.delta")
+    fragments = places_in(
+        "message_update message assistantMessageEvent.partial",
+        "tool_execution_update partialResult",
+    )
+    names_session = ("session", "id")
+    last = Node(None)  # the agent's last message
+    due = False  # the run has ended, unless it is tried again
+    cwd: Any = None
 
     def read(self, line: Any) -> None:
-        kind, message = self.event.type, Node(line["message"])
-        part = Node(line["assistantMessageEvent"])
-        if kind == "session":
-            self.session = as_text(line["id"]) or None
-            self.begin(cwd=line["cwd"])
-        elif kind == "message_start" and message["role"] == "assistant":
-            self.empty(("message", "content"))  # its first delta
-        elif part["type"] == "text_delta":
-            self.say(part["delta"], delta=True)
-        elif part["type"] == "thinking_delta":
-            self.think(part["delta"], delta=True)
-        elif part["type"] == "toolcall_delta":
+        kind, part = self.event.type, Node(line["assistantMessageEvent"])
+        what = as_text(part["type"])
+        if kind in ("session", "agent_start"):
+            self.finish()
+            self.cwd = line["cwd"] or self.cwd
+            self.begin_once(again=True, cwd=self.cwd)
+        elif what in ("text_delta", "thinking_delta"):
+            (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
+        elif what == "toolcall_delta":
             self.empty(("assistantMessageEvent", "delta"))
-        elif kind == "message_end" and message["role"] in ("user", "assistant"):
-            self.message(message)
+        elif kind == "message_start" and line["message.role"] == "assistant":
+            self.empty(("message", "content"))  # its first delta
+        elif kind == "message_end":
+            self.message(Node(line["message"]))
         elif kind == "tool_execution_start":
             self.call(line["toolCallId"], line["toolName"], line["args"])
-        elif kind == "tool_execution_update":
-            self.empty(("partialResult",))
         elif kind == "tool_execution_end":
-            text = text_in(line["result.content"])
-            self.answer(line["toolCallId"], text, failed=line["isError"] is True)
-        elif kind == "agent_end" and self.last:
-            bad = self.last["stopReason"] in ("error", "aborted")
-            answer = None if bad else text_in(self.last["content"])
-            error = {"error": self.last["errorMessage"] or self.last["stopReason"]} if bad else {}
-            self.end(
-                "error" if bad else "success", result=answer, usage=self.last["usage"], **error
-            )
+            text, failed = text_in(line["result.content"]), line["isError"] is True
+            code = find_code(r"Command exited with code (-?[0-9]{1,9})\s*\Z", text)
+            self.answer(line["toolCallId"], text, failed=failed, code=code if failed else None)
         elif kind == "agent_end":
-            self.end("error")
+            self.agent_end(line)
+        elif kind == "auto_retry_start" or line["willRetry"] is True:
+            self.due = False
+        elif kind == "agent_settled" or line["success"] is False:
+            self.finish()
 
     def message(self, message: Any) -> None:
         said = self.ask if message["role"] == "user" else self.say
-        self.last = message if message["role"] == "assistant" else self.last
-        for block in message.each("content"):
+        for block in message.each("content") if message["role"] in ("user", "assistant") else ():
             if block["type"] == "text":
                 said(block["text"])
             elif block["type"] == "thinking":
                 self.think(block["thinking"])
             elif block["type"] == "toolCall":
                 self.call(block["id"], block["name"], block["arguments"])
+        if message["role"] == "assistant":
+            self.last = message
+            if message["stopReason"] in PI_FAILURES:
+                self.complain([message["errorMessage"], message["stopReason"]])
+
+    def agent_end(self, line: Any) -> None:
+        """Older versions do not say whether they will try again: then success alone is certain."""
+        said = [one for one in line.each("messages") if one["role"] == "assistant"]
+        self.last = said[-1] if said else self.last
+        self.due = line["willRetry"] is not True and line["isTerminal"] is not False
+        told = line["willRetry"] is False or line["isTerminal"] is True
+        if told or self.last["stopReason"] not in PI_FAILURES:
+            self.finish()
+
+    def finish(self) -> None:
+        last, why = self.last, self.last["stopReason"]
+        if self.due and last.value and why not in PI_FAILURES:
+            self.end(result=text_in(last["content"]) or None, usage=last["usage"])
+        elif self.due:
+            self.end("error", error=first_text(last["errorMessage"], why), usage=last["usage"])
+        if self.due:
+            self.due, self.last = False, Node(None)
+
+
+PI_FAILURES = ("error", "aborted")
 
 
 # ---------------------------------------------------------------- recognition
@@ -2444,7 +2780,12 @@ class Pi(Dialect):
 # Events in, events in Cursor's vocabulary out. It knows of agents what DIALECTS says.
 
 OWN_KEYS = ("env", "flag", "login")  # what Cursor's init names as the source of its key
-PI_TYPES = ("session", "agent_start", "turn_start", "message_update")
+CLAUDE_TYPES = ("stream_event", "rate_limit_event", "control_request")
+PI_TYPES = frozenset(
+    "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
+    "message_end auto_retry_start auto_retry_end compaction_start compaction_end entry_appended "
+    "queue_update".split()
+)
 
 
 def recognize(line: bytes) -> str | None:
@@ -2459,25 +2800,28 @@ def recognize(line: bytes) -> str | None:
     kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
     init, own_key = name == "system/init", e.get("apiKeySource") in OWN_KEYS
     shared = kind in ("assistant", "user", "system", "result")
-    signs = (
+    signs: tuple[tuple[str, Any], ...] = (
         ("cursor", "converted_from" in has),
         ("codex", kind.startswith(("thread.", "turn.", "item."))),
         ("copilot", "." in kind and isinstance(e.get("data"), dict)),
+        ("copilot", kind == "result" and has >= {"sessionId", "exitCode"}),
         ("opencode", "sessionID" in has),
         ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
-        ("gemini", kind == "init"),
-        ("gemini", kind == "message" and has >= {"role", "content"}),
+        ("gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})),
         ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
         ("gemini", kind == "result" and has >= {"status", "stats"}),
+        ("gemini", kind == "error" and "severity" in has),
         ("droid", kind == "message" and has >= {"role", "text"}),
         ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
-        ("droid", kind == "completion"),
+        ("droid", kind == "completion" or (kind == "error" and "source" in has)),
         ("droid", init and "reasoning_effort" in has),
-        ("claude", init and "qwen_code_version" in has),
-        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
         ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        ("claude", init and "mcp_servers" in has and not own_key),  # Cursor may list them too
-        ("claude", kind in ("stream_event", "rate_limit_event") or "system/hook_" in name),
+        (
+            "claude",
+            init and (has & {"qwen_code_version"} or ("mcp_servers" in has and not own_key)),
+        ),
+        ("claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")),
+        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
         ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
         ("claude", block_types(e) & {"tool_use", "tool_result"}),
         ("claude", kind == "result" and "total_cost_usd" in has),
@@ -2490,6 +2834,12 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
+@functools.lru_cache(FATES)
+def agent_of(kind: str | None) -> str | None:
+    """The dialect that a type alone decides for."""
+    return recognize(encode_json({"type": kind}))
+
+
 def block_types(event: dict[str, Any]) -> set[str]:
     message = event.get("message")
     content = message.get("content") if isinstance(message, dict) else None
@@ -2497,9 +2847,8 @@ def block_types(event: dict[str, Any]) -> set[str]:
     return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
-DIALECTS: dict[str, type[Dialect]] = {
-    dialect.name: dialect
-    for dialect in (Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi)
+DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
+    each.name: each for each in (Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi)
 }
 
 
@@ -2507,8 +2856,9 @@ class Conversations:
     """Recognises who wrote an event, per session, and has it turned into events of ours.
 
     Most events never come here: those of a session that is known to be Cursor's go the short way
-    (see Runs.follow). An event without a session is of the conversation that its FILE had last.
-    Until an event decides, a session is taken for what its FILE is, and a FILE for Cursor's.
+    (see Runs.follow). A session has one agent. An event without one is of the agent that it shows,
+    else of the conversation that its FILE had last. Until an event decides, a session is taken for
+    what its FILE is, and a FILE for Cursor's.
     """
 
     def __init__(self, given: str, maker: EventMaker, *, strict: bool) -> None:
@@ -2517,6 +2867,9 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
+        self.speaker: Dialect | None = (
+            None  # of the last event without a session, if it shows whose
+        )
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """The events of ours that an event is; None where it is one, and so is what follows it.
@@ -2532,28 +2885,49 @@ class Conversations:
             what = "--redact CLASS with -t stream-json knows Cursor's events alone"
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = known.translate(event)
+        if not parts and event.type == "error" and not (event.session_id or self.speaker):
+            return (event,)  # perhaps another agent's
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
 
     def of(self, source: Source, event: Event) -> Dialect | None:
         """The conversation of an event; None as long as it may be anybody's."""
-        last = source.dialect
-        session = event.session_id or (last.session_in(event) if last else None)
+        last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
-        if known is None or known.guessed:
-            name = self.given or recognize(event.raw)
-            if name is None and (last is None or isinstance(last, Cursor)):
-                return None
-            if known is None or (name and DIALECTS[name] is not type(known)):
-                known = (DIALECTS[name] if name else type(last))(self.maker, session)  # type: ignore
-            known.guessed = name is None
-            known.session = session = session or known.session_in(event)
-            if session:
-                self.sessions[session] = known
-                if len(self.sessions) > MAX_RUNS:
-                    del self.sessions[next(iter(self.sessions))]
-        source.dialect = known
+        if known is None or known.guessed or not session:
+            name = self.given or agent_of(event.type) or recognize(event.raw)
+            if name:
+                known = self.conversation(source, event, known, name)
+            elif known is None and session and last and not isinstance(last, Cursor):
+                known = type(last)(self.maker)
+                self.remember(known, session).guessed = True
+            if name and known and not isinstance(known, Cursor):
+                event.session_id, speaker = session or known.session, known
+        self.speaker = speaker
+        source.dialect = known or last
+        return known
+
+    def conversation(
+        self, source: Source, event: Event, known: Dialect | None, name: str
+    ) -> Dialect:
+        """That of an event which shows whose it is: of its session, or the FILE's last with this
+        agent."""
+        kind, session = DIALECTS[name], event.session_id
+        if known is None or known.name != name:
+            known = (None if session else source.agents.get(name)) or kind(self.maker)
+        session = session or known.session_in(event)
+        if session and session != (known.session or session):
+            known = self.sessions.get(session)
+            known = known if isinstance(known, kind) else kind(self.maker)
+        source.agents[name] = known
+        return self.remember(known, session) if session else known
+
+    def remember(self, known: Dialect, session: str) -> Dialect:
+        self.sessions[session] = known
+        if len(self.sessions) > MAX_RUNS:
+            del self.sessions[next(iter(self.sessions))]
+        known.session, known.guessed = session, False
         return known
 
     def finish(self) -> Iterator[Event]:
@@ -2568,7 +2942,7 @@ class Conversations:
 
 def parts_of(event: Event) -> Sequence[Event]:
     """What an event holds: itself, or, where it is foreign, some of ours."""
-    return event.foreign.parts if event.foreign else (event,)
+    return (event.foreign and event.foreign.parts) or (event,)
 
 
 def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> Event:
@@ -2595,27 +2969,53 @@ KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
 END_OF_INPUT = SpokenEvent(hidden=True)  # without a line, as implied ends, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
-EXPECTED = "is this the output of --output-format stream-json?"
+STRANGERS = 3  # doubtful events or types that are taken for another agent
+
+# What is known of Cursor names its session, or is harmless without.
+HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
+LOG_MEMBERS = ("level", "severity", "lvl", "loglevel", "levelname")
+
+
+class Outside:
+    """Events outside any run: where they begin, how many they are, of which types, whether one is
+    unknown. ``doubts``: how sure it is that they are an agent's."""
+
+    __slots__ = ("count", "doubts", "error", "strange", "types", "where")
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.count = self.doubts = 0
+        self.strange = False
+        self.types: dict[str, None] = {}
+        self.error = ""  # what the last of them said, if it was an error
+
+    def add(self, kind: str | None, doubts: int) -> None:
+        self.count += 1
+        self.doubts += doubts
+        self.strange |= kind not in HARMLESS and kind != "error"
+        if kind and len(self.types) < NAMES:
+            self.types[kind] = None
 
 
 class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes", "calls", "cwd", "error", "events", "failed_by", "paths", "session", "state",
-        "succeeded", "where",
+        "_notes", "calls", "cwd", "error", "events", "key", "matches", "resumed", "session",
+        "state", "succeeded", "where",
     )  # fmt: skip
 
-    def __init__(self, session: str | None, where: str) -> None:
+    def __init__(self, session: str | None, where: str, key: object = None) -> None:
         self.session = session
+        self.key = key  # who speaks in it: its session, a conversation without one, or a FILE
         self.where = where  # FILE:LINE of its first event
         self.state = OPEN
         self.events = 1
         self.succeeded = False
-        self.calls: dict[str | None, str] = {}  # started and not finished: call_id -> tool
-        self.paths: dict[str | None, list[str]] = {}  # that started calls name, for selectors
+        self.resumed = False  # it was given up before, and has failed
+        self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init says
-        self.failed_by = ""  # by --fail-on: the selector and where
+        self.matches: Matches = {}  # of --fail-on
         self.error: str | None = None  # what the last error event said
         self._notes: RunNotes | None = None
 
@@ -2625,9 +3025,15 @@ class Run:
         self._notes = self._notes or RunNotes()
         return self._notes
 
+    @property
+    def name(self) -> str:
+        return f"run {escape(self.session[:SHORT])}" if self.session else str(self)
+
     def __str__(self) -> str:
-        session = f"{escape(self.session[:SHORT])} " if self.session else ""
-        return f"run {session}({self.where})"
+        return f"{self.name if self.session else 'run'} ({self.where})"
+
+
+Matches: TypeAlias = "dict[str, tuple[int, str]]"  # of a selector: how many, and where the first is
 
 
 class Runs:
@@ -2655,15 +3061,18 @@ class Runs:
         self.unread = frozenset(kind for kind in read if not read[kind])
         self.speech = SAYING if silent else frozenset[str | None]()
         self.fail_on = fail_on
-        self.runs: dict[str, Run] = {}  # the open ones by session, least recently active first
-        self.named: dict[int, None] = {}  # the hashes of the last MAX_RUNS sessions
-        self.opened = self.outside_runs = 0  # runs; events outside any run
-        self.error = ""  # what the last of these said, if it was an error
+        self.runs: dict[object, Run] = {}  # the open ones by key, least recently active first
+        self.named: dict[int, bool] = {}  # the hashes of the last MAX_RUNS keys: did they run?
+        self.given_up: dict[int, None] = {}  # of those whose run was closed unfinished
+        self.first_given_up, self.given_up_count = "", 0
+        self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
         self.run: Run | None = None  # of the event before
         self.session: object = NO_SESSION  # of the event before, while its run is open,
         self.foreign: object = NO_SESSION  # and where it was foreign
-        self.recent: object = NO_SESSION  # the session that spoke last
+        self.recent: object = NO_SESSION  # the key that spoke last
+        self.speaker: Dialect | None = None  # who shows in an event without a session
+        self.nameless = False  # the event as it was read names no session, and shows no agent
         self.implied_ends: list[Event] = []  # made up: the ends that no event carries
         self.failures: list[str] = []  # runs failed, said when their last line is written
 
@@ -2700,6 +3109,8 @@ class Runs:
     def dispatch(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and few are passed over."""
         found = self.dialects.translate(self.source, event) if self.dialects else None
+        self.speaker = self.dialects.speaker if self.dialects else None
+        self.nameless = not event.session_id and not self.speaker
         session, drops = self.foreign, "thinking" in self.unread
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
@@ -2728,12 +3139,12 @@ class Runs:
     def step(self, event: Event) -> None:
         """An event that may open or end runs."""
         kind = event_kind(event)
-        event.run = run = self.find(event.session_id, kind)
+        event.run = run = self.find(self.key(event), kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
         self.run = event.run = run
         if run:
-            self.source.last = run
+            self.source.last, self.source.has_run = run, True
             if event.type == "tool_call":
                 track_call(run, event)
             elif event.type == "error":
@@ -2749,49 +3160,77 @@ class Runs:
             self.report.failure(why)
         self.failures.clear()
 
-    def find(self, session: str | None, kind: str) -> Run | None:
+    def key(self, event: Event) -> object:
+        """Who speaks: a session, a conversation that names none, or somebody in this FILE."""
+        return event.session_id or self.speaker or self.source
+
+    def find(self, key: object, kind: str) -> Run | None:
         """The open run that an event belongs to."""
-        last, anonymous = self.source.last, self.source.unnamed_run
-        if not session:
-            return last if last and last.state != ENDED else anonymous
-        run = self.runs.get(session)
-        if run is None and kind == END and hash(session) not in self.named:
-            run = anonymous
-        if session != self.recent:
-            self.remember(session)
+        last, run = self.source.last, self.runs.get(key)
+        if key is self.source:
+            return last if last and last.state != ENDED else run
+        if run is None and kind == END and hash(key) not in self.named:
+            run = self.runs.get(self.speaker or self.source)
+        if key != self.recent:
+            self.remember(key)
         return run
 
-    def remember(self, session: str) -> None:
-        """Another session than before speaks: it is the most recent one now."""
-        self.recent = session
-        if session in self.runs:
-            self.runs[session] = self.runs.pop(session)
-        self.named.pop(hash(session), None)
-        self.named[hash(session)] = None
+    def remember(self, key: object) -> None:
+        """Somebody else than before speaks: it is the most recent one now."""
+        self.recent = key
+        if key in self.runs:
+            self.runs[key] = self.runs.pop(key)
+        self.named[hash(key)] = self.named.pop(hash(key), False)
         if len(self.named) > MAX_RUNS:
             del self.named[next(iter(self.named))]
 
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        self.outside_runs += 1
+        """What names the session of a run is a latecomer. Any other session, an unknown type and an
+        error belong to an agent of which nobody knows how it ended; what has no type may be a line
+        of somebody's log."""
+        source, key = self.source, self.key(event)
+        count_matches(self.matches, self.fail_on, event, source)
+        stray = self.nameless and event.type == "error"
+        if self.named.get(hash(key)) and key is not source and not stray:
+            source.has_run = True
+            return
+        doubts = STRANGERS if key is not source or event.type not in HARMLESS else 0
+        if event.type is None:
+            doubts = not any(name in details(event) for name in LOG_MEMBERS)
+        known = key in source.outside or len(source.outside) < MAX_RUNS
+        self.add_outside(key if known else source, event, doubts)
+        self.report.name_input(source)
+
+    def add_outside(self, key: object, event: Event, doubts: int) -> None:
+        if key not in self.source.outside:
+            self.source.outside[key] = Outside(self.source.where())
+        found = self.source.outside[key]
+        found.add(event.type, doubts)
         if event.type == "error":
-            self.error = self.report.excerpt(error_text(event)) or self.error
-        if matched := self.matched(event):
-            self.report.failure(f"{matched} after the end of a run")
+            found.error = self.report.excerpt(error_text(event)) or found.error
+
+    def notice_stranger(self, run: Run, event: Event) -> Run:
+        """An unknown type within a run is new in its agent; several that name no session, where the
+        run does, are another agent's."""
+        strange = self.nameless and run.key is not self.source and event.type not in HARMLESS
+        if strange and event.type not in (None, "error"):
+            known = self.source.outside.get(self.source)
+            self.add_outside(self.source, event, known is None or event.type not in known.types)
+        return run
 
     def start(self, _run: Run | None, event: Event) -> Run:
-        self.opened += 1
-        run = Run(event.session_id or None, self.source.where())
-        event.run = run
+        key = self.key(event)
+        event.run = run = Run(event.session_id or None, self.source.where(), key)
         self.check_fail_on(run, event)
-        if not run.session:
-            self.source.unnamed_run = run
-            return run
+        self.named[hash(key)] = True
+        if key is not self.source:
+            self.source.outside.pop(key, None)
         if len(self.runs) >= MAX_RUNS:
-            why = f"least recently active of more than {MAX_RUNS} open runs"
-            self.close_unfinished(next(iter(self.runs.values())), why)
-        self.runs[run.session] = run
+            self.give_up(next(iter(self.runs.values())))
+        self.runs[key] = run
+        run.resumed = hash(key) in self.given_up
         return run
 
     def take(self, run: Run, event: Event) -> Run:
@@ -2800,18 +3239,12 @@ class Runs:
         return run
 
     def check_fail_on(self, run: Run, event: Event) -> None:
-        """A run that --fail-on condemns will have failed, whatever its last event says."""
+        """A run with an event that --fail-on matches will have failed, whatever it says itself."""
         if not self.fail_on:
             return
         if event.type == "tool_call":
-            event.started = run.calls.get(event.call_id)
-        matched = self.matched(event)
-        run.failed_by = run.failed_by or matched
-
-    def matched(self, event: Event) -> str:
-        choices = [choice for choice in self.fail_on if choice.matches(event)]
-        where = f"matched at {self.source.where()}"
-        return f"--fail-on {choices[0].text} {where}" if choices else ""
+            event.started, event.given = run.calls.get(event.call_id, NO_CALL)
+        count_matches(run.matches, self.fail_on, event, self.source)
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
@@ -2824,12 +3257,12 @@ class Runs:
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure_of(event)
-        if why is None and not run.failed_by:
+        if why is None and not run.matches:
             run.succeeded = True
             self.end(run)
         else:
-            why = self.report.excerpt(why or "") or run.failed_by or run.error
-            self.fail(run, why or "its last event does not say that it succeeded")
+            why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
+            self.fail(run, why or "its result does not say that it succeeded")
         self.report.prose = None
         return run
 
@@ -2842,21 +3275,18 @@ class Runs:
         (OPEN, INIT): (take, begin),
         (OPEN, ACT): (take,),
         (OPEN, END): (take, close),
-        (OPEN, OTHER): (take,),
+        (OPEN, OTHER): (take, notice_stranger),
         (BEGUN, INIT): (supersede, start, begin),
         (BEGUN, ACT): (take,),
         (BEGUN, END): (take, close),
-        (BEGUN, OTHER): (take,),
+        (BEGUN, OTHER): (take, notice_stranger),
     }
 
     # How runs end.
 
     def end(self, run: Run) -> None:
         run.state = ENDED
-        if run.session:
-            del self.runs[run.session]
-        elif self.source.unnamed_run is run:
-            self.source.unnamed_run = None
+        del self.runs[run.key]
         self.report.count_rest(self.source)
 
     def fail(self, run: Run, why: str) -> None:
@@ -2864,9 +3294,19 @@ class Runs:
         self.failures.append(f"{run} failed: {why}")
 
     def close_unfinished(self, run: Run, why: str) -> None:
-        """A run failed that no event ends."""
-        self.fail(run, why)
+        """A run failed that no event ends; one that was given up before has failed already."""
+        self.fail(run, why) if why and not run.resumed else self.end(run)
         self.implied_ends.append(SpokenEvent(run=run, hidden=True))
+
+    def give_up(self, run: Run) -> None:
+        """Too many are open. They are counted, and said together when the input has ended."""
+        self.report.failed = True
+        self.first_given_up = self.first_given_up or str(run)
+        self.given_up_count += not run.resumed
+        self.given_up[hash(run.key)] = None
+        if len(self.given_up) > GIVEN_UP:
+            del self.given_up[next(iter(self.given_up))]
+        self.close_unfinished(run, "")
 
     def end_unfinished(self, run: Run) -> None:
         """The input ended before the run did."""
@@ -2875,45 +3315,62 @@ class Runs:
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
-            names = ", ".join(
-                self.report.excerpt(tool) or "?" for tool in [*run.calls.values()][:OPEN_CALLS]
-            )
-            more = ", ..." if len(run.calls) > OPEN_CALLS else ""
-            why.append(f"{plural(len(run.calls), 'call')} open ({names}{more})")
+            names = self.report.listed(tool for tool, _ in run.calls.values())
+            why.append(f"{plural(len(run.calls), 'call')} open ({names})")
         if self.report.prose:
             why.append(self.report.prose)
         self.close_unfinished(run, "; ".join(why))
 
     def interrupted(self) -> Iterator[Event]:
         """The ends of what a signal leaves unfinished: these runs get no verdict."""
-        unnamed = self.source.unnamed_run
-        for run in (*self.runs.values(), *((unnamed,) if unnamed else ())):
+        for run in self.runs.values():
             yield SpokenEvent(run=run, hidden=True)
         yield END_OF_INPUT
 
     def end_of_file(self, source: Source) -> Iterator[Event]:
-        if source.unnamed_run:
-            self.end_unfinished(source.unnamed_run)
+        for key in (source, *source.agents.values()):
+            if key in self.runs:
+                self.end_unfinished(self.runs[key])
         yield from self.ends()
         self.report.count_rest(source)
+        if matches := describe_matches(self.matches):
+            self.report.failure(f"{matches} after the end of a run")
+        self.matches = {}
+        if any(one.doubts >= STRANGERS or not source.has_run for one in source.outside.values()):
+            self.report.fail_outside(source)
+        elif not (source.has_run or source.looks_like or self.report.has_error):  # else it was said
+            self.report.no_events(source)
 
     def end_of_input(self) -> Iterator[Event]:
         for event in self.dialects.finish() if self.dialects else ():
             self.step(event)
             yield event
             yield from self.ends()
+        if self.given_up_count:
+            more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
+            why = f"least recently active of more than {MAX_RUNS} open runs"
+            self.report.failure(f"{self.first_given_up}{more} failed: {why}")
         for run in list(self.runs.values()):
             self.end_unfinished(run)
         yield from self.ends()
         yield END_OF_INPUT
-        if self.report.has_error:  # said already why there is nothing
-            return
-        if self.outside_runs and not self.opened:
-            events = plural(self.outside_runs, "event")
-            why = self.error or "name the agent with --from"
-            self.report.failure(f"no run in {events} of unknown type: {why}")
-        elif not self.opened:
-            self.report.failure(f"no events: {EXPECTED}")
+
+
+def count_matches(
+    matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
+) -> None:
+    """Count what an event matches: of each selector the number, and where the first is."""
+    for choice in selectors:
+        if choice.matches(event):
+            count, where = matches.get(choice.text, (0, source.where()))
+            matches[choice.text] = (count + 1, where)
+
+
+def describe_matches(matches: Matches) -> str:
+    return "; ".join(
+        f"--fail-on {text} matched {f'{count} times, first ' if count > 1 else ''}at {where}"
+        for text, (count, where) in matches.items()
+    )
 
 
 def event_kind(event: Event) -> str:
@@ -2924,22 +3381,32 @@ def event_kind(event: Event) -> str:
     return KINDS.get(event.type or "", OTHER)
 
 
+def ends_run(event: Event) -> bool:
+    return event.type not in ACTS and (not event.raw or event_kind(event) == END)
+
+
+NO_CALL = (None, None)
+
+
 def failure_of(event: Event) -> str | None:
-    """Why a terminal event says that its run failed, perhaps ""; None if it succeeded."""
+    """Why a terminal event says that its run failed, "" if it does not say that it succeeded; None
+    if it does."""
     end, error = details(event), (event.subtype or "").startswith("error")
     failed = end.get("is_error")
     if event.type == "result" and failed is False and not error:
         return None
-    answer = end.get("result") if failed is True or error else None
-    return error_text(event) or error_message(answer) or (event.subtype or "" if error else "")
+    if event.type == "result" and failed is not True and not error:  # its words are its answer
+        return error_message([end.get("error"), end.get("errors")])
+    answer = error_message(end.get("result"))
+    return error_text(event) or answer or (event.subtype or "" if error else "")
 
 
 def track_call(run: Run, event: Event) -> None:
     """Remember a call while it is open: its completion may carry nothing but the outcome."""
     if event.subtype == "started":
-        run.calls[event.call_id] = tool_of(event)[0]
+        run.calls[event.call_id] = tool_of(event)
     elif event.subtype == "completed":
-        event.started = run.calls.pop(event.call_id, None)
+        event.started, event.given = run.calls.pop(event.call_id, NO_CALL)
 
 
 # ---------------------------------------------------------------- words
@@ -3038,6 +3505,21 @@ SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a r
 # Events in, the same events out, some of them hidden. It knows no writers.
 
 
+# What a term may name without a wildcard: types, and tools as any agent calls them.
+EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
+KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
+MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
+WILDCARD = regex(r"[*?[]")
+
+# What is written for a selector, but can match nothing, and what to write instead.
+MISTAKES = (
+    (r"\s.*|.*\s|.*\s(?:type|subtype|tool|status|path|session)=.*", "no blanks around a term"),
+    (r"!.*", "there is no negation: --drop leaves out what matches"),
+    (r"(type|subtype|tool|status|path|session):(.+)", r"did you mean \1=\2?"),
+    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
+)
+
+
 class Selector(NamedTuple):
     """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or the name of a tool."""
 
@@ -3049,7 +3531,8 @@ class Selector(NamedTuple):
 
     def names(self, kind: str) -> bool:
         """Does it spell out this type, and not by a wildcard?"""
-        return not {kind, f"type={kind}"}.isdisjoint(split_terms(self.text))
+        spelled = {kind, f"type={kind}", f"type=={kind}"}
+        return not spelled.isdisjoint(split_terms(self.text))
 
 
 def split_terms(text: str) -> list[str]:
@@ -3057,30 +3540,90 @@ def split_terms(text: str) -> list[str]:
 
 
 def parse_selector(text: str) -> Selector:
-    """Raises ValueError with the reason where the text is no selector."""
+    """Raises ValueError with the reason where the text is no selector, or can match nothing."""
     import fnmatch
 
-    terms = []
-    for term in split_terms(text):
-        key, equals, glob = term.partition("=")
-        if not equals:
-            key, glob = "word", term
-        if key not in SELECTOR_KEYS or (key == "word" and equals):
-            keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
-            raise ValueError(f"{text!r}: no key {key!r}; the keys are {keys}")
-        if not glob:
-            raise ValueError(f"{text!r}: an empty pattern matches nothing")
-        if key == "word" and glob in STATUSES:
-            raise ValueError(f"{text!r}: no type or tool; a status is spelled status={glob}")
-        if key == "status" and not fnmatch.filter(STATUSES, glob):
-            raise ValueError(f"{text!r}: no such status; they are {', '.join(STATUSES)}")
-        terms.append((key, re.compile(fnmatch.translate(glob))))
-    terms.sort(key=lambda term: term[0] != "path")  # first: each started call must be asked
-    return Selector(text, tuple(terms))
+    try:
+        terms = [parse_term(term) for term in split_terms(text)]
+        check_together(terms)
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
+    flags = {"tool": re.IGNORECASE, "word": re.IGNORECASE}
+    patterns = ((key, fnmatch.translate(glob)) for key, glob in terms)
+    return Selector(
+        text, tuple((key, re.compile(glob, flags.get(key, 0))) for key, glob in patterns)
+    )
+
+
+def parse_term(term: str) -> tuple[str, str]:
+    """The key of a term and its pattern; a word without a wildcard is a type or a tool."""
+    for mistake, hint in MISTAKES:
+        if match := re.fullmatch(mistake, term, re.DOTALL):
+            raise ValueError(match.expand(hint))
+    key, equals, glob = term.partition("=")
+    key, glob = (key, glob) if equals else ("word", term)
+    if key not in SELECTOR_KEYS or (key == "word" and equals):
+        keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
+        raise ValueError(f"no key {key!r}; the keys are {keys}")
+    glob = glob.removeprefix("./") if key == "path" else glob
+    if not glob:
+        raise ValueError("an empty pattern matches nothing")
+    if key == "word" and glob in STATUSES:
+        raise ValueError(f"no type or tool; a status is spelled status={glob}")
+    if key in ("word", "tool", "type"):
+        return parse_name(key, glob)
+    if key == "status":
+        import fnmatch
+
+        if not fnmatch.filter(STATUSES, glob):
+            raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
+    return key, glob
+
+
+def parse_name(key: str, glob: str) -> tuple[str, str]:
+    """A type or a tool; what nothing known fits must be spelled as unknown, with ==."""
+    if key != "word" and glob.startswith("="):
+        return key, re.sub(r"[*?[]", r"[\g<0>]", glob[1:])
+    if WILDCARD.search(glob):
+        return key, glob
+    tool = KNOWN_TOOLS.get(glob.replace("_", "").lower())
+    if key != "tool" and glob in EVENT_TYPES:
+        return "type", glob
+    if key != "type" and (tool or MCP_NAME.fullmatch(glob)):
+        return "tool", tool or glob
+    import difflib
+
+    known = [*(EVENT_TYPES if key != "tool" else ()), *(KNOWN_TOOLS if key != "type" else ())]
+    near = difflib.get_close_matches(glob.lower(), sorted(known), 1)
+    what, like = "tool or type" if key == "word" else key, near[0] if near else f"{key}=={glob}"
+    like = like if near or key != "word" else f"tool=={glob} or type=={glob}"
+    raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(like, like)}?')
+
+
+def check_together(terms: Sequence[tuple[str, str]]) -> None:
+    """Raises ValueError where no event can match all terms."""
+    types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
+    tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
+    calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
+    for both in (types | calls, tools):
+        if len(both) > 1:
+            named = " and ".join(sorted(both))
+            raise ValueError(f'no event is both {named}: repeat the option for "or"')
 
 
 def event_tools(event: Event) -> Iterable[str]:
-    return (tool_of(event)[0] or event.started or "",) if event.type == "tool_call" else ()
+    """The names of a call's tool: ours, the agent's own, and an MCP tool's with its server."""
+    if event.type != "tool_call":
+        return
+    tool, body = tool_of(event)
+    tool = tool or event.started or ""
+    yield tool
+    own = event.tool_call.name if event.tool_call else None
+    if isinstance(own, str):
+        yield own
+    for call in (body, event.given) if tool == "mcp" else ():
+        if call and call.args and call.args.toolName:
+            yield f"mcp__{call.args.providerIdentifier}__{call.args.toolName}"
 
 
 def event_statuses(event: Event) -> Iterable[str]:
@@ -3091,26 +3634,23 @@ def event_statuses(event: Event) -> Iterable[str]:
     return (status,) if status == "ok" else (status, "failed")
 
 
-PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
-
-
 def event_paths(event: Event) -> Iterable[str]:
-    """The files and directories that a call names: its completion may lack them."""
+    """The files and directories that a call names, each in three spellings: as it stands there,
+    from the run's directory, and from the root. A completion may lack them."""
     if event.type != "tool_call":
-        return ()
+        return
     found: list[Any] = []
     for _, body in tool_members(event):
         for group in (body.get("args"), *as_object(body.get("result")).values()):
-            for value in map(as_object(group).get, PATH_MEMBERS):
-                found += value if isinstance(value, list) else [value]
-    here, known = event.run.cwd, event.run.paths
-    named = [path for path in found if isinstance(path, str)]
-    named += [near for path in named if here and (near := relative_path(path, here)) != path]
-    if event.subtype == "started":
-        known[event.call_id] = named
-        if len(known) > OPEN_PATHS:
-            del known[next(iter(known))]
-    return named or known.get(event.call_id, ())
+            found += map(as_object(group).get, PATH_MEMBERS)
+    if not any(found) and event.given is not None:
+        found += (getattr(event.given.args, name, None) for name in PATH_MEMBERS)
+    here = event.run.cwd
+    for one in found:
+        for path in one if isinstance(one, list) else [one]:
+            if isinstance(path, str):
+                near = relative_path(path, here).removeprefix("./")
+                yield from (path, near, os.path.join(here, near))
 
 
 def event_sessions(event: Event) -> Iterable[str]:
@@ -3754,7 +4294,7 @@ FIELDS: dict[str, Any] = (
     )
     | members_of("commands", "command simpleCommands description")
     | members_of("prompts", "prompt")
-    | members_of("messages", "title")
+    | members_of("messages", "title question plan")
     | members_of(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
     | members_of(WORD_KIND, "timeoutBehavior outputMode signal type")
     | members_of(MODEL_KIND, "model")
@@ -4027,7 +4567,8 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
 
 
 LONG = 64 * 1024  # characters of a line of words that may wait to be decided
-HELD = 100_000  # events of a run that may wait behind it
+HELD = 64 * 1024 * 1024  # bytes of events that may wait behind such lines, in all runs together
+WEIGHT = 1024  # bytes that an event takes in memory beside its line
 
 
 Events: TypeAlias = "list[Any]"
@@ -4057,7 +4598,7 @@ class Channel:
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
         self.fresh = True  # nothing was decided since the last call
-        self.segment: list[str] = []  # the deltas since then
+        self.segment = io.StringIO()  # the deltas since then
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Events, list[str]] | None = None  # a delta, or a replay of the segment
 
@@ -4075,19 +4616,19 @@ class Channel:
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
         replay = sizes[0] == self.size > 0 and events[0].timestamp_ms is not CERTAIN_DELTA
-        if replay and "".join(self.segment) == texts[0]:
+        if replay and self.segment.getvalue() == texts[0]:
             self.doubtful = events, texts
             return decided
         return self.join(events, texts) or decided
 
     def join(self, events: Events, texts: list[str]) -> bool:
-        self.segment += texts
+        self.segment.writelines(texts)
         self.size += sum(map(len, texts))
         return self.add(events, texts)
 
     def whole(self, events: Events, texts: list[str]) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
-        if not self.segment:
+        if not self.size:
             return self.add(events, texts)
         self.close()
         self.add(events, texts)
@@ -4117,11 +4658,19 @@ class Channel:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
-        self.segment.clear()
+        self.segment = io.StringIO()
         self.size, self.key, self.word, self.fresh = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
+
+    def flush(self) -> None:
+        """Decide what waits, before its line ends: who goes on with a secret is not shown."""
+        if self.doubtful:
+            doubtful, self.doubtful = self.doubtful, None
+            self.join(*doubtful)
+        if self.queue:
+            self.decide(whole=True, cut_off=True)
 
     def first(self) -> Event | None:
         """The first event that must wait."""
@@ -4192,9 +4741,10 @@ def open_key(text: bytes, inside: bool) -> bool:
 class RunWords:
     """What redaction remembers of a run: its channels, and its events that wait, in their order."""
 
-    __slots__ = ("channels", "cwd", "pending")
+    __slots__ = ("channels", "cwd", "heard", "pending")
 
     def __init__(self) -> None:
+        self.heard = 0.0  # when the last one came
         self.channels: dict[str, Channel] = {}
         self.pending: deque[Event] = deque()
         self.cwd: str | None = None
@@ -4211,7 +4761,15 @@ class Redactor:
     The others leave as they came, and of their words only lines that may hold one are looked at.
     """
 
-    def __init__(self, surgeon: EventRedactor, reread: Callable[[bytes], Event]) -> None:
+    def __init__(
+        self,
+        surgeon: EventRedactor,
+        reread: Callable[[bytes], Event],
+        max_wait: float = MAX_WAIT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.max_wait = max_wait  # in seconds
+        self.clock = clock
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
@@ -4220,14 +4778,16 @@ class Redactor:
         self.marks = "messages" in surgeon.classes  # words are replaced, whatever they say
         self.hears = not surgeon.classes.isdisjoint(("messages", "paths")) or bool(self.scanner)
         self.runs: dict[Run, RunWords] = {}
+        self.waiting: dict[Run, RunWords] = {}  # where events wait, the longest silent run first
+        self.size = 0  # of these events, in bytes
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready = list(events), list[Event]()
+        batch, ready, now = list(events), list[Event](), self.clock()
         hints = self.scanner.hints if self.scanner else ()
         some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
         for number in some:
             batch[number].edits = ()
-        runs = self.runs
+        runs, waiting = self.runs, self.waiting
         for (run, *_), group in itertools.groupby(batch, STRETCH):
             stretch = [*group]
             if run is None:
@@ -4238,17 +4798,33 @@ class Redactor:
             state = runs.get(run)
             if state is None:
                 state = runs[run] = RunWords()
-            decided = self.take(state, stretch)
+            if state.heard != now:
+                state.heard = now
+                if state.pending:
+                    waiting[run] = waiting.pop(run)
             state.pending.extend(stretch)
-            if decided:
+            self.size += sum(len(each.raw) + WEIGHT for each in stretch)
+            if self.take(state, stretch):
                 self.release(state, ready)
-            if len(state.pending) > HELD:
-                self.cut_off_run(state, ready)
-        if len(runs) > 2 * MAX_RUNS:
-            ended = [run for run in runs if run.state == ENDED and not runs[run].pending]
-            for run in ended:
-                del runs[run]
+            if state.pending:
+                waiting.setdefault(run, state)
+            else:
+                waiting.pop(run, None)
+        self.limit(now, ready)
         return ready
+
+    def limit(self, now: float, ready: list[Event]) -> None:
+        """Decide what has waited for too long, and what is too much."""
+        while self.waiting:
+            run, state = next(iter(self.waiting.items()))  # the longest silent
+            if self.size <= HELD and now - state.heard <= self.max_wait:
+                break
+            for channel in state.channels.values():
+                channel.flush()
+            self.release(state, ready)
+            del self.waiting[run]
+        if len(self.runs) > 2 * MAX_RUNS:
+            self.runs = {run: state for run, state in self.runs.items() if run.state != ENDED}
 
     def take(self, state: RunWords, stretch: Events) -> bool:
         """Hear what events say, or end. May anything leave?"""
@@ -4292,18 +4868,17 @@ class Redactor:
         pending = state.pending
         while pending and id(pending[0]) not in held:
             event = pending.popleft()
+            self.size -= len(event.raw) + WEIGHT
             ready.append(event if event.edits is None else self.finished(event, state))
 
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
-        for state in self.runs.values():
-            self.cut_off_run(state, ready)
+        for state in self.waiting.values():
+            state.close(cut_off=True)
+            self.release(state, ready)
+        self.waiting.clear()
         return ready
-
-    def cut_off_run(self, state: RunWords, ready: list[Event]) -> None:
-        state.close(cut_off=True)
-        self.release(state, ready)
 
     def finished(self, event: Event, state: RunWords | None) -> Event:
         """An event as it leaves."""
@@ -4623,8 +5198,8 @@ class RunNotes:
     """What the writers remember of a run; and what a summary adds up, of a run or of all."""
 
     __slots__ = (
-        "acted", "actions", "cwd", "failures", "files", "line", "model", "segments", "stated",
-        "targets", "unknown",
+        "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
+        "segments", "stated", "targets", "unknown",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -4633,7 +5208,9 @@ class RunNotes:
         self.cwd = self.model = ""
         self.targets: dict[str | None, str] = {}  # of the calls that are open
         self.acted = False  # a call has finished
+        self.depths: dict[str | None, int] = {}  # of those that sub-agents made
         self.actions: dict[str, int] = {}  # finished calls, by tool
+        self.nested: dict[str, int] = {}  # those of sub-agents
         self.failures = 0
         self.files: set[int] = set()  # that calls have changed: the hashes of their paths
         self.unknown: dict[str, int] = {}  # events, by type
@@ -4647,7 +5224,7 @@ class RunNotes:
                 add_count(mine, name, number)
 
     def counts(self) -> Sequence[dict[str, Any]]:
-        return self.actions, self.unknown, self.stated
+        return self.actions, self.nested, self.unknown, self.stated
 
 
 class RunPrefixes:
@@ -4673,10 +5250,6 @@ class RunPrefixes:
     def leave(self, event: Event) -> None:
         if ends_run(event):
             self.open.pop(event.run, None)
-
-
-def ends_run(event: Event) -> bool:
-    return event.type not in ACTS and (not event.raw or event_kind(event) == END)
 
 
 class LastLine:
@@ -4782,7 +5355,9 @@ class Text:
                         if self.detail
                         else action_of(event)
                     )
-                    yield render_action(act, prefix, room, screen)
+                    yield render_action(act, prefix + self.indent(event), room, screen)
+            elif self.detail and ends_subagent(event):
+                yield render_action(end_of_subagent(event), prefix, room, screen)
             elif run is not None:
                 if self.follows:
                     self.follow(event, run, prefix)
@@ -4791,6 +5366,19 @@ class Text:
                         yield encode_line(screen.paint(DIM, f"{prefix}No actions"))
                     sessions.leave(event)
                     run = None
+
+    def indent(self, event: Event) -> str:
+        """What a sub-agent does stands under the call that runs it."""
+        parent = event.parent_tool_use_id
+        depths: dict[str | None, int] = event.run.notes.depths
+        if parent is None or not self.detail:
+            return ""
+        depth = depths.get(parent, 0) + 1
+        if event.subtype == "started":
+            depths[event.call_id] = depth
+        else:
+            depths.pop(event.call_id, None)
+        return "  " * depth
 
     def finish(self, event: Event) -> str:
         """A call runs no longer: what its start said it was about."""
@@ -4806,6 +5394,7 @@ class Text:
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
             target = notes.targets[event.call_id] = find_target(tool, body, None, notes.cwd)
+            prefix += self.indent(event)
             line = f"{prefix}{tool_named(tool or '?').label.doing} {escape(target)}"
             if not event.hidden and self.last.screen.live:
                 self.last.calls[run, event.call_id] = line.rstrip(), time.monotonic()
@@ -4911,10 +5500,11 @@ class Summary:
                 self.count(event, run.notes)
             elif ends_run(event):
                 self.last.sessions.leave(event)
-                yield self.close(event, run, run.notes)
+                if event.raw or not run.resumed:
+                    yield self.close(event, run, run.notes)
             elif event.type == "system" and event.subtype == "init":
                 run.notes.model = excerpt(first_text(details(event).get("model")))
-            elif event.type not in self.KNOWN:
+            elif event.type not in self.KNOWN and event.foreign is None:
                 add_count(run.notes.unknown, excerpt(event.type or "without a type"))
 
     def count(self, event: Event, notes: RunNotes) -> None:
@@ -4922,9 +5512,10 @@ class Summary:
         tool, body = tool_of(event)
         tool = tool or event.started or "?"
         outcome = outcome_of(event, tool, body)
-        add_count(notes.actions, excerpt(tool))
+        nested = event.parent_tool_use_id is not None
+        add_count(notes.nested if nested else notes.actions, excerpt(tool))
         notes.failures += outcome.status != "ok"
-        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < OPEN_PATHS:
+        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < FILES:
             notes.files.add(hash(find_target(tool, body, outcome.found, "") or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
@@ -4932,7 +5523,9 @@ class Summary:
         self.charge(run, notes.stated)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
-        name = f"{run}: "
+        name = (
+            f"{run.name if verdict == 'failed' else run}: "  # why it failed is said with the line
+        )
         if self.screen.glyphs:  # there a run that is alone needs no name
             several = self.verdicts or self.last.sessions.open
             name = f"run {escape((run.session or '?')[:SHORT])} " if several else ""
@@ -4974,8 +5567,11 @@ class Summary:
         counts, rules = self.report.counts, self.report.redactions
         hidden = {name: number for name, number in rules.items() if number > 0}
         unused = self.report.unused
+        named = not self.screen.glyphs
+        yield 0, format_counts(notes.nested, "subagent action", named=named)
         yield 0, f"{notes.failures:,} failed" if notes.failures else ""
-        yield 0, format_counts(notes.unknown, "event of unknown type", "events of unknown type")
+        nouns = "event of unknown type", "events of unknown type"
+        yield 0, format_counts(notes.unknown, *nouns, named=named)
         yield 4, f"{plural(len(notes.files), 'file')} changed" if notes.files else ""
         unit = " tokens"
         for rank, (kind, _) in zip((2, 3, 7, 7), TOKENS, strict=True):
@@ -5209,6 +5805,7 @@ def convert(
     view: View = PLAIN_VIEW,
     max_line: int = MAX_LINE,
     unwrap: str = "auto",
+    max_wait: float = MAX_WAIT,
     max_event: int | None = None,
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
@@ -5231,8 +5828,8 @@ def convert(
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reader = Reader(SpokenEvent if surgeon else writer.kind, report)
     native, converts = to == "stream-json", to == "cursor"
-    redacts, lines_read = surgeon is not None, converts or bool(surgeon or max_event)
-    maker = EventMaker(reader, native=native, converts=converts, redacts=redacts, lines=lines_read)
+    redacts, lines_read = native and surgeon is not None, converts or bool(surgeon or max_event)
+    maker = EventMaker(reader, native, converts, redacts, lines_read and not native)
     lines = to in ("stream-json", "cursor")  # what is dropped is of no use to these
     strict = native and surgeon is not None and surgeon.strict
     runs = Runs(
@@ -5244,7 +5841,7 @@ def convert(
         dialects=Conversations(dialect, maker, strict=strict),
     )
     selection = Selection(only, drop) if only or drop else None
-    redactor = Redactor(surgeon, reader.reread) if surgeon else None
+    redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def pass_on(events: Iterable[Event]) -> None:
@@ -5263,6 +5860,8 @@ def convert(
             for frame in read_frames(source, arriving, max_line, unwrap):
                 events = reader.read(source, frame)
                 pass_on(runs.follow(source, events))
+                if not frame:
+                    report.name_input(source, silent=True)
             pass_on(runs.end_of_file(source))
         pass_on(runs.end_of_input())
     except Interrupted:
@@ -5462,96 +6061,83 @@ def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
     """With what formats manuals here; else as plain text."""
     if not asked or context.resilient_parsing:
         return
-    folders = [os.path.dirname(os.path.abspath(__file__))]
-    while folders[-1] != "/":  # in a virtual environment it is above the module
-        folders.append(os.path.dirname(folders[-1]))
-    paths = [os.path.join(folder, "share/man/man1", MANUAL) for folder in (*folders, sys.prefix)]
-    paths.insert(0, os.path.join(folders[0], "man", MANUAL))
-    path = next(filter(os.path.exists, paths), None)
+    here, home = os.path.dirname(os.path.abspath(__file__)), os.path.expanduser("~/.local")
+    folders = (f"{here}/man", f"{sys.prefix}/share/man/man1", f"{home}/share/man/man1")
+    path = next(filter(os.path.exists, (f"{folder}/agentfmt.1" for folder in folders)), None)
     if path is None:
-        raise click.ClickException(f"{MANUAL} isn't installed: reinstall agentfmt with pip")
+        raise click.ClickException("agentfmt.1 isn't installed: reinstall agentfmt with pip")
     viewers = (["man", path], ["mandoc", "-a", path])
-    if not any(os.spawnvp(os.P_WAIT, viewer[0], viewer) <= 0 for viewer in viewers):
+    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == NOT_FOUND for viewer in viewers):
         with open(path, encoding="utf-8") as file:
-            text = file.read()
-        for macro, meaning in MDOC:
-            text = re.sub(macro, meaning, text, flags=re.MULTILINE)
-        click.echo_via_pager(text)
+            click.echo_via_pager(strip_mdoc(file.read()))
     context.exit()
 
 
-MANUAL = "agentfmt.1"
-MDOC = (
-    (r"^\.(?:D[dt]|Os|Bl|El|Ed|Bd|Pp)\b.*", ""),
-    (r"^\.S[hs] ", "\n"),
-    (r"^\.It ", "\n  "),
-    (r"^\.Nm\b", "agentfmt"),
-    (r"\bFl (?=[-\w])", "-"),
-    (r" ?\bNs ", ""),
-    (r"^\.|\b(?:Ar|Cm|Dq|Ev|Li|Lk|Nd|Nm|No|Op|Pa|Pq|Ql|Sq|Sx|Xr)\b ?", ""),
-    (r"\\&|\\\((?=[ad]q)", ""),
-    (r"\\e", r"\\"),
-    (r"\n{3,}", "\n\n"),
-)
+NOT_FOUND = 127  # the status of a command that is not there
+
+
+def strip_mdoc(text: str) -> str:
+    """A manual without the macros of mdoc(7), which have two letters."""
+    text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os).*\n", "", text).replace(".Nm", "agentfmt")
+    text = re.sub(r"\bFl (?=[-\w])", "-", text)
+    text = re.sub(r"\\\[u(\w+)\]", lambda char: chr(int(char[1], 16)), text).replace(r"\&", "")
+    return re.sub(r"(?m)^\.(.*)", lambda line: re.sub(r"\b[A-Z][a-z]\b ?", "", line[1]), text)
+
 
 FLAG_OPTION = {"is_flag": True}
-OPTIONS: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
-    "Input": (
-        ("-f --from dialect", one_of(["auto", *DIALECTS], "auto"),
-         "The agent that wrote the stream."),
-        ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
-         "Longest line accepted; suffixes K, M, G."),
-        ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-         "Where a log collector's objects hold the agent's lines."),
-        ("--rejects", {"metavar": "FILE"},
-         "Append lines that aren't events to FILE, byte for byte."),
-    ),
-    "Output": (
-        ("-t --to", one_of(WRITERS, "text"),
-         "Write progress, each run's result, the stream itself, or the stream in Cursor's "
-         "vocabulary."),
-        ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
-        ("--max-event", {"metavar": "BYTES", "type": Size()},
-         "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
-        ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
-    ),
-    "Selecting": (
-        ("--only", selector_option(), "Print only matching events; repeatable."),
-        ("--drop", selector_option(), "Don't print matching events; repeatable."),
-    ),
-    "Redaction": (
-        ("-r --redact classes",
-         repeatable("CLASS,...", redactions) | {"shell_complete": complete_list},
-         "Hide these classes; repeatable."),
-        ("--secret-env", repeatable("GLOB"),
-         "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
-        ("--secrets-file", repeatable("PATH", secret_files),
-         "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
-         "-r secrets."),
-        ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
-         "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
-    ),
-    "Text": (
-        ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
-        ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
-        ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
-         "Name each action's target and outcome; the default on a terminal."),
-        ("-m --messages", one_of(["none", "final", "all"]),
-         "Print the assistant's words: none (default), only the final answer, or all."),
-        ("--actions", one_of(["stdout", "stderr", "none"]),
-         "Where action lines go; by default to stdout with -t text, else nowhere."),
-        ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
-        ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
-    ),
-    "Verdict": (
-        ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
-        ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
-    ),
-    "Help": (
-        ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
-                   "callback": show_manual}, "Show the manual and exit."),
-    ),
-}  # fmt: skip
+OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
+    "Input",
+    ("-f --from dialect", one_of(["auto", *AGENTS], "auto"),
+     "The agent that wrote the stream."),
+    ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
+     "Longest line accepted; suffixes K, M, G."),
+    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
+     "Where a log collector's objects hold the agent's lines."),
+    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
+                    "show_default": True},
+     "Decide what waits for the end of its line after so much silence of its run."),
+    ("--rejects", {"metavar": "FILE"},
+     "Append lines that aren't events to FILE, byte for byte."),
+    "Output",
+    ("-t --to", one_of(WRITERS, "text"),
+     "Write progress, each run's result, the stream itself, or the stream in Cursor's "
+     "vocabulary."),
+    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
+    ("--max-event", {"metavar": "BYTES", "type": Size()},
+     "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
+    ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
+    "Selecting",
+    ("--only", selector_option(), "Print only matching events; repeatable."),
+    ("--drop", selector_option(), "Don't print matching events; repeatable."),
+    "Redaction",
+    ("-r --redact classes",
+     repeatable("CLASS,...", redactions) | {"shell_complete": complete_list},
+     "Hide these classes; repeatable."),
+    ("--secret-env", repeatable("GLOB"),
+     "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
+    ("--secrets-file", repeatable("PATH", secret_files),
+     "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
+     "-r secrets."),
+    ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
+     "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
+    "Text",
+    ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
+    ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
+    ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
+     "Name each action's target and outcome; the default on a terminal."),
+    ("-m --messages", one_of(["none", "final", "all"]),
+     "Print the assistant's words: none (default), only the final answer, or all."),
+    ("--actions", one_of(["stdout", "stderr", "none"]),
+     "Where action lines go; by default to stdout with -t text, else nowhere."),
+    ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
+    ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
+    "Verdict",
+    ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
+    ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
+    "Help",
+    ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
+                "callback": show_manual}, "Show the manual and exit."),
+)  # fmt: skip
 
 
 def run(
@@ -5561,6 +6147,7 @@ def run(
     secrets_file: list[NamedValue],
     patterns: dict[str, str],
     rejects: str | None,
+    exit_zero: bool,
     **given: Any,
 ) -> int:
     """Read the event stream of a headless coding agent; write its progress, its result, or the
@@ -5568,6 +6155,7 @@ def run(
 
     With no FILE, or when FILE is -, read standard input.
     """
+    check_outputs(given["to"], given)
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
     files = files or ("-",)
@@ -5583,13 +6171,14 @@ def run(
         surgeon = EventRedactor(
             scanner() if "secrets" in classes else None, classes, home_directories()
         )
-    signals, exit_zero = Signals(), given.pop("exit_zero")
-    view = view_of(files, **given)
+    signals = Signals()
+    view = view_of(files, given)
     last = view.last or LastLine()
-    write = write_ci_safe if given.pop("ci_safe") else write_all
+    write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), last)
     report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
     if surgeon:
+        report.strict = surgeon.strict
         report.redactions = surgeon.counts
         report.unused = surgeon.scanner.unused if surgeon.scanner else 0
     chunks = ((file, open_chunks(file, signals, report)) for file in files)
@@ -5610,32 +6199,38 @@ def run(
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
 
 
-CONVERTED = "to dialect thinking max_line unwrap max_event only drop fail_on".split()
+CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
-def view_of(
-    files: Sequence[str],
-    *,
-    to: str,
-    messages: str | None,
-    actions: str | None,
-    color: str,
-    detail: bool | None,
-    summary: bool,
-    verbose: bool,
-    quiet: bool,
-    **_: Any,
-) -> View:
-    """Raises click.UsageError for what an output cannot tell."""
-    if messages is not None and to != "text":
-        raise click.UsageError("--messages goes with --to text only")
-    if actions == "stdout" and to != "text":
+# Options that act on some outputs alone: with another they are a usage error.
+LINES = ("stream-json", "cursor")
+GO_WITH = {
+    "messages": ("text",),
+    "thinking": LINES,
+    "max_event": ("json", *LINES),
+    "ci_safe": ("json", *LINES),
+}
+
+
+def check_outputs(to: str, given: dict[str, Any]) -> None:
+    """Raises click.UsageError for what an output has no use for."""
+    for name, outputs in GO_WITH.items():
+        if given[name] and to not in outputs:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
+    if given["actions"] == "stdout" and to != "text":
         raise click.UsageError("--actions stdout goes with --to text only")
+
+
+def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
+    """Raises click.UsageError for options that contradict each other."""
+    to, messages, actions = given["to"], given["messages"], given["actions"]
+    quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
     if quiet and actions not in (None, "none"):
         raise click.UsageError(f"--quiet and --actions {actions} contradict each other")
     messages = messages or ("all" if verbose and to == "text" else "none")
     actions = "none" if quiet else actions or ("stdout" if to == "text" else "none")
-    out, err = Screen(1, color), Screen(2, color)
+    out, err = Screen(1, given["color"]), Screen(2, given["color"])
     shown = {"stdout": out, "stderr": err}.get(actions, PLAIN)
     detail = detail if detail is not None else verbose or shown.fd is not None
     # The last line lives where the output goes, else on stderr, but never between the lines of the
@@ -5644,7 +6239,7 @@ def view_of(
     if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
         live = err
     last = LastLine(live, bytes_to_read(files))
-    return View(detail, messages, actions, summary or verbose, out, err, last)
+    return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
 
 
 HELP_ENDS = f"""\b
@@ -5661,22 +6256,20 @@ NOTES = {
     f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them.",
 }
-GROUPS = {
-    group: [click.Option(names.split(), help=text, **more) for names, more, text in rows]
-    for group, rows in OPTIONS.items()
-}
+GROUPS: dict[str, list[click.Parameter]] = {}
+for row in OPTIONS:
+    if isinstance(row, str):
+        group = GROUPS.setdefault(row, [])
+    else:
+        group.append(click.Option(row[0].split(), help=row[2], **row[1]))
 
 
 class Command(click.Command):
     """Its help shows the options in groups."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        grouped = [option for options in GROUPS.values() for option in options]
-        own = self.get_params(context)
-        others = [one for one in own if isinstance(one, click.Option) and one not in grouped]
         for group, options in GROUPS.items():
-            shown = [*options, *(others if group == "Help" else ())]
-            records = (option.get_help_record(context) for option in shown)
+            records = (option.get_help_record(context) for option in options)
             with formatter.section(group):
                 formatter.write_dl([record for record in records if record])
                 if group in NOTES:
@@ -5691,12 +6284,13 @@ command = Command(
             click.Argument(["files"], metavar="[FILE]...", nargs=-1)],
     help=run.__doc__,
     options_metavar="[OPTION]...",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
+    context_settings={"max_content_width": 90},
+    add_help_option=False,
     epilog=HELP_ENDS,
 )  # fmt: skip
-
-
 click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")(command)
+click.help_option("-h", "--help")(command)
+GROUPS["Help"] += command.params[-2:]
 
 
 # What a shell runs after TAB. Where nothing is answered, it completes names of files.

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from support import Ended, convert, parameters
+from support import Ended, convert, parameters, surgeon
 
 import agentfmt
 
@@ -120,15 +120,12 @@ def redact(
     *flags: str,
     known: dict[str, list[str]] | None = None,
     homes: tuple[str, ...] = (),
+    **more: Any,
 ) -> Ended:
     """The pipeline in process, with the classes and patterns of the flags; no environment."""
     given = parameters(*flags)
-    classes, patterns = given["classes"], given["patterns"]
-    if known or patterns:
-        classes |= {"secrets"}
-    used = agentfmt.Scanner(known or {}, patterns) if known or patterns else scanner()
-    surgeon = agentfmt.EventRedactor(used if "secrets" in classes else None, classes, list(homes))
-    return convert(data, *flags, surgeon=surgeon if classes else None)
+    made_of = surgeon(given["classes"], given["patterns"], known or {}, homes)
+    return convert(data, *flags, surgeon=made_of, **more)
 
 
 def randomly_spelled(text: str, choose: Callable[[list[str]], str]) -> str:

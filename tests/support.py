@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import inspect
 import json
 import os
+import pty
+import select
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 
@@ -60,7 +66,8 @@ def convert(
 ) -> Ended:
     """Feed the pipeline: bytes, chunks of them, or the chunks of several FILEs by name.
 
-    ``more`` goes to agentfmt.convert as it is.
+    The flags are the command's; no value of the environment is a secret. ``more`` goes to
+    agentfmt.convert as it is.
     """
     report = Report(agentfmt.Output(lambda _: None))
     wrote: list[bytes] = []
@@ -70,10 +77,32 @@ def convert(
         (name, iter([chunks] if isinstance(chunks, bytes) else chunks))
         for name, chunks in files.items()
     ]
+    given = {**parameters(*flags), **more}
+    given.setdefault(
+        "view",
+        agentfmt.view_of((), given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN, last=None),
+    )
+    given.setdefault("surgeon", surgeon(given["classes"], given["patterns"]))
     known = inspect.signature(agentfmt.convert).parameters
-    options = {key: value for key, value in parameters(*flags).items() if key in known}
-    agentfmt.convert(streams, **options, **more, report=report, out=out)
+    options = {key: value for key, value in given.items() if key in known}
+    with mock.patch.object(
+        agentfmt, "write_all", lambda _, line: report.said.append(line.decode())
+    ):
+        agentfmt.convert(streams, **options, report=report, out=out)
     return Ended(b"".join(wrote), "".join(report.said), report.status())
+
+
+def surgeon(
+    classes: frozenset[str],
+    patterns: Mapping[str, str] = MappingProxyType({}),
+    known: Mapping[str, list[str]] = MappingProxyType({}),
+    homes: Iterable[str] = (),
+) -> agentfmt.EventRedactor | None:
+    """What redacts these classes; known values and patterns are secrets."""
+    classes |= {"secrets"} if known or patterns else set()
+    used = agentfmt.Scanner(dict(known), dict(patterns)) if known or patterns else SCANNER
+    secrets = used if "secrets" in classes else None
+    return agentfmt.EventRedactor(secrets, classes, list(homes)) if classes else None
 
 
 @functools.cache
@@ -104,6 +133,68 @@ def start(*args: str, **options: Any) -> subprocess.Popen[bytes]:
         [*COMMAND, *args],
         **{"stdin": pipe, "stdout": pipe, "stderr": pipe, "env": ENVIRON, **options},
     )
+
+
+# ---------------------------------------------------------------- terminals
+
+GLYPHS = {"LC_ALL": "C.UTF-8"}
+
+
+def on_terminal(
+    data: bytes,
+    *options: str,
+    stdin: Any = subprocess.PIPE,
+    columns: int = 80,
+    ends: tuple[str, ...] = ("stdout", "stderr"),
+    until: bytes = b"",
+    env: dict[str, str] | None = None,
+    pipe: bool = False,
+) -> tuple[bytes, int]:
+    """What a terminal gets of a process with these ``ends`` on it, and the process's status.
+
+    The line of a started call, and what stands before it, is given alone: what comes after waits
+    ``until`` the terminal shows that.
+    """
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    attributes = termios.tcgetattr(theirs)
+    attributes[1] &= ~termios.OPOST
+    termios.tcsetattr(theirs, termios.TCSANOW, attributes)
+    other = subprocess.PIPE if pipe else subprocess.DEVNULL
+    stdout, stderr = (theirs if end in ends else other for end in ("stdout", "stderr"))
+    plain = {name: value for name, value in ENVIRON.items() if name != "NO_COLOR"}
+    process = subprocess.Popen(
+        [*COMMAND, *options],
+        stdin=stdin, stdout=stdout, stderr=stderr,
+        env={**plain, "TERM": "xterm", "LC_ALL": "C", **(env or {})},
+    )  # fmt: skip
+    os.close(theirs)
+    seen = b""
+    if process.stdin:
+        cut = data.index(b"\n", data.index(b'"started"')) + 1 if until else len(data)
+        process.stdin.write(data[:cut])
+        process.stdin.flush()
+        seen = read_terminal(ours, until) if until else b""
+        process.stdin.write(data[cut:])
+        process.stdin.close()
+    seen += read_terminal(ours)
+    os.close(ours)
+    process.communicate()
+    return seen, process.returncode
+
+
+def read_terminal(terminal: int, until: bytes = b"nothing that is ever written") -> bytes:
+    seen = b""
+    while until not in seen:
+        assert select.select([terminal], [], [], 30)[0], seen
+        try:
+            chunk = os.read(terminal, 65536)
+        except OSError:  # Linux says so that the other end is closed
+            break
+        if not chunk:
+            break
+        seen += chunk
+    return seen
 
 
 # ---------------------------------------------------------------- what stands beside the checkout
@@ -203,8 +294,9 @@ def completed(
     key: str = "readToolCall",
     result: Any = None,
     session: str | None = SESSION,
+    args: Any = None,
 ) -> bytes:
-    call = {key: {"args": {"path": "a"}, "result": result or {"success": {}}}}
+    call = {key: {"args": args or {"path": "a"}, "result": result or {"success": {}}}}
     return event("tool_call", subtype="completed", call_id=call_id, tool_call=call, session=session)
 
 

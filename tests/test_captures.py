@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 import pytest
+from planting import redact
 from support import SHARED, content, convert, corpus
 
-CURSOR = corpus("captures", "cursor", suffix=".ndjson")
-ALL = corpus("captures", suffix=".ndjson")
+import agentfmt
+
+FOLDERS = ("captures", "recordings")
+CURSOR = [path for folder in FOLDERS for path in corpus(folder, "cursor", suffix=".ndjson")]
+ALL = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
+FOREIGN = [path for path in ALL if not re.search("/(cursor|other)/", path.values[0])]
 ORDER = (
     "type", "subtype", "is_error", "duration_ms", "duration_api_ms",
     "result", "session_id", "request_id",
@@ -18,18 +24,37 @@ ORDER = (
 FORMATS = ("text", "json", "stream-json")
 
 
-def expected(dialect: str) -> list[Any]:
+VIEWS: dict[str, dict[str, Any]] = {
+    "text": {},
+    "detail": {"detail": True},
+    "all": {"messages": "all"},
+    "final": {"messages": "final", "detail": True},
+}
+
+
+EVERYTHING = agentfmt.View(detail=True, messages="all")
+
+
+def expected() -> list[Any]:
     """The rows of EXPECTED.tsv: (file, exit status, succeeded, failed, finished calls)."""
-    (table,) = corpus("captures", suffix="EXPECTED.tsv")
-    if table.marks:
-        return [pytest.param("", 0, 0, 0, 0, marks=table.marks, id="absent")]
-    _, *rows = content(table.values[0]).decode().splitlines()
-    cells = [row.split("\t") for row in rows if row.startswith(f"{dialect}/")]
-    assert cells, f"no row for {dialect}"
-    return [
-        pytest.param(os.path.join(SHARED, "captures", file), *map(int, numbers), id=file)
-        for file, *numbers in cells
-    ]
+    rows: list[Any] = []
+    for folder in FOLDERS:
+        (table,) = corpus(folder, suffix="EXPECTED.tsv")
+        if table.marks:
+            return [pytest.param("", 0, 0, 0, 0, marks=table.marks, id="absent")]
+        _, *lines = content(table.values[0]).decode().splitlines()
+        for file, *numbers in (line.split("\t") for line in lines):
+            path = os.path.join(SHARED, folder, file)
+            rows.append(pytest.param(path, *map(int, numbers), id=f"{folder}/{file}"))
+    return rows
+
+
+def lines_of(path: str) -> list[bytes]:
+    """The events of a stream, each on a line; what is an array is as json writes it."""
+    data = content(path)
+    if data.lstrip().startswith(b"["):
+        return [json.dumps(event).encode() for event in json.loads(data)]
+    return objects(data)
 
 
 def objects(data: bytes) -> list[bytes]:
@@ -37,50 +62,154 @@ def objects(data: bytes) -> list[bytes]:
     return [line.strip() for line in data.split(b"\n") if line.strip().startswith(b"{")]
 
 
-@pytest.mark.parametrize(("path", "status", "succeeded", "failed", "calls"), expected("cursor"))
+def view(data: bytes, **how: Any) -> tuple[bytes, int]:
+    ended = convert(data, view=agentfmt.View(**how))
+    return ended.stdout, ended.status
+
+
+@pytest.mark.parametrize(("path", "status", "succeeded", "failed", "calls"), expected())
 def test_verdict_and_calls(path: str, status: int, succeeded: int, failed: int, calls: int) -> None:
     data = content(path)
     text, results = convert(data), convert(data, "-t", "json")
-    assert text.status == results.status == status
+    own = convert(data, "-t", "stream-json")
+    assert text.status == results.status == own.status == status
     assert text.stdout.count(b"\n") == calls
     assert results.stdout.count(b"\n") == succeeded
-    assert text.stderr.count(" failed: ") == failed
+    assert text.stderr.count(" failed: ") == own.stderr.count(" failed: ") == failed
 
 
-def test_every_cursor_capture_is_expected() -> None:
-    rows = {row.id for row in expected("cursor")} - {"absent"}
-    assert rows == {f"cursor/{row.id}" for row in CURSOR} - {"cursor/absent"}
+def test_every_recording_is_expected() -> None:
+    rows = {row.values[0] for row in expected()} - {""}
+    assert rows >= {path.values[0] for path in ALL if "recordings" in path.values[0]}
+    assert rows >= {path.values[0] for path in CURSOR} - {""}
+
+
+@pytest.mark.parametrize("path", FOREIGN)
+@pytest.mark.parametrize("how", VIEWS)
+def test_views_of_the_converted_stream(path: str, how: str) -> None:
+    data = content(path)
+    converted = convert(data, "-t", "cursor", "--thinking").stdout
+    assert view(converted, **VIEWS[how]) == view(data, **VIEWS[how])
+
+
+@pytest.mark.parametrize("path", FOREIGN)
+def test_the_converted_stream(path: str) -> None:
+    data = content(path)
+    converted = convert(data, "-t", "cursor", "--thinking").stdout
+    assert convert(converted, "-t", "cursor", "--thinking").stdout == converted
+    assert convert(converted, "-t", "json").stdout == convert(data, "-t", "json").stdout
+    assert all(json.loads(line)["type"] for line in converted.splitlines())
+
+
+ENDS = ("result", "turn.completed", "step_finish", "completion", "agent_end", "done")
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_a_stream_that_is_killed_never_succeeds(path: str) -> None:
+    """Of each beginning, as many runs succeed as ends have come, at most."""
+    lines, ends, told = lines_of(path), 0, 0
+    for number, line in enumerate(lines[:-1], 1):
+        if json.loads(line).get("type") in ENDS:
+            ends, told = ends + 1, number
+        elif number - told < 3 or number % 50 == 0:  # not each of hundreds
+            ended = convert(b"\n".join([*lines[:number], b""]), "-t", "json")
+            assert ended.stdout.count(b"\n") <= ends
+            assert ends or ended.status == 1
+
+
+def strings(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in strings(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in strings(item)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("path", FOREIGN)
+def test_redaction_empties_fragments_and_nothing_else(path: str) -> None:
+    lines = lines_of(path)
+    data = b"\n".join([*lines, b""])
+    ended = redact(data, "-t", "stream-json", "--thinking", "-r", "secrets")
+    for line, left in zip(lines, ended.stdout.splitlines(), strict=True):
+        if left != line:
+            pairs = zip(strings(json.loads(line)), strings(json.loads(left)), strict=True)
+            changed = [new for old, new in pairs if new != old]
+            assert all(new == "" or "[REDACTED:" in new for new in changed)
+            kept = (b"message_end", b'"result"', b"turn_end", b"agent_end", b"turn.completed")
+            assert any(changed) or not any(kind in line[:40] for kind in kept)
+
+
+STRUCTURAL = frozenset(
+    "type subtype session_id sessionID sessionId thread_id id uuid role status kind name model "
+    "toolId toolName tool tool_name callID toolCallId tool_id tool_use_id messageId stopReason "
+    "severity source reason code parent_tool_use_id parentToolCallId phase".split()
+)
+
+
+def planted(value: Any, key: str = "") -> Any:
+    """The same value with a canary in every string but those that say what things are."""
+    if isinstance(value, dict):
+        return {name: planted(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [planted(item, key) for item in value]
+    plants = isinstance(value, str) and key not in STRUCTURAL
+    return f"CANARY {value}" if plants else value
+
+
+@pytest.mark.parametrize("path", FOREIGN)
+def test_no_canary_survives(path: str) -> None:
+    lines = (json.dumps(planted(json.loads(line))) for line in lines_of(path))
+    data = "".join(f"{line}\n" for line in lines).encode()
+    for to in ("text", "json", "cursor"):
+        ended = redact(data, "-t", to, "--thinking", "-r", "all", view=EVERYTHING)
+        assert b"CANARY" not in ended.stdout
+
+
+@pytest.mark.parametrize("path", FOREIGN)
+def test_selectors_and_short_events(path: str) -> None:
+    data = content(path)
+    shells = [line for line in convert(data).stdout.splitlines() if b"terminal command" in line]
+    assert convert(data, "--only", "tool=shell").stdout.splitlines() == shells
+    assert convert(data, "--drop", "tool_call").stdout == b""
+    ended = convert(data, "-t", "cursor", "--max-event", "1000")
+    assert ended.status == convert(data).status
+    once, short = view(data), view(ended.stdout)
+    assert short == once
 
 
 @pytest.mark.parametrize("path", CURSOR)
 def test_result_of_json_is_the_result(path: str) -> None:
     data = content(path)
-    ended = next(o for o in map(json.loads, objects(data)) if o["type"] == "result")
-    made = json.loads(convert(data, "-t", "json").stdout)
-    assert made == ended | {"subtype": "success"}
-    order = [key for key in ORDER if key in made]
-    assert list(made)[: len(order)] == order
+    ended = [one for one in map(json.loads, objects(data)) if one["type"] == "result"]
+    results = [json.loads(line) for line in convert(data, "-t", "json").stdout.splitlines()]
+    for one, made in zip(ended, results, strict=True):
+        assert made == one | {"subtype": "success"}
+        order = [key for key in ORDER if key in made]
+        assert list(made)[: len(order)] == order
 
 
 @pytest.mark.parametrize("path", CURSOR)
 def test_aggregated_text_is_the_result(path: str) -> None:
     """FORMATS 1.3: computed with the member `result` taken out, it equals it."""
-    lines, said = [], None
+    lines, said = [], []
     for line in objects(content(path)):
         event = json.loads(line)
         if event["type"] == "result":
-            said = event.pop("result")
+            said.append(event.pop("result"))
             line = json.dumps(event).encode()
         lines.append(line + b"\n")
-    assert isinstance(said, str)
-    assert json.loads(convert(lines, "-t", "json").stdout)["result"] == said
+    results = convert(lines, "-t", "json").stdout.splitlines()
+    assert [json.loads(line)["result"] for line in results] == said
 
 
 @pytest.mark.parametrize("path", ALL)
 def test_identity(path: str) -> None:
     data = content(path)
     ended = convert(data, "-t", "stream-json", "--thinking")
-    assert ended.stdout.split(b"\n") == [*objects(data), b""]
+    if objects(data):
+        assert ended.stdout.split(b"\n") == [*objects(data), b""]
+    else:  # an array: its values are the same
+        assert [json.loads(line) for line in ended.stdout.splitlines()] == json.loads(data)
 
 
 THOUGHTS = ("thinking", "reasoning", "assistant.reasoning", "assistant.reasoning_delta")
@@ -89,16 +218,19 @@ THOUGHTS = ("thinking", "reasoning", "assistant.reasoning", "assistant.reasoning
 def is_thinking(event: dict[str, Any]) -> bool:
     """Cursor's and others' own events; and messages and items that hold nothing else."""
     inner = event.get("item") or event.get("assistantMessageEvent") or event
+    if event.get("type") == "stream_event":
+        inner = event["event"].get("delta", inner)
     if event.get("type") == "assistant":
         return {block["type"] for block in event["message"]["content"]} == {"thinking"}
-    return inner.get("type") in (*THOUGHTS, "thinking_delta")
+    return inner.get("type") in (*THOUGHTS, "thinking_delta", "signature_delta")
 
 
 @pytest.mark.parametrize("path", ALL)
 def test_thinking_is_dropped(path: str) -> None:
-    data = content(path)
-    kept = [line for line in objects(data) if not is_thinking(json.loads(line))]
-    assert convert(data, "-t", "stream-json").stdout.split(b"\n") == [*kept, b""]
+    lines = lines_of(path)
+    kept = [line for line in lines if not is_thinking(json.loads(line))]
+    left = convert(b"\n".join([*lines, b""]), "-t", "stream-json").stdout
+    assert left.split(b"\n") == [*kept, b""]
 
 
 @pytest.mark.parametrize("to", FORMATS)

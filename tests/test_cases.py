@@ -66,7 +66,7 @@ def test_there_are_cases() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_whole(name: str, request: pytest.FixtureRequest) -> None:
+def test_fed_whole(name: str, request: pytest.FixtureRequest) -> None:
     case = read(name)
     ended = convert({file: [data] for file, data in case.files.items()}, *case.flags)
     if request.config.getoption("update_cases"):
@@ -76,14 +76,14 @@ def test_whole(name: str, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_byte_at_a_time(name: str) -> None:
+def test_fed_one_byte_at_a_time(name: str) -> None:
     case = read(name)
     files = {file: one_byte_at_a_time(data) for file, data in case.files.items()}
     assert convert(files, *case.flags) == case.expected
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_the_last_newline(name: str) -> None:
+def test_fed_without_the_last_newline(name: str) -> None:
     case = read(name)
     files = {file: [data.removesuffix(b"\n")] for file, data in case.files.items()}
     assert convert(files, *case.flags) == case.expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import ENVIRON, TIMEOUT
+from support import ENVIRON, HERE, TIMEOUT
 
 import agentfmt
 
@@ -23,12 +24,10 @@ SHELLS = {
     "zsh": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
-SOURCES = {
-    "bash": 'eval "$(_AGENTFMT_COMPLETE=bash_source agentfmt)"',
-    "zsh": "autoload -Uz compinit; compinit -u -D; "
-    'eval "$(_AGENTFMT_COMPLETE=zsh_source agentfmt)"',
-    "fish": "_AGENTFMT_COMPLETE=fish_source agentfmt | source",
-}
+with open(os.path.join(os.path.dirname(HERE), "README.md"), encoding="utf-8") as file:
+    [BLOCK] = re.findall(r"^```sh completion\n(.*?)^```$", file.read(), re.DOTALL | re.MULTILINE)
+SOURCES = dict(zip(SHELLS, BLOCK.splitlines(), strict=True))
+BEFORE = {"zsh": "autoload compinit; compinit -u -D; "}
 
 LINES = {
     "agentfmt --fr": "--from",
@@ -84,7 +83,7 @@ def type_in(shell: str, lines: list[str], folder: Path) -> list[str]:
     )  # fmt: skip
     os.close(theirs)
     try:
-        os.write(ours, f"{SOURCES[shell]}; agentfmt ready\r".encode())
+        os.write(ours, f"{BEFORE.get(shell, '')}{SOURCES[shell]}; agentfmt ready\r".encode())
         given = [read_given(ours)]
         for line in lines:
             os.write(ours, f"{line}\t\r".encode())

@@ -2,7 +2,8 @@
 
 An example is a block that a test runs: ```sh in the README, `.Bd -literal` in the EXAMPLES of the
 manual. A block that follows it, ```text or `.Bd -unfilled`, is what it prints. The exceptions are
-few: "```sh set-up" is run by .ci/run, and ```yaml is no shell.
+few: "```sh set-up" is run by .ci/run, and "```sh completion" by tests/test_completion.py. A
+"```console" is what a terminal shows, and ```json an event.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 import click
 import pytest
-from support import SHARED
+from support import GLYPHS, SHARED, on_terminal
 
 import agentfmt
 
@@ -28,7 +29,7 @@ SAMPLE = ROOT / "tests" / "sample.ndjson"
 
 
 class Option(NamedTuple):
-    """An option as one of the three places states it."""
+    """An option as one of two places states it."""
 
     names: tuple[str, ...]
     choices: tuple[str, ...]
@@ -91,7 +92,14 @@ def displays() -> list[Block]:
 
 
 def plain(roff: str) -> str:
-    for escape, char in ((r"\(aq", "'"), (r"\&", ""), (r"\-", "-"), (r"\e", "\\")):
+    for escape, char in (
+        (r"\(aq", "'"),
+        (r"\&", ""),
+        (r"\-", "-"),
+        (r"\e", "\\"),
+        (r"\[u2713]", "✓"),
+        (r"\[u2717]", "✗"),
+    ):
         roff = roff.replace(escape, char)
     return roff
 
@@ -123,12 +131,8 @@ def parameters() -> list[click.Option]:
 def option_of(parameter: click.Option) -> Option:
     kind = parameter.type
     choices = tuple(kind.choices) if isinstance(kind, click.Choice) else ()
-    return Option(tuple(sorted(parameter.opts, key=len)), choices)
-
-
-def options_of_readme() -> list[Option]:
-    rows = table(part(README, "### Options", "### "))
-    return [Option(code(names), code(values)) for names, values, *_ in rows]
+    names = sorted(parameter.opts, key=len) + parameter.secondary_opts
+    return Option(tuple(names), choices)
 
 
 def options_of_manual() -> list[Option]:
@@ -145,18 +149,8 @@ OPTIONS = [option_of(parameter) for parameter in parameters()]
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=str)
-def test_option_is_in_readme(option: Option) -> None:
-    assert option in options_of_readme()
-
-
-@pytest.mark.parametrize("option", OPTIONS, ids=str)
 def test_option_is_in_manual(option: Option) -> None:
     assert option in options_of_manual()
-
-
-@pytest.mark.parametrize("option", options_of_readme(), ids=str)
-def test_option_of_readme_exists(option: Option) -> None:
-    assert option in OPTIONS
 
 
 @pytest.mark.parametrize("option", options_of_manual(), ids=str)
@@ -176,15 +170,6 @@ def test_example_uses_options_that_exist(example: Example) -> None:
         assert {word for word in command.split() if word.startswith("-")} <= names
 
 
-def test_defaults_of_readme() -> None:
-    rows = table(part(README, "### Options", "### "))
-    stated = {code(names): code(default) for names, _, default, _ in rows}
-    assert stated == {
-        option_of(parameter).names: (parameter.default,) if parameter.show_default else ()
-        for parameter in parameters()
-    }
-
-
 # ---------------------------------------------------------------- exit statuses
 
 
@@ -200,7 +185,7 @@ def statuses_of_manual() -> dict[str, str]:
 def test_exit_statuses_agree() -> None:
     expected = statuses_of_help()
     assert [*expected] == ["0", "1", "2", "3", "129, 130, 141, 143"]
-    rows = table(part(README, "### Exit status", "## "))
+    rows = table(part(README, "## Exit status", "## "))
     assert dict(rows) == expected
     signals = {status: meaning for status, meaning in expected.items() if "," in status}
     manual = statuses_of_manual()
@@ -214,6 +199,7 @@ def test_exit_statuses_agree() -> None:
 STAND_INS = {
     "agentfmt": f'exec "{sys.executable}" "{agentfmt.__file__}" "$@"',
     "agent": f'exec cat "{SAMPLE}"',
+    "codex": f'exec cat "{SAMPLE}"',
     "claude": f'exec cat "{SAMPLE.with_name("sample-claude.ndjson")}"',
     "tail": 'for file; do :; done; exec cat "$file"',  # it would follow the file for ever
 }
@@ -228,6 +214,11 @@ def folder(tmp_path: Path) -> Path:
         command.write_text(f"#!/bin/sh\n{body}\n")
         command.chmod(0o755)
     shutil.copy(SAMPLE, tmp_path / "run.ndjson")
+    (tmp_path / "runs").mkdir()
+    run = SAMPLE.with_name("sample-claude.ndjson").read_text(encoding="utf-8")
+    for number in (1, 2, 3):
+        several = run.replace("0c7de9c4", f"{number}c7de9c4")
+        (tmp_path / "runs" / f"{number}.ndjson").write_text(several, encoding="utf-8")
     return tmp_path
 
 
@@ -244,7 +235,7 @@ def test_example(example: Example, folder: Path) -> None:
     )  # fmt: skip
     told = (done.stderr or b"").splitlines()
     complaints = [line for line in told if line.startswith(b"agentfmt: ")]
-    assert (done.returncode, [line for line in complaints if b": succeeded, " not in line]) == (
+    assert (done.returncode, [line for line in complaints if b" succeeded" not in line]) == (
         0,
         [],
     )
@@ -257,18 +248,16 @@ def test_there_are_examples() -> None:
     assert len([block for block in displays() if block.kind == "literal"]) >= 6
 
 
-def test_exceptions_are_few() -> None:
+def test_there_are_few_exceptions() -> None:
     kinds = [block.kind for block in fences()]
-    assert {*kinds} == {"sh", "text", "yaml", "sh set-up"}
-    assert (kinds.count("yaml"), kinds.count("sh set-up")) == (1, 2)
+    assert {*kinds} == {"sh", "text", "json", "console", "sh set-up", "sh completion"}
+    assert [kinds.count(kind) for kind in ("json", "console", "sh set-up")] == [1, 1, 2]
     assert {block.kind for block in displays()} == {"literal", "unfilled"}
 
 
-def test_yaml_runs_an_example() -> None:
-    """The step of the CI job is the command that the shell example shows."""
-    (text,) = (block.text for block in fences() if block.kind == "yaml")
-    (step,) = re.findall(r"run: \|\n +(.*\n)", text)
-    assert [example for example in EXAMPLES if step in example.script]
+def test_the_event_of_readme_is_in_the_sample() -> None:
+    [event] = (block.text for block in fences() if block.kind == "json")
+    assert event in SAMPLE.read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------- set-up, manual
@@ -292,28 +281,40 @@ def test_set_up_prints_the_progress_that_readme_shows() -> None:
     assert (done.stdout.decode(), done.stderr) == (shown, b"")
 
 
-REAL = Path(SHARED, "captures", "cursor")
+def picture(path: Path) -> str:
+    """What a terminal of 80 columns shows of a run in the end."""
+    with path.open("rb") as file:
+        options = ("-v", "--color", "never")
+        seen, _ = on_terminal(b"", *options, stdin=file, env=GLYPHS)
+    return seen.decode()
+
+
+def test_readme_shows_the_sample_on_a_terminal() -> None:
+    [shown] = (block.text for block in fences() if block.kind == "console")
+    assert picture(SAMPLE) == shown
+
+
+REAL = Path(SHARED, "captures")
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="no captures beside the checkout")
 @pytest.mark.parametrize(
-    ("capture", "options", "columns"),
+    "capture",
     [
-        ("2026.07.20-read-shell-edit", (), 200),
-        ("2026.07.20-read-shell-edit", ("-d", "-m", "all", "-s"), 200),
-        ("2026.09.10-probe-15-webfetch-shell-websearch-rejected", ("-d",), 80),
+        "cursor/2026.07.20-read-shell-edit",
+        "cursor/2026.09.10-probe-15-webfetch-shell-websearch-rejected",
+        "claude/two-sessions",
     ],
-    ids=["plain", "detailed", "rejected"],
 )
-def test_readme_shows_real_runs(
-    capture: str, options: tuple[str, ...], columns: int, tmp_path: Path
-) -> None:
-    (tmp_path / "run.ndjson").write_bytes((REAL / f"{capture}.ndjson").read_bytes())
-    script = f"import agentfmt; agentfmt.WIDTH = {columns}; agentfmt.main()"
-    command = [sys.executable, "-c", script, *options, "run.ndjson"]
-    path = {**os.environ, "PYTHONPATH": os.path.dirname(agentfmt.__file__)}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, env=path)
-    assert (done.stdout + done.stderr).decode() in [block.text for block in fences()]
+def test_manual_shows_real_runs_on_a_terminal(capture: str) -> None:
+    shown = part(MANUAL, r"\.Ss On a terminal", r"\.Ss ")
+    pictures = re.findall(r"^\.Bd -literal\n(.*?)^\.Ed$", shown, re.DOTALL | re.MULTILINE)
+    assert picture(REAL / f"{capture}.ndjson") in map(plain, pictures)
+
+
+def test_completion_of_readme_is_in_the_manual() -> None:
+    [lines] = (block.text for block in fences() if block.kind == "sh completion")
+    assert lines in plain(section(MANUAL, "FILES"))
 
 
 def test_manual_is_clean() -> None:
@@ -325,7 +326,7 @@ def test_manual_is_clean() -> None:
 
 def test_manual_has_its_sections_in_order() -> None:
     assert re.findall(r"^\.Sh (.+)$", MANUAL, re.MULTILINE) == [
-        "NAME", "SYNOPSIS", "DESCRIPTION", "SELECTORS", "REDACTION", "ENVIRONMENT",
+        "NAME", "SYNOPSIS", "DESCRIPTION", "SELECTORS", "REDACTION", "ENVIRONMENT", "FILES",
         "EXIT STATUS", "EXAMPLES",
         "DIAGNOSTICS", "SEE ALSO", "STANDARDS", "CAVEATS",
     ]  # fmt: skip

@@ -69,7 +69,7 @@ def test_illegal_json_is_damaged(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", of("i_"))
-def test_what_is_undecided_passes_whole_or_is_damaged(path: str) -> None:
+def test_json_that_implementations_disagree_on_passes_whole_or_is_damaged(path: str) -> None:
     line = wrapped(path)
     ended = fed(line, *SAME)
     passed = b'{"type":"a"}\n' + line + b"\n" + result()
@@ -88,7 +88,7 @@ def test_whole_files(path: str, to: str) -> None:
 
 @pytest.mark.parametrize("to", ["text", "json"])
 @pytest.mark.parametrize("path", SUITE)
-def test_as_a_member_that_is_looked_at(path: str, to: str) -> None:
+def test_as_a_member_that_is_read(path: str, to: str) -> None:
     text = content(path).replace(b"\n", b" ")
     lines = [
         b'{"type":"assistant","session_id":"s","message":' + text + b"}\n",

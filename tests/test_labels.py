@@ -70,7 +70,7 @@ def test_every_label_has_both_its_forms(tool: str, status: str, words: str) -> N
 
 
 @pytest.mark.parametrize("code", [1, 42, 255, -9, "1", "-9", 2**31 - 1])
-def test_an_exit_status_is_named(code: object) -> None:
+def test_an_exit_status_is_shown(code: object) -> None:
     for variant in ("success", "failure"):
         line = completed(key="shellToolCall", result={variant: {"exitCode": code}})
         assert convert(line).stdout.decode() == f"{label('shell')} (exit {code})\n"
@@ -79,6 +79,6 @@ def test_an_exit_status_is_named(code: object) -> None:
 @pytest.mark.parametrize(
     "code", [0, "0", None, "", "x", 0.0, True, [1], {"a": 1}, "1\n2", "9" * 99]
 )
-def test_no_exit_status_that_is_none(code: object) -> None:
+def test_what_is_not_an_exit_status_is_not_shown(code: object) -> None:
     line = completed(key="shellToolCall", result={"success": {"exitCode": code}})
     assert convert(line).stdout.decode() == label("shell") + "\n"

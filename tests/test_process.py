@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import select
 import signal
 import stat
@@ -161,7 +162,7 @@ BIG = b"".join(stream(3_000_000))
 
 
 @pytest.mark.parametrize("blocking", [True, False])
-def test_pipes_made_non_blocking_lose_nothing(begin: Begin, blocking: bool) -> None:
+def test_nothing_is_lost_in_non_blocking_pipes(begin: Begin, blocking: bool) -> None:
     stdin, feed = os.pipe()
     drain, stdout = os.pipe()
     for fd in (stdin, stdout):
@@ -192,12 +193,12 @@ def feed_slowly(fd: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["PYTHONUNBUFFERED", "PYTHONUTF8", "PYTHONSAFEPATH"])
-def test_environment_of_the_interpreter(name: str) -> None:
+def test_variables_of_the_interpreter_change_nothing(name: str) -> None:
     ended = run(*SAME, data=BIG, env=ENVIRON | {name: "1", "LC_ALL": "C"})
     assert (ended.stdout == BIG, *ended[1:]) == (True, "", 0)
 
 
-def test_a_reader_that_is_gone_ends_it_silently() -> None:
+def test_it_ends_silently_when_its_reader_is_gone() -> None:
     script = '"$@" | head -n 1; echo "${PIPESTATUS[0]}"'
     done = subprocess.run(
         ["bash", "-c", script, "-", *COMMAND, *SAME],
@@ -211,7 +212,7 @@ def test_a_reader_that_is_gone_ends_it_silently() -> None:
     assert (BIG.startswith(first + b"\n"), status, rest, done.stderr) == (True, b"141", b"", b"")
 
 
-def test_a_reader_of_messages_that_is_gone_matters_to_nobody(begin: Begin) -> None:
+def test_a_reader_of_stderr_that_is_gone_does_no_harm(begin: Begin) -> None:
     drain, stderr = os.pipe()
     process = begin(*SAME, stderr=stderr)
     os.close(stderr)
@@ -235,7 +236,7 @@ def test_a_full_disk(args: list[str]) -> None:
 
 
 @full
-def test_a_full_disk_for_rejects() -> None:
+def test_rejects_on_a_full_disk() -> None:
     ended = run("--rejects", "/dev/full", data=b"prose\n" + whole_run())
     assert ended.stderr.splitlines()[-1] == "agentfmt: --rejects: No space left on device"
     assert ended.status == 2
@@ -243,14 +244,14 @@ def test_a_full_disk_for_rejects() -> None:
 
 @full
 @pytest.mark.parametrize("option", ["--help", "--version"])
-def test_a_full_disk_for_help(option: str) -> None:
+def test_help_on_a_full_disk(option: str) -> None:
     with open("/dev/full", "wb") as disk:
         ended = run(option, stdout=disk)
     assert ended[1:] == ("agentfmt: stdout: No space left on device\n", 2)
 
 
 @full
-def test_messages_on_a_full_disk_matter_to_nobody() -> None:
+def test_messages_on_a_full_disk_do_no_harm() -> None:
     with open("/dev/full", "wb") as disk:
         ended = run(*SAME, data=b"prose\n" + whole_run(), stderr=disk)
     assert ended == Ended(whole_run(), "", 0)
@@ -392,8 +393,10 @@ def test_of_what_does_not_leave_the_writer_learns(
         with open(os.path.join(tmp_path, "out"), "w+b") as out:
             process = begin(*SAME, stdout=out)
             assert process.stdin
-            fd, taken = process.stdin.fileno(), 0
-            ended = threading.Timer(0.3 + ending / 200, process.send_signal, [code])
+            fd, taken = process.stdin.fileno(), 1
+            os.write(fd, b'{"type":"x","n":0}\n')
+            wait_until(lambda name=out.name: os.path.getsize(name) > 0)  # type: ignore[misc]
+            ended = threading.Timer(0.05 + ending / 200, process.send_signal, [code])
             ended.start()
             with contextlib.suppress(BrokenPipeError):
                 while True:
@@ -436,7 +439,7 @@ def feed_all(process: subprocess.Popen[bytes], data: bytes) -> None:
         process.stdin.close()
 
 
-def test_an_endless_writer_does_not_keep_it(begin: Begin) -> None:
+def test_an_endless_writer_does_not_keep_it_from_ending(begin: Begin) -> None:
     feeder = subprocess.Popen(["yes", '{"type":"x"}'], stdout=subprocess.PIPE)
     process = begin(*SAME, stdin=feeder.stdout, stdout=subprocess.DEVNULL)
     assert feeder.stdout
@@ -511,6 +514,13 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
         (["--max-line", "5T"], "invalid size '5T': expected bytes"),
         (["--max-line", "9" * 5000], "invalid size"),
         (["--max-line", ""], "invalid size '': expected bytes"),
+        (["--output-format", "json"], "no option --output-format: use --to, which is one of text,"),
+        (["--format", "json"], "no option --format: use --to"),
+        (["-o", "json"], "no option -o: use --to"),
+        (["--json"], "no option --json: use --to json"),
+        (["-r", "secret"], "--redact: unknown class 'secret'; expected one of secrets, paths,"),
+        (["--pattern", "x"], "--pattern: invalid pattern 'x': expected NAME=REGEX, such as"),
+        (["-q", "--actions", "stderr"], "--quiet and --actions stderr contradict each other"),
         (["--rejects", "/nonexistent/x"], "--rejects /nonexistent/x: No such file or directory"),
         (["--rejects", "/"], "--rejects /: Is a directory"),
         (["/nonexistent"], "/nonexistent: No such file or directory"),
@@ -541,6 +551,48 @@ def test_version() -> None:
     for option in ("-V", "--version"):
         ended = run(option)
         assert (ended.stdout.split()[:1], ended.stderr, ended.status) == ([b"agentfmt"], "", 0)
+
+
+def test_help_has_groups_and_explains_its_words() -> None:
+    text = run("--help").stdout.decode()
+    groups = "Input Output Selecting Redaction Text Verdict Help".split()
+    assert [line[:-1] for line in text.splitlines() if re.fullmatch(r"\w+:", line)] == groups
+    for words in ("SELECTOR is KEY=GLOB", "CLASS is one of secrets", "Show the manual"):
+        assert words in text
+    examples = text.partition("Examples:")[2].partition("Exit status")[0]
+    assert examples.count("agentfmt ") == 3
+
+
+@pytest.mark.parametrize("viewer", ["man", "mandoc", ""])
+def test_the_manual(viewer: str, tmp_path: Any) -> None:
+    if viewer:
+        made = os.path.join(tmp_path, viewer)
+        with open(made, "w") as file:
+            file.write('#!/bin/sh\necho "$0 shows $*"\n')
+        os.chmod(made, 0o755)
+    ended = run("--man", env={**ENVIRON, "PATH": str(tmp_path)})
+    assert (ended.stderr, ended.status) == ("", 0)
+    text = ended.stdout.decode()
+    if viewer:
+        assert text.startswith(made)
+        assert text.endswith("/agentfmt.1\n")
+    else:
+        assert "--exit-zero\nExit 0 instead of 1 or 3." in text
+        assert not re.search(r"^\.[A-Z][a-z]\b|\bFl\b", text, re.MULTILINE)
+
+
+def test_verbose_is_three_options() -> None:
+    data = whole_run()
+    assert run("-v", data=data) == run("-d", "-m", "all", "-s", data=data)
+    assert run("-v", "-m", "none", data=data) == run("-d", "-s", data=data)
+    assert run("-v", "-t", "json", data=data) == run("-s", "-t", "json", data=data)
+    assert run("-v", "--no-detail", data=data) == run("-m", "all", "-s", data=data)
+
+
+def test_quiet_is_the_verdict_alone() -> None:
+    assert run("-q", data=whole_run()) == Ended(b"", "", 0)
+    assert run("-q", "-m", "final", data=whole_run()) == Ended(b"Done.\n", "", 0)
+    assert run("-q", data=init()).status == 1
 
 
 def test_a_terminal_as_standard_input_is_a_usage_error(begin: Begin) -> None:
@@ -599,13 +651,13 @@ def test_a_file_that_cannot_be_read(file: File) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="no /proc/self/mem")
-def test_a_file_whose_reading_fails(file: File) -> None:
+def test_a_file_that_fails_while_it_is_read(file: File) -> None:
     ended = run(*SAME, "/proc/self/mem", file("good", whole_run()))
     assert (ended.stdout, ended.status) == (whole_run(), 2)
     assert ended.stderr == "agentfmt: /proc/self/mem: Input/output error\n"
 
 
-def test_a_file_that_goes_away_while_others_are_read(begin: Begin, file: File) -> None:
+def test_a_file_that_disappears_while_others_are_read(begin: Begin, file: File) -> None:
     gone = file("gone", whole_run())
     process = begin(*SAME, "-", gone)
     reads(process)
@@ -636,14 +688,14 @@ def test_rejects(tmp_path: Any) -> None:
         assert kept.read() == b"".join(refused) + b"\nappended\n"
 
 
-def test_rejects_of_mode_0600_whatever_the_umask(begin: Begin, tmp_path: Any) -> None:
+def test_rejects_have_mode_0600_whatever_the_umask(begin: Begin, tmp_path: Any) -> None:
     rejects = os.path.join(tmp_path, "rejects")
     process = begin("--rejects", rejects, preexec_fn=lambda: os.umask(0))
     finish(process)
     assert stat.S_IMODE(os.stat(rejects).st_mode) == 0o600
 
 
-def test_rejects_that_are_read(file: File) -> None:
+def test_rejects_cannot_be_an_input(file: File) -> None:
     both = file("both", b"prose\n" + whole_run())
     try:
         ended = run("--rejects", both, both, timeout=2)
@@ -653,7 +705,7 @@ def test_rejects_that_are_read(file: File) -> None:
 
 
 @pytest.mark.parametrize(("mode", "status"), [("wb", USAGE), ("ab", 0)])
-def test_rejects_where_the_output_goes(mode: str, status: int, tmp_path: Any) -> None:
+def test_rejects_in_the_file_of_the_output(mode: str, status: int, tmp_path: Any) -> None:
     """Two that write over each other lose lines; two that append do not."""
     both = os.path.join(tmp_path, "both")
     with open(both, mode) as file:
@@ -687,7 +739,7 @@ def test_exit_status(data: bytes, status: int, zero: int) -> None:
     assert run("--exit-zero", data=data) == ended._replace(status=zero)
 
 
-def test_an_error_beats_all(file: File) -> None:
+def test_an_error_beats_every_verdict(file: File) -> None:
     if not os.path.exists("/proc/self/mem"):
         pytest.skip("no /proc/self/mem")
     bad = file("bad", init() + b"{\n")
@@ -776,7 +828,7 @@ def test_memory_is_flat(to: str) -> None:
         pytest.param(b'{\n}\n"no object" "open', id="an open string after no object"),
     ],
 )
-def test_documents_given_up_within_a_string(data: bytes) -> None:
+def test_documents_that_are_abandoned_within_a_string(data: bytes) -> None:
     ended = run("--max-line", "1000", data=data)
     assert ended.status in (1, 3)
     assert all(line.startswith("agentfmt: ") for line in ended.stderr.splitlines())

@@ -151,7 +151,7 @@ def test_prose_is_echoed_and_harmless(line: bytes) -> None:
 
 
 @pytest.mark.parametrize("blank", [b"", b" ", b"\t", b"\r", b" \t\r ", b"\0", b"\0\0 \0"])
-def test_blank_lines_are_nothing(blank: bytes) -> None:
+def test_blank_lines_are_ignored(blank: bytes) -> None:
     ended = among(blank)
     assert ended == Ended(b'{"type":"a"}\n' + END, "", 0)
 
@@ -178,18 +178,18 @@ def test_blank_lines_are_nothing(blank: bytes) -> None:
         ),
     ],
 )
-def test_around_an_object(data: bytes) -> None:
+def test_what_may_surround_an_object(data: bytes) -> None:
     assert convert(data, *SAME) == Ended(whole_run(), "", 0)
     for sizes in ([1] * 6000, [2] * 3000, [3] * 2000, [50_000]):
         assert convert(cuts(data, sizes), *SAME) == Ended(whole_run(), "", 0)
 
 
-def test_a_bom_within_a_file_is_none() -> None:
+def test_a_bom_within_a_file_is_a_prefix() -> None:
     ended = convert(whole_run() + BOM + b'{"type":"x"}\n', *SAME)
     assert ended.stdout == whole_run() + b'{"type":"x"}\n'  # behind a prefix of three bytes
 
 
-def test_a_bom_begins_each_file() -> None:
+def test_each_file_may_begin_with_a_bom() -> None:
     files = {"one": [BOM + init()], "two": [BOM + result()]}
     assert convert(files, *SAME) == Ended(init() + result(), "", 0)
 
@@ -210,7 +210,7 @@ def test_an_object_behind_a_prefix_needs_a_type() -> None:
     assert ended.stderr.count("\n") == 2
 
 
-def test_prefixes_are_remembered_by_file() -> None:
+def test_prefixes_are_remembered_per_file() -> None:
     files = {"one": [b"x " + whole_run()], "two": [b'x {"type":\n']}
     assert convert(files).status == 0
     assert convert(b"x " + whole_run() + b'x {"type":\n').status == 3
@@ -256,7 +256,7 @@ def test_a_long_line_of_other_text_is_prose() -> None:
     assert ended.status == 0
 
 
-def test_a_long_line_of_blanks_is_nothing_much() -> None:
+def test_a_long_line_of_blanks_is_ignored() -> None:
     assert convert(b" " * 1000 + b"\n" + END, "--max-line", str(LIMIT)).status == 0
 
 
@@ -346,7 +346,7 @@ def test_documents(data: bytes) -> None:
         assert ended == Ended(whole_run(), "", 0)
 
 
-def test_documents_and_lines_by_file() -> None:
+def test_documents_or_lines_is_decided_per_file() -> None:
     files = {"one": [pretty(*RUN[:3])], "two": [b"\n".join(RUN[3:5])], "three": [pretty(RUN[5])]}
     assert convert(files, *SAME) == Ended(whole_run(), "", 0)
 
@@ -450,7 +450,7 @@ def test_documents_that_end_badly(data: bytes, newline: bytes) -> None:
         pytest.param(b'"open string\n', id="open string"),
     ],
 )
-def test_documents_that_end_in_no_object(end: bytes) -> None:
+def test_documents_followed_by_something_else(end: bytes) -> None:
     assert convert(b"{\n" + END[1:] + end).status == 3
 
 
@@ -467,7 +467,7 @@ def test_a_document_longer_than_max_line() -> None:
     assert ended.stderr.startswith("agentfmt: stdin:#1: longer than --max-line 100: ")
 
 
-def test_blanks_between_documents_are_no_document() -> None:
+def test_blanks_between_documents_do_not_count() -> None:
     data = b'[{"type":"x"},' + b" \n" * 100_000 + END + b"]"
     ended = convert(cuts(data, [10_000] * 100), *SAME, "--max-line", "1K")
     assert ended == Ended(b'{"type":"x"}\n' + END, "", 0)

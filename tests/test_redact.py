@@ -87,7 +87,9 @@ def test_no_string_keeps_a_secret(members: dict[str, Any], kind: str | None) -> 
     before=st.text(max_size=4),
     depth=st.integers(0, 2),
 )
-def test_any_spelling(spelling: random.Random, token: str, before: str, depth: int) -> None:
+def test_a_secret_is_found_in_any_spelling(
+    spelling: random.Random, token: str, before: str, depth: int
+) -> None:
     """Each character is itself or an escape, in JSON in JSON too; the rest keeps its spelling."""
     text = f"{before} {token} "
     for _ in range(depth):
@@ -306,7 +308,7 @@ STAND_INS = {
 
 
 @pytest.mark.parametrize("classes", ["prompts", "messages", "commands", "content", "paths", "prompts,commands", "messages,content", "all"])  # fmt: skip
-def test_classes_hide_their_own_and_no_other(classes: str) -> None:
+def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
     left = redact(EVENTS, *STREAM, "-r", classes).stdout.decode()
     named = set(STAND_INS) if classes == "all" else set(classes.split(","))
     for name, texts in STAND_INS.items():
@@ -388,14 +390,14 @@ def test_structure_that_held_a_secret_stays_as_it_is() -> None:
         assert json.loads(once.splitlines()[1])["session_id"] == MARKER
 
 
-def test_classes_that_split_nothing_hold_nothing() -> None:
+def test_classes_that_no_delta_can_split_hold_nothing_back() -> None:
     lines = [init(), assistant("held", timestamp_ms=1), event("x", session="other")]
     left = redact(b"".join(lines), *STREAM, "-r", "commands").stdout
     assert left == b"".join(lines)  # in their order
 
 
 @pytest.mark.parametrize("cut", range(1, 16))
-def test_paths_that_are_split(cut: int) -> None:
+def test_paths_split_over_deltas(cut: int) -> None:
     text = "a /home/ann/x b"
     deltas = [assistant(part, timestamp_ms=1) for part in (text[:cut], text[cut:]) if part]
     left = redact(b"".join([init(), *deltas, result()]), *STREAM, "-r", "paths").stdout
@@ -421,7 +423,7 @@ def test_shortened_events_fit(texts: list[str], limit: int) -> None:
     json.dumps(made_of, ensure_ascii=False).encode("utf-8", "surrogatepass").decode()
 
 
-def test_shortening_cuts_no_marker() -> None:
+def test_shortening_never_cuts_a_marker() -> None:
     for size in range(10, 90):
         text = "x" * size + f" {TOKEN} " + "y" * 300
         left = redact(event("user", x=text), *SECRETS, "--max-event", "200").stdout
@@ -531,7 +533,7 @@ def test_messages_never_show_a_secret(flags: tuple[str, ...]) -> None:
         assert TOKEN not in ended.stderr
         assert "hunter22" not in ended.stderr
         assert not any(line in ended.stderr for line in pem().splitlines()[1:-1])
-        assert "REDACTED" in ended.stderr
+        assert ("[content: " if "content" in flags else "REDACTED") in ended.stderr
 
 
 def test_a_secret_is_not_cut_before_it_is_found() -> None:
@@ -571,3 +573,24 @@ def test_known_values_in_a_stream() -> None:
     line = event("user", x=json.dumps({"in": 'quo"te\\d/é'}))
     left = redact(line, *STREAM, known=known).stdout
     assert json.loads(json.loads(left)["x"]) == {"in": "[REDACTED:k]"}
+
+
+# ---------------------------------------------------------------- stderr
+
+
+@pytest.mark.parametrize("classes", ["content", "prompts", "messages", "commands", "all"])
+def test_stderr_shows_nothing_of_what_others_wrote(classes: str) -> None:
+    """A sidecar's stderr is shipped too: sizes alone stand in it."""
+    data = b"npm: canary\n" + init() + b'{"type":"x","canary"\n' + started(key="shellToolCall")
+    failed = init("two") + result("two", is_error=True, result="canary")
+    error = init("three") + event("error", message="canary", session="three")
+    for to in ("text", "stream-json"):
+        ended = run("-t", to, "-s", "-r", classes, data=data + failed + error)
+        assert "canary" not in ended.stderr
+        assert "agentfmt: stdin:1: [content: 11 chars]\n" in ended.stderr
+        assert "at column 21: [content: 20 chars]\n" in ended.stderr
+        assert "run two (stdin:5) failed: [content: 6 chars]\n" in ended.stderr
+        assert "run three (stdin:7) failed: [content: 6 chars]\n" in ended.stderr
+        assert "1 call open (shell)" in ended.stderr
+    plain = run("-r", "secrets,paths", data=data)
+    assert "agentfmt: stdin:1: npm: canary\n" in plain.stderr

@@ -92,7 +92,6 @@ def test_transition(state: str, kind: str) -> None:
         pytest.param(event("interaction_query", subtype="request"), id="query"),
         pytest.param(event(foo=1), id="untyped"),
         pytest.param(event("connection", session=None), id="no session"),
-        pytest.param(event("connection", session="another"), id="another session"),
     ],
 )
 def test_after_the_end_nothing_changes(after: bytes) -> None:
@@ -153,7 +152,7 @@ def test_verdict(terminal: dict[str, Any], why: str | None) -> None:
         assert failures(ended) == [
             (
                 "5f0e4a1c (stdin:1)",
-                why or "its last event does not say that it succeeded",
+                why or "its result does not say that it succeeded",
             )
         ]
 
@@ -185,7 +184,9 @@ def test_prose_before_a_result_is_not_the_reason_of_the_next_run() -> None:
 
 def test_untyped_events_only() -> None:
     assert convert(b'{"a":1}\n{}\n') == Ended(
-        b"", "agentfmt: no run in 2 events of unknown type: name the agent with --from\n", FAILED
+        b"",
+        "agentfmt: stdin:1: 2 events without a type belong to no run: name the agent with --from\n",
+        FAILED,
     )
 
 
@@ -288,7 +289,7 @@ def objects_alive() -> int:
     return len(gc.get_objects())
 
 
-def follow(lines: Iterable[bytes]) -> tuple[agentfmt.Runs, agentfmt.Source]:
+def follow(lines: Iterable[bytes]) -> agentfmt.Runs:
     """The state that is left after these lines."""
     report = Report(agentfmt.Output(lambda _: None))
     source = agentfmt.Source("-")
@@ -297,24 +298,23 @@ def follow(lines: Iterable[bytes]) -> tuple[agentfmt.Runs, agentfmt.Source]:
     for line in lines:
         for _ in runs.follow(source, reader.read(source, line)):
             pass
-    return runs, source
+    return runs
 
 
 def test_state_is_freed_when_a_run_ends() -> None:
-    runs, source = follow(whole_run(s) for s in sessions(1000))
+    runs = follow(whole_run(s) for s in (*sessions(1000), None))
     assert runs.runs == {}
-    assert source.unnamed_run is None
 
 
 def test_the_calls_of_a_run_are_freed_as_they_finish() -> None:
     lines = (f(str(i)) for i in range(1000) for f in (started, completed))
-    runs, _ = follow(lines)
+    runs = follow(lines)
     (run,) = runs.runs.values()
     assert run.calls == {}
 
 
 def test_sessions_that_are_over_are_forgotten() -> None:
-    runs, _ = follow(whole_run(s) for s in sessions(agentfmt.MAX_RUNS + 500))
+    runs = follow(whole_run(s) for s in sessions(agentfmt.MAX_RUNS + 500))
     assert len(runs.named) == agentfmt.MAX_RUNS
     assert sys.getsizeof(runs.runs) < 10_000
 
@@ -353,3 +353,19 @@ def test_an_error_event_alone_says_why() -> None:
 )  # fmt: skip
 def test_prose_is_the_reason_of_one_run(files: dict[str, list[bytes]]) -> None:
     assert convert(files).stderr.endswith(ENDED_SO.format("1 event") + "\n")
+
+
+def test_runs_that_are_given_up_are_said_once_with_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their next event opens them again, and gives up another that has failed already."""
+    monkeypatch.setattr(agentfmt, "MAX_RUNS", 10)
+    names = [f"s{i}" for i in range(12)]
+    rounds = [f(s) for f in (init, user, started_in, user) for s in names]
+    ended = convert([*rounds, *(result(s) for s in names)])
+    assert ended == Ended(
+        b"",
+        "agentfmt: run s0 (stdin:1) and 11 more failed: "
+        "least recently active of more than 10 open runs\n",
+        FAILED,
+    )

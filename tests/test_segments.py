@@ -79,7 +79,7 @@ def aggregated(*lines: bytes) -> str:
         pytest.param([delta("\ud83d"), delta("!")], "\ud83d!", id="a lone surrogate"),
     ],
 )
-def test_rule(lines: list[bytes], text: str) -> None:
+def test_each_text_is_said_once(lines: list[bytes], text: str) -> None:
     assert aggregated(*lines) == text
 
 
@@ -117,7 +117,7 @@ def test_shapes_of_a_message(message: Any, text: str) -> None:
         ),
     ],
 )
-def test_a_subagent_is_not_the_answer(lines: list[bytes]) -> None:
+def test_a_sub_agents_words_are_not_the_answer(lines: list[bytes]) -> None:
     assert aggregated(*lines) == "mine"
 
 
@@ -169,7 +169,7 @@ def asked(deltas: list[str], *, last: bool) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("style", [plain, old, partial, asked])
 @given(segments=st.lists(SEGMENT, max_size=5))
-def test_what_was_said_is_the_text(style: Any, segments: list[list[str]]) -> None:
+def test_the_result_is_what_was_said(style: Any, segments: list[list[str]]) -> None:
     if style is asked:  # a delta that repeats all before it looks like that replay
         assume(not any(repeats(deltas) for deltas in segments))
     lines = []

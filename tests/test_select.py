@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ from support import (
     user,
     whole_run,
 )
+
+import agentfmt
 
 STREAM = ("-t", "stream-json")
 CURSOR = corpus("captures", "cursor", suffix=".ndjson")
@@ -47,7 +50,10 @@ SHELL = call(
 )  # fmt: skip
 EDIT = call("editToolCall", "3", {"path": "/etc/passwd"}, {"permissionDenied": {"error": "no"}})
 GREP = call("grepToolCall", "4", {"pattern": "x", "path": "."}, {"success": {"files": ["b.c"]}})
-MCP = call("mcpToolCall", "5", {"name": "m"}, {"success": {"isError": True}})
+MCP = call(
+    "mcpToolCall", "5", {"name": "m", "providerIdentifier": "docs", "toolName": "find"},
+    {"success": {"isError": True}},
+)  # fmt: skip
 NEW = call("newToolCall", "6", {"paths": ["p/q", "r"]}, {"odd": {}})
 FUNCTION = [
     event(
@@ -87,8 +93,13 @@ SELECTED = [
         "user": "user", "type=user": "user", "type=u*": "user", "type=[tu]*r": "user",
         "subtype=init": "init", "type=*,subtype=init": "init", "type=user,subtype=init": "",
         "shell": BOTH.format("shell"), "tool=shell": BOTH.format("shell"),
-        "tool=s?ell": BOTH.format("shell"), "lookup": BOTH.format("lookup"),
-        "new": BOTH.format("new"), "tool=mcp,subtype=started": "mcp-0",
+        "tool=s?ell": BOTH.format("shell"), "tool==lookup": BOTH.format("lookup"),
+        "tool==LOOKUP": BOTH.format("lookup"), "look*": BOTH.format("lookup"),
+        "Bash": BOTH.format("shell"), "bash": BOTH.format("shell"), "Shell": BOTH.format("shell"),
+        "tool=run_shell_command": BOTH.format("shell"), "tool==bash": "",
+        "tool=MCP": BOTH.format("mcp"), "tool=mcp__docs__*": BOTH.format("mcp"),
+        "mcp__docs__find": BOTH.format("mcp"), "mcp__other__find": "",
+        "tool==new": BOTH.format("new"), "type==new": "", "tool=mcp,subtype=started": "mcp-0",
         "thinking": "thinking", "type=thinking": "thinking", "thinking,subtype=delta": "thinking",
         "status=ok": "read-1 grep-1 lookup-1", "status=nonzero": "shell-1",
         "status=denied": "edit-1", "status=rejected": "rejected-1",
@@ -96,10 +107,13 @@ SELECTED = [
         "status=failed": "shell-1 edit-1 mcp-1 new-1 rejected-1",
         "tool=read,status=failed": "rejected-1", "path=src/*": "read-0 read-1 rejected-0 rejected-1",
         "path=*.env": "rejected-0 rejected-1", "path=*.env,status=rejected": "rejected-1",
-        r"path=/w/é\,b": BOTH.format("shell"), "path=/*": "shell-0 shell-1 edit-0 edit-1",
+        r"path=/w/é\,b": BOTH.format("shell"), "path=/*": "read-0 read-1 shell-0 shell-1 edit-0 edit-1 grep-0 grep-1 new-0 new-1 rejected-0 rejected-1",
+        "path=/etc/*": BOTH.format("edit"), "path=/work/src/*": "read-0 read-1 rejected-0 rejected-1",
+        "path=./src/*": "read-0 read-1 rejected-0 rejected-1",
         "path=p/q": BOTH.format("new"), "path=b.c": "grep-1", "path=*a.py": BOTH.format("read"),
         "session=*": None, "session=5f0e*": None, "session=x": "", "type=*": None, "*": None,
-        "connection": "other", "USER": "", "type=tool": "",
+        "connection": "other", "tool_call,grep": BOTH.format("grep"), "type=tool_*,status=ok":
+        "read-1 grep-1 lookup-1",
     }.items()
 ]  # fmt: skip
 NO_THINKING = " ".join(name for name in LINES if name not in ("thinking", "result"))
@@ -188,13 +202,21 @@ def test_text_prints_only_what_is_selected() -> None:
         ("status=timeout", 0),
         ("shell", 1),
         ("thinking", 1),
-        ("user,tool=x", 0),
+        ("type=u*,tool==x", 0),
     ],
 )
 def test_fail_on_sees_every_event(to: str, choice: str, status: int) -> None:
     ended = convert(DATA, "-t", to, "--drop", "type=*", "--fail-on", choice)
     assert ended.status == status
-    assert (f"--fail-on {choice} matched at" in ended.stderr) == bool(status)
+    assert (f"--fail-on {choice} matched " in ended.stderr) == bool(status)
+
+
+def test_fail_on_counts_and_names_the_first() -> None:
+    ended = convert(DATA, "--fail-on", "status=failed", "--fail-on", "user")
+    assert ended.stderr == (
+        "agentfmt: run 5f0e4a1c (stdin:1) failed: --fail-on user matched at stdin:2; "
+        "--fail-on status=failed matched 5 times, first at stdin:8\n"
+    )
 
 
 def test_fail_on_names_the_line() -> None:
@@ -230,6 +252,51 @@ def test_usage_errors(option: str, choice: str) -> None:
     assert (ended.status, ended.stdout) == (2, b"")
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.startswith("agentfmt: ")
+
+
+@pytest.mark.parametrize(
+    ("choice", "why"),
+    [
+        ("shel", 'no tool or type "shel": did you mean shell?'),
+        ("tool=shel", 'no tool "shel": did you mean shell?'),
+        ("tool=bsah", 'no tool "bsah": did you mean shell?'),
+        ("typo", 'no tool or type "typo": did you mean tool==typo or type==typo?'),
+        ("tool=lookup", 'no tool "lookup": did you mean tool==lookup?'),
+        ("USER", 'no tool or type "USER": did you mean user?'),
+        ("type=reslt", 'no type "reslt": did you mean result?'),
+        ("!shell", "there is no negation: --drop leaves out what matches"),
+        ("tool:shell", "did you mean tool=shell?"),
+        ("tool=shell|edit", 'repeat the option for "or"'),
+        ("tool=shell status=ok", "no blanks around a term"),
+        ("tool=shell, status=ok", "no blanks around a term"),
+        ("shell,edit", 'no event is both edit and shell: repeat the option for "or"'),
+        ("user,shell", 'no event is both tool_call and user: repeat the option for "or"'),
+        ("user,status=ok", 'no event is both tool_call and user: repeat the option for "or"'),
+        ("rejected", "no type or tool; a status is spelled status=rejected"),
+    ],
+)
+def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"{choice!r}: {why}") + r"\Z"):
+        agentfmt.parse_selector(choice)
+
+
+@pytest.mark.parametrize("choice", ["path=my notes.txt", "path=a|b", "path=!a", "session=a:b"])
+def test_paths_and_sessions_may_hold_anything(choice: str) -> None:
+    assert agentfmt.parse_selector(choice).text == choice
+
+
+@pytest.mark.parametrize(
+    "choice", ["Bash", "bash", "shell", "tool=execute", "Ba*", "tool=*sh", "tool==BASH"]
+)
+def test_an_agent_calls_its_tools_by_its_own_names(choice: str) -> None:
+    use = {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}
+    lines = [
+        event("system", subtype="init", slash_commands=[]),
+        event("assistant", uuid="u", message={"role": "assistant", "content": [use]}),
+        event("result", subtype="success", is_error=False, uuid="u"),
+    ]
+    assert convert(lines).status == 0
+    assert convert(lines, "--fail-on", choice).status == 1
 
 
 def test_globs_take_no_time() -> None:

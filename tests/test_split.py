@@ -161,7 +161,7 @@ def test_any_cut_of_any_text(text: str, places: list[int], style: str) -> None:
 
 
 @given(TEXTS, st.lists(st.integers(0, 200), max_size=6))
-def test_replay_says_the_same(text: str, places: list[int]) -> None:
+def test_a_replay_is_redacted_like_its_deltas(text: str, places: list[int]) -> None:
     texts = cuts(text, places)
     replay = assistant(text, timestamp_ms=7, model_call_id="m")
     ended = redact(stream([*partial(texts), replay, started(), completed()]), *STREAM, known=KNOWN)
@@ -169,20 +169,20 @@ def test_replay_says_the_same(text: str, places: list[int]) -> None:
     assert "".join(deltas) == whole == hide(text, Scanner(KNOWN, {}))
 
 
-def test_replay_that_looks_like_a_delta() -> None:
+def test_a_replay_that_looks_like_a_delta() -> None:
     for then in (started(), event("interaction_query", subtype="request"), result()):
         lines = [init(), *partial([TOKEN[:9], TOKEN[9:], TOKEN]), then]
         found = said(redact(b"".join(lines), *STREAM).stdout, "assistant")
         assert found == [MARKER, "", MARKER]
 
 
-def test_delta_that_looks_like_a_replay() -> None:
+def test_a_delta_that_looks_like_a_replay() -> None:
     found = check(["ab", "ab", f" {TOKEN[:9]}", TOKEN[9:]], "partial")
     assert found == ["ab", "ab", f" {MARKER}", ""]
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_segments_are_apart(style: str) -> None:
+def test_segments_are_decided_separately(style: str) -> None:
     """What a call stands between is no secret: nothing joins it."""
     lines = [*STYLES[style]([TOKEN[:9]]), started(), completed(), *STYLES[style](["x"])]
     ended = redact(stream(lines), *STREAM)
@@ -227,7 +227,7 @@ def test_interleaved_runs_and_other_events(
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("style", STYLES)
-def test_private_key_over_lines_and_deltas(style: str, newline: str) -> None:
+def test_a_private_key_over_lines_and_deltas(style: str, newline: str) -> None:
     key = pem("RSA ", newline=newline)
     text = f"see{newline}{key}{newline}there {key}"
     for size in (1, 5, 64, 1000):
@@ -236,7 +236,7 @@ def test_private_key_over_lines_and_deltas(style: str, newline: str) -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_key_without_end_hides_the_segment(style: str) -> None:
+def test_a_key_without_its_end_hides_the_rest_of_the_segment(style: str) -> None:
     key = pem()[:-30] + "\nmore\nand more"
     found = check([*f"a\n{key}"], style)
     assert "".join(found) == "a\n[REDACTED:private-key]"
@@ -246,7 +246,7 @@ def test_key_without_end_hides_the_segment(style: str) -> None:
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_known_value_of_several_lines(newline: str) -> None:
+def test_a_known_value_of_several_lines(newline: str) -> None:
     known = {"k": ["ab\ncd\nef", "cd\nxy"]}
     text = newline.join(["", "1 ab", "cd", "ef 2", "ab", "cd", "xy", "cd", "ab", "cd", "e"])
     for style in STYLES:
@@ -296,13 +296,13 @@ def test_long_lines_whatever_the_cut(size: int, blank: int | None, end: str) -> 
         assert "overlong" not in output
 
 
-def test_long_line_is_cut_at_its_last_blank() -> None:
+def test_a_long_line_is_cut_at_its_last_blank() -> None:
     text = "word " * 30_000 + TOKEN
     found = check_long(text)
     assert found == "word " * 30_000 + MARKER
 
 
-def test_long_piece_without_a_blank() -> None:
+def test_a_long_piece_without_a_blank() -> None:
     """What follows it is hidden up to its first blank: a token may have been cut."""
     assert check_long("a" * (LONG + 5) + " b") == "[REDACTED:overlong][REDACTED:overlong] b"
     hidden = check_long("a" * (LONG - 9) + TOKEN + "\nb")
@@ -321,7 +321,7 @@ def check_long(text: str) -> str:
 # ---------------------------------------------------------------- what is held, and until when
 
 
-def emitted(lines: Sequence[bytes]) -> list[int]:
+def emitted(lines: Sequence[bytes], **more: Any) -> list[int]:
     """How many lines have left after each line that arrived."""
     left: list[int] = []
     scanner = Scanner({}, {})
@@ -341,7 +341,7 @@ def emitted(lines: Sequence[bytes]) -> list[int]:
     report = agentfmt.Report(out)
     agentfmt.convert(
         [("-", iter(arriving()))], to="stream-json", thinking=True, surgeon=surgeon,
-        report=report, out=out,
+        report=report, out=out, **more,
     )  # fmt: skip
     return left
 
@@ -364,7 +364,7 @@ def test_runs_never_wait_for_each_other() -> None:
     assert emitted(lines) == [1, 1, 2, 3, 4]
 
 
-def test_others_queue_behind_held_text() -> None:
+def test_other_events_queue_behind_held_text() -> None:
     lines = [init(), *thinking(["held"]), user(), event("connection"), *thinking(["\n"])]
     assert emitted(lines) == [1, 1, 1, 1, 5]
 
@@ -374,7 +374,7 @@ def test_others_queue_behind_held_text() -> None:
 
 @pytest.mark.parametrize(("rule", "template"), TEMPLATES)
 @pytest.mark.parametrize("style", STYLES)
-def test_end_of_input_hides_what_may_be_the_beginning(rule: str, template: str, style: str) -> None:
+def test_end_of_input_hides_what_may_begin_a_secret(rule: str, template: str, style: str) -> None:
     planted = made(template)
     anchors = [
         anchor
@@ -413,7 +413,7 @@ def test_end_of_input_hides_from_the_first_anchor() -> None:
 
 
 @pytest.mark.parametrize("code", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signal_in_the_middle_of_a_secret(code: int) -> None:
+def test_a_signal_in_the_middle_of_a_secret(code: int) -> None:
     process = start(*STREAM)
     assert process.stdin
     assert process.stdout
@@ -439,7 +439,7 @@ def test_a_run_that_another_init_ends() -> None:
     assert "superseded by another init" in ended.stderr
 
 
-def test_events_without_a_type_are_no_deltas() -> None:
+def test_events_without_a_type_are_not_deltas() -> None:
     outside = event("connection", session=None, timestamp_ms=1)
     outside += b'{"a":2,"timestamp_ms":2}\n{"a":3,"timestamp_ms":3}\n'
     assert redact(outside, "-t", "stream-json", "-r", "secrets").stdout == outside
@@ -448,7 +448,7 @@ def test_events_without_a_type_are_no_deltas() -> None:
     assert redact(data, "-t", "stream-json", "--thinking", "-r", "secrets").stdout == data
 
 
-def test_an_empty_delta_is_no_segment() -> None:
+def test_an_empty_delta_does_not_begin_a_segment() -> None:
     lines = [
         init(),
         *partial([""]),
@@ -492,10 +492,10 @@ print(peak, file=sys.stderr)
 """
 
 
-def test_events_do_not_wait_for_ever() -> None:
+def test_events_do_not_wait_forever() -> None:
     """Behind words whose line is never completed; the beginning of a secret in them is hidden."""
     other = event("connection", subtype="reconnecting", attempt=1)
-    held = other * agentfmt.HELD
+    held = other * (agentfmt.HELD // (len(other) + agentfmt.WEIGHT) + 1)
     data = init() + b"".join(partial([f"a {TOKEN[:12]}"])) + held
     reads = [data[at : at + agentfmt.BLOCK] for at in range(0, len(data), agentfmt.BLOCK)]
     *_, before, left = emitted(reads)
@@ -505,6 +505,25 @@ def test_events_do_not_wait_for_ever() -> None:
     assert out.count(b"\n") == data.count(b"\n")
 
 
+@pytest.mark.parametrize("cut", [8, 12, 30])
+def test_words_that_waited_too_long(cut: int) -> None:
+    """They leave after a silence, and what goes on with a hidden secret is hidden to a blank."""
+    texts = [f"a {TOKEN[:cut]}", TOKEN[cut:34], f"{TOKEN[34:]} b", " c\n"]
+    chunks = [chunk for line in partial(texts) for chunk in (line, b"")]
+    done = redact(chunks, *STREAM, "--max-wait", "0").stdout
+    whole = "".join(said(done, "assistant"))
+    assert whole.startswith(f"a {MARKER}")
+    assert whole.endswith(" b c\n")
+    assert TOKEN[cut : cut + 4] not in whole
+    assert redact(b"".join(chunks), *STREAM).stdout != done
+
+
+def test_a_silence_lets_words_leave() -> None:
+    lines = [*partial(["one ", "two "]), b"", *partial(["three\n"]), b""]
+    assert emitted(lines, max_wait=0) == [0, 0, 2, 3, 3]
+    assert emitted(lines, max_wait=60) == [0, 0, 0, 3, 3]
+
+
 def test_ten_thousand_sessions_with_held_text() -> None:
     command = [sys.executable, "-c", RSS]
     pipe = subprocess.PIPE
@@ -512,12 +531,12 @@ def test_ten_thousand_sessions_with_held_text() -> None:
         assert process.stdin
         data = b"".join(
             line
-            for turn in range(4)
+            for turn in range(8)
             for n in range(10_000)
             for line in partial([f"held text {turn}"], f"session-{n}")
         )
         output, said_ = process.communicate(data, timeout=60)
-    assert output.count(b"\n") == 40_000
+    assert output.count(b"\n") == 80_000
     peak = int(said_.split()[-1]) * (1 if sys.platform == "darwin" else 1024)
     assert peak < 200e6, f"{peak / 1e6:.0f} MB"
 

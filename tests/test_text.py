@@ -4,16 +4,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
 import re
-import select
-import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +17,7 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import failed, label, labeled
+from support import GLYPHS, failed, label, labeled, on_terminal
 
 import agentfmt
 from agentfmt import View
@@ -364,7 +359,9 @@ FAILED_EDIT = (
         (("Found", "a/b c/d", ""), 12, "Found a/b..."),
     ],
 )  # fmt: skip
-def test_what_there_is_room_for(act: tuple[str, str, str], columns: int, line: str) -> None:
+def test_a_line_shows_what_there_is_room_for(
+    act: tuple[str, str, str], columns: int, line: str
+) -> None:
     whole = agentfmt.Action(*act, failed=act[0].startswith("Failed"))
     assert agentfmt.render_action(whole, "", columns, agentfmt.PLAIN).decode() == line
 
@@ -387,7 +384,7 @@ def test_width(text: str, columns: int) -> None:
 
 
 @given(st.text(), st.integers(0, 50))
-def test_cut_is_never_wider(text: str, limit: int) -> None:
+def test_truncated_text_is_never_too_wide(text: str, limit: int) -> None:
     assert agentfmt.display_width(agentfmt.truncate(agentfmt.escape(text), limit)) <= limit
 
 
@@ -476,7 +473,7 @@ def test_a_failed_run_gives_no_answer_and_all_its_words(messages: str) -> None:
 
 
 @pytest.mark.parametrize("messages", ["all", "final"])
-def test_a_sub_agents_words_are_no_part_of_the_answer(messages: str) -> None:
+def test_a_sub_agents_words_are_not_part_of_the_answer(messages: str) -> None:
     theirs = [said("theirs", parent_tool_use_id="t"), delta("theirs", parent_tool_use_id="t")]
     events = (init(), delta("A"), theirs[0], delta("B"), theirs[1], said("AB"), result())
     assert render(spelled(*events), View(messages=messages)).out == ["AB"]
@@ -500,7 +497,7 @@ def test_a_character_that_deltas_cut_is_whole() -> None:
 # ---------------------------------------------------------------- several runs
 
 
-def test_lines_say_whose_they_are_while_several_runs_are_open() -> None:
+def test_lines_name_their_run_while_several_are_open() -> None:
     def read(session: str) -> dict[str, Any]:
         return done("readToolCall", {"path": "a"}, ok(), session_id=session)
 
@@ -723,62 +720,6 @@ def test_ci_safe_json_has_equal_values(to: str, text: str, capfdbinary: Any) -> 
 # ---------------------------------------------------------------- terminals
 
 
-def on_terminal(
-    data: bytes,
-    *options: str,
-    stdin: Any = subprocess.PIPE,
-    columns: int = 80,
-    ends: tuple[str, ...] = ("stdout", "stderr"),
-    until: bytes = b"",
-    env: dict[str, str] | None = None,
-    pipe: bool = False,
-) -> tuple[bytes, int]:
-    """What a terminal gets of a process with these ``ends`` on it, and the process's status.
-
-    The line of a started call, and what stands before it, is given alone: what comes after waits
-    ``until`` the terminal shows that.
-    """
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    attributes = termios.tcgetattr(theirs)
-    attributes[1] &= ~termios.OPOST
-    termios.tcsetattr(theirs, termios.TCSANOW, attributes)
-    other = subprocess.PIPE if pipe else subprocess.DEVNULL
-    stdout, stderr = (theirs if end in ends else other for end in ("stdout", "stderr"))
-    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agentfmt", *options],
-        stdin=stdin, stdout=stdout, stderr=stderr, env={**plain, "TERM": "xterm", "LC_ALL": "C", **(env or {})},
-    )  # fmt: skip
-    os.close(theirs)
-    seen = b""
-    if process.stdin:
-        cut = data.index(b"\n", data.index(b'"started"')) + 1 if until else len(data)
-        process.stdin.write(data[:cut])
-        process.stdin.flush()
-        seen = read(ours, until) if until else b""
-        process.stdin.write(data[cut:])
-        process.stdin.close()
-    seen += read(ours)
-    os.close(ours)
-    process.communicate()
-    return seen, process.returncode
-
-
-def read(terminal: int, until: bytes = b"nothing that is ever written") -> bytes:
-    seen = b""
-    while until not in seen:
-        assert select.select([terminal], [], [], 30)[0], seen
-        try:
-            chunk = os.read(terminal, 65536)
-        except OSError:  # Linux says so that the other end is closed
-            break
-        if not chunk:
-            break
-        seen += chunk
-    return seen
-
-
 SHELL = (
     init(),
     started("shellToolCall", {"command": "npm test"}),
@@ -788,7 +729,6 @@ SHELL = (
 )
 PLAIN_LINES = labeled("{shell} npm test (exit 1)\n{read} a (2 lines)\n").encode()
 RUNNING = agentfmt.LABELS["shell"].doing.encode() + b" npm test"
-GLYPHS = {"LC_ALL": "C.UTF-8"}
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
@@ -797,7 +737,7 @@ def test_a_call_that_runs_shows_until_the_next_line() -> None:
     assert status == 0
 
 
-def test_a_call_that_ran_within_one_read_does_not_flash() -> None:
+def test_a_call_that_ran_within_one_read_is_not_shown_running() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "--color", "never")
     assert seen == PLAIN_LINES
 
@@ -835,7 +775,7 @@ def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
         pytest.param(("--color", "always"), {"NO_COLOR": "1", "TERM": "dumb"}, True, id="always"),
     ],
 )
-def test_colours(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
+def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-d", *options, env=env)
     red = labeled("\x1b[31m{shell} npm test (exit 1)\x1b[0m\n").encode()
     dim = labeled("{read} a \x1b[2m(2 lines)\x1b[0m\n").encode()

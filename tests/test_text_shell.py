@@ -85,7 +85,7 @@ def test_no_answer_of_a_run_that_failed(tmp_path: Path) -> None:
     assert job(script, tmp_path, ends=False).out == "status 1, <>\n"
 
 
-def test_everything_that_was_said_and_done(tmp_path: Path) -> None:
+def test_all_words_and_actions(tmp_path: Path) -> None:
     log = job("agent | agentfmt -d -m all -s", tmp_path)
     assert log.out.splitlines() == [
         "I'll look.", labeled("{shell} npm test (exit 1)"), "One test fails.", "", "Fix it.",
@@ -103,7 +103,7 @@ def test_json_in_a_ci_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", ["", "-d", "-m all", "-m final", "-s", "--actions stderr"])
-def test_a_reader_that_leaves_ends_it_silently(options: str, tmp_path: Path) -> None:
+def test_it_ends_silently_when_its_reader_leaves(options: str, tmp_path: Path) -> None:
     script = f"set +o pipefail; (agent; sleep 0.2; agent) | agentfmt {options} | true"
     log = job(script, tmp_path)
     assert log.status == 0

@@ -1,0 +1,697 @@
+"""What each agent's stream means: hand-made streams, one for each rule of its format."""
+
+# ruff: noqa: E501, RUF005 (tables)
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from support import Ended, convert, failed, label, run
+from test_dialects import convert as redacted
+
+import agentfmt
+
+TOKEN = "ghp_" + "a1B2" * 9
+Line = dict[str, Any]
+
+
+def stream(lines: Iterable[Line | str]) -> bytes:
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
+def item(what: str, kind: str = "item.completed", identity: str = "i1", **members: Any) -> Line:
+    return {"type": kind, "item": {"id": identity, "type": what, **members}}
+
+
+def command(kind: str = "item.completed", **members: Any) -> Line:
+    more: Line = {"command": "ls", "aggregated_output": "", "exit_code": 0, "status": "completed"}
+    return item("command_execution", kind, **more | members)
+
+
+THREAD: list[Line] = [{"type": "thread.started", "thread_id": "t-1"}, {"type": "turn.started"}]
+TURN_ENDED = {"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 2}}
+WRAPPED = json.dumps({"type": "error", "error": {"type": "bad", "message": "No such model."}})
+
+INIT = {"type": "init", "session_id": "g-1", "model": "auto"}
+GEMINI_OK = {"type": "result", "status": "success", "stats": {"duration_ms": 5}}
+
+
+def said(text: str, **members: Any) -> Line:
+    return {"type": "message", "role": "assistant", "content": text, **members}
+
+
+def part(kind: str, **members: Any) -> Line:
+    return {"type": kind, "timestamp": 1, "sessionID": "ses_1", "part": members}
+
+
+def used(status: str = "completed", tool: str = "bash", **state: Any) -> Line:
+    return part("tool_use", tool=tool, callID="c1", state={"status": status, "input": {}, **state})
+
+
+STEP, STOP = part("step_start"), part("step_finish", reason="stop", tokens={"input": 3})
+OPENCODE_ERROR = {"type": "error", "sessionID": "ses_1", "error": {"name": "MessageAbortedError"}}
+OPENCODE_DONE = {"type": "done", "sessionID": "ses_1", "reason": "idle", "rejected": []}
+
+
+def droid(kind: str, **members: Any) -> Line:
+    return {"type": kind, **members, "session_id": "d-1"}
+
+
+DROID_INIT = droid("system", subtype="init", cwd="/w", tools=[], reasoning_effort="low")
+LOOP_ERROR = droid("error", source="agent_loop", message="The model is overloaded.")
+CLI_ERROR = droid("error", source="cli", message="Exec ended.")
+
+
+def copilot(kind: str, **data: Any) -> Line:
+    return {"type": kind, "data": data, "id": "e", "timestamp": "2026"}
+
+
+def copilot_end(code: Any = 0) -> Line:
+    return {"type": "result", "sessionId": "co-1", "exitCode": code, "usage": {}}
+
+
+def copilot_call(error: Any = None, name: str = "bash", **more: Any) -> list[Line]:
+    outcome = {"success": False, "error": error} if error else {"success": True}
+    return [
+        copilot("tool.execution_start", toolCallId="c1", toolName=name, arguments={}, **more),
+        copilot("tool.execution_complete", toolCallId="c1", **outcome),
+    ]
+
+
+PI: list[Line] = [
+    {"type": "session", "version": 3, "id": "pi-1", "cwd": "/w"},
+    {"type": "agent_start"},
+]
+
+
+def pi_end(reason: str = "stop", text: str = "Done.", **members: Any) -> list[Line]:
+    message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+    message |= {"stopReason": reason, "errorMessage": "Overloaded."} if reason != "stop" else {}
+    message |= {"stopReason": reason}
+    return [
+        {"type": "message_end", "message": message},
+        {"type": "agent_end", "messages": [message], **members},
+    ]
+
+
+RETRY = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3}
+
+
+def claude(kind: str, **members: Any) -> Line:
+    return {"type": kind, "session_id": "cl-1", "uuid": "u", **members}
+
+
+def says(role: str, *content: Line, **members: Any) -> Line:
+    return claude(role, message={"role": role, "content": [*content]}, **members)
+
+
+def use(name: str = "Bash", identity: str = "t1", **given: Any) -> Line:
+    return {"type": "tool_use", "id": identity, "name": name, "input": given}
+
+
+def returned(text: str = "ok", identity: str = "t1", *, error: bool = False) -> Line:
+    return {
+        "type": "tool_result", "tool_use_id": identity, "content": text, "is_error": error,
+    }  # fmt: skip
+
+
+CLAUDE_INIT = claude("system", subtype="init", cwd="/w")
+CLAUDE_OK = claude("result", subtype="success", is_error=False, result="Done.")
+DENIED = CLAUDE_OK | {
+    "permission_denials": [{"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {}}]
+}
+
+# The stream; its exit status, runs that succeed and that fail; the lines of -d, {tool} or {not tool}
+# for its label; why it failed.
+STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
+    # Codex
+    "codex-failure-twice": (
+        [*THREAD, {"type": "error", "message": WRAPPED}]
+        + [{"type": "turn.failed", "error": {"message": WRAPPED}}],
+        (1, 0, 1), [], "failed: No such model.",
+    ),
+    "codex-error-that-passes": (
+        [*THREAD, {"type": "error", "message": "Reconnecting... 1/5"}, command(), TURN_ENDED],
+        (0, 1, 0), ["{shell} ls (exit 0)"], "",
+    ),
+    "codex-killed": ([*THREAD, command("item.started", status="in_progress")], (1, 0, 1), [], "1 call open"),
+    "codex-second-turn-killed": (
+        [*THREAD, TURN_ENDED, THREAD[1]], (1, 1, 1), [], "ended without a result",
+    ),
+    "codex-line-comes-again": (
+        [*THREAD, command(), command(), TURN_ENDED],
+        (0, 1, 0), ["{shell} ls (exit 0)"], "",
+    ),
+    "codex-identity-of-the-next-turn": (
+        [*THREAD, command(), TURN_ENDED, THREAD[1], command(), TURN_ENDED],
+        (0, 2, 0), ["{shell} ls (exit 0)"] * 2, "",
+    ),
+    "codex-declined": (
+        [*THREAD, command(status="declined", exit_code=None, aggregated_output="no"), TURN_ENDED],
+        (0, 1, 0), ["{not shell} ls (rejected: no)"], "",
+    ),
+    "codex-file-change-started": (
+        [
+            *THREAD,
+            item("file_change", "item.started", changes=[{"path": "a", "kind": "add"}]),
+            item("file_change", changes=[{"path": "a", "kind": "add"}], status="completed"),
+            TURN_ENDED,
+        ],
+        (0, 1, 0), ["{write} a"], "",
+    ),
+    "codex-items": (
+        [
+            *THREAD,
+            item("plan", text="# The plan\n1. Look"),
+            item("web_search", identity="i2", query="", action={"type": "search", "query": "x"}),
+            item("collab_tool_call", identity="i3", tool="spawn_agent", prompt="Look", status="completed"),
+            item("collab_tool_call", identity="i4", tool="wait", status="completed"),
+            {"type": "request_user_input", "call_id": "q", "questions": [{"question": "Which?"}]},
+            TURN_ENDED,
+        ],
+        (0, 1, 0),
+        [
+            "{createPlan} The plan", "{webSearch} x", "{task} Look", "{await}",
+            "{askQuestion} Which?",
+        ], "",
+    ),
+    "codex-mcp": (
+        [
+            *THREAD,
+            item("mcp_tool_call", server="gh", tool="list", arguments={}, status="failed",
+                 error={"message": "no"}),
+            TURN_ENDED,
+        ],
+        (0, 1, 0), ["{not mcp} gh/list (error: no)"], "",
+    ),
+    # Gemini
+    "gemini-whole": ([INIT, said("Done."), GEMINI_OK], (0, 1, 0), [], ""),
+    "gemini-severe-error": (
+        [INIT, {"type": "error", "severity": "error", "message": "Maximum session turns exceeded"}]
+        + [GEMINI_OK],
+        (1, 0, 1), [], "failed: Maximum session turns exceeded",
+    ),
+    "gemini-severe-error-alone": (
+        [INIT, {"type": "error", "severity": "error", "message": "No."}], (1, 0, 1), [], "No.",
+    ),
+    "gemini-warning": (
+        [INIT, {"type": "error", "severity": "warning", "message": "Loop"}, GEMINI_OK],
+        (0, 1, 0), [], "",
+    ),
+    "gemini-cancelled": (
+        [INIT, {"type": "result", "status": "error", "error": {"type": "x", "message": "Cancelled"}}],
+        (1, 0, 1), [], "failed: Cancelled",
+    ),
+    "gemini-killed": ([INIT, said("Do", delta=True)], (1, 0, 1), [], "ended without a result"),
+    "gemini-denied": (
+        [
+            INIT,
+            {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "x",
+             "parameters": {"command": "rm a"}},
+            {"type": "tool_result", "tool_id": "x", "status": "error",
+             "error": {"type": "policy_violation", "message": "Not here."}},
+            GEMINI_OK,
+        ],
+        (0, 1, 0), ["{not shell} rm a (permission denied: Not here.)"], "",
+    ),
+    # OpenCode
+    "opencode-stop": ([STEP, STOP], (0, 1, 0), [], ""),
+    "opencode-length": ([STEP, part("step_finish", reason="length")], (0, 1, 0), [], ""),
+    "opencode-done": ([STEP, STOP, OPENCODE_DONE], (0, 1, 0), [], ""),
+    "opencode-calls-tools": (
+        [STEP, used(), part("step_finish", reason="tool-calls")],
+        (1, 0, 1), ["{shell}"], "ended without a result",
+    ),
+    "opencode-killed-in-the-next-step": ([STEP, STOP, STEP], (1, 0, 1), [], "ended without"),
+    "opencode-error": ([OPENCODE_ERROR], (1, 0, 1), [], "failed: MessageAbortedError"),
+    "opencode-error-is-a-text": (
+        [STEP, OPENCODE_ERROR | {"error": "No."}], (1, 0, 1), [], "failed: No.",
+    ),
+    "opencode-error-then-stop": (
+        [STEP, OPENCODE_ERROR, STEP, STOP], (1, 0, 1), [], "MessageAbortedError",
+    ),
+    "opencode-error-then-done": (
+        [STEP, STOP, OPENCODE_ERROR, OPENCODE_DONE], (1, 0, 1), [], "MessageAbortedError",
+    ),
+    "opencode-two-runs": (
+        [STEP, STOP, OPENCODE_DONE, STEP, OPENCODE_ERROR, OPENCODE_DONE], (1, 1, 1), [], "Aborted",
+    ),
+    "opencode-exit": (
+        [STEP, used(input={"command": "false"}, metadata={"exit": 1}), STOP],
+        (0, 1, 0), ["{shell} false (exit 1)"], "",
+    ),
+    "opencode-rejected": (
+        [
+            STEP,
+            used("error", "edit", input={"filePath": "/x/a"},
+                 error="The user rejected permission to use this specific tool call."),
+            STOP, OPENCODE_DONE | {"rejected": ["p1"]},
+        ],
+        (0, 1, 0),
+        [
+            "{not edit} /x/a (rejected: The user rejected permission to use this specific"
+            " tool call.)",
+        ], "",
+    ),
+    "opencode-running": (
+        [STEP, used("pending"), used("running", input={"command": "ls"}),
+         used(input={"command": "ls"}, time={"start": 1000, "end": 3500}), STOP],
+        (0, 1, 0), ["{shell} ls (2.5 s)"], "",
+    ),
+    # Droid
+    "droid-errors-alone": ([LOOP_ERROR, CLI_ERROR], (1, 0, 1), [], "failed: The model is overloaded."),
+    "droid-errors-other-order": ([CLI_ERROR, LOOP_ERROR], (1, 0, 1), [], "The model is overloaded."),
+    "droid-cli-error": ([DROID_INIT, CLI_ERROR], (1, 0, 1), [], "failed: Exec ended."),
+    "droid-error-then-completion": (
+        [DROID_INIT, LOOP_ERROR, droid("completion", finalText="Done.", numTurns=1)],
+        (0, 1, 0), [], "",
+    ),
+    "droid-killed": (
+        [DROID_INIT, droid("message", role="user", id="m", text="Do it.")],
+        (1, 0, 1), [], "ended without a result",
+    ),
+    "droid-mcp": (
+        [
+            DROID_INIT,
+            droid("tool_call", id="c", toolId="gh___list", toolName="gh___list", parameters={}),
+            droid("tool_result", id="c", toolId="gh___list", isError=False, value="x"),
+            droid("tool_call", id="e", toolId="Execute", parameters={"command": "false"}),
+            droid("tool_result", id="e", isError=True, value="no\n\n[Process exited with code 3]"),
+            droid("completion", finalText="Done."),
+        ],
+        (0, 1, 0), ["{mcp} gh/list", "{shell} false (exit 3)"], "",
+    ),
+    # Copilot
+    "copilot-exit-code": (
+        [copilot("user.message", content="x"), copilot_end(1)], (1, 0, 1), [], "failed: exit 1",
+    ),
+    "copilot-session-error": (
+        [copilot("user.message"), copilot("session.error", message="Not logged in."), copilot_end(1)],
+        (1, 0, 1), [], "failed: Not logged in.",
+    ),
+    "copilot-session-error-alone": (
+        [copilot("session.error", message="Not logged in.")], (1, 0, 1), [], "Not logged in.",
+    ),
+    "copilot-failed-call-of-the-model": (
+        [copilot("user.message"), copilot("model.call_failure", errorMessage="429"), copilot_end()],
+        (0, 1, 0), [], "",
+    ),
+    "copilot-result-alone": ([copilot_end()], (0, 1, 0), [], ""),
+    "copilot-two-in-a-file": (
+        [copilot("user.message"), copilot_end(), copilot("user.message"),
+         copilot_end() | {"sessionId": "co-2"}],
+        (0, 2, 0), [], "",
+    ),
+    "copilot-killed": ([copilot("user.message")], (1, 0, 1), [], "ended without a result"),
+    "copilot-denied": (
+        [*copilot_call({"code": "denied", "message": "No."}), copilot_end()],
+        (0, 1, 0), ["{not shell} (permission denied: No.)"], "",
+    ),
+    "copilot-denied-by-the-user": (
+        [
+            copilot("permission.completed", result={"kind": "denied-interactively-by-user"}),
+            *copilot_call({"message": "No.", "code": "denied"}), copilot_end(),
+        ],
+        (0, 1, 0), ["{not shell} (rejected: No.)"], "",
+    ),
+    "copilot-permission-denied-by-rules": (
+        [
+            copilot("permission.completed", result={"kind": "denied-by-rules"}),
+            *copilot_call({"message": "No."}), copilot_end(),
+        ],
+        (0, 1, 0), ["{not shell} (permission denied: No.)"], "",
+    ),
+    "copilot-mcp": (
+        [*copilot_call(name="gh-list", mcpServerName="gh", mcpToolName="list"), copilot_end()],
+        (0, 1, 0), ["{mcp} gh/list"], "",
+    ),
+    "copilot-subagent": (
+        [
+            copilot("tool.execution_start", toolCallId="c0", toolName="task",
+                    arguments={"description": "look"}),
+            *copilot_call(parentToolCallId="c0"),
+            copilot("assistant.message", content="inner", parentToolCallId="c0"),
+            copilot("tool.execution_complete", toolCallId="c0", success=True),
+            copilot_end(),
+        ],
+        (0, 1, 0), ["  {shell}", "{task} look"], "",
+    ),
+    # Pi
+    "pi-success": ([*PI, *pi_end()], (0, 1, 0), [], ""),
+    "pi-error": ([*PI, *pi_end("error")], (1, 0, 1), [], "failed: Overloaded."),
+    "pi-aborted": ([*PI, *pi_end("aborted")], (1, 0, 1), [], "failed: Overloaded."),
+    "pi-retry-that-succeeds": (
+        [*PI, *pi_end("error", willRetry=True), RETRY, PI[1], *pi_end(willRetry=False)]
+        + [{"type": "auto_retry_end", "success": True, "attempt": 1}, {"type": "agent_settled"}],
+        (0, 1, 0), [], "",
+    ),
+    "pi-retry-that-succeeds-older": (
+        [*PI, *pi_end("error"), RETRY, PI[1], *pi_end()], (0, 1, 0), [], "",
+    ),
+    "pi-retry-that-fails-older": (
+        [*PI, *pi_end("error"), RETRY, PI[1], *pi_end("error")]
+        + [{"type": "auto_retry_end", "success": False, "finalError": "Overloaded."}],
+        (1, 0, 1), [], "failed: Overloaded.",
+    ),
+    "pi-not-terminal": (
+        [*PI, *pi_end("error", isTerminal=False), PI[1], *pi_end(isTerminal=True)],
+        (0, 1, 0), [], "",
+    ),
+    "pi-next-prompt-after-a-failure": (
+        [*PI, *pi_end("error"), PI[1], *pi_end()], (1, 1, 1), [], "failed: Overloaded.",
+    ),
+    "pi-killed-while-retrying": (
+        [*PI, *pi_end("error", willRetry=True), RETRY], (1, 0, 1), [], "failed: Overloaded.",
+    ),
+    "pi-compaction": (
+        [*PI, *pi_end("error"), {"type": "auto_compaction_end", "willRetry": True}, PI[1], *pi_end()],
+        (0, 1, 0), [], "",
+    ),
+    "pi-says-nothing": ([*PI, {"type": "agent_end", "messages": []}], (1, 0, 1), [], "failed"),
+    "pi-exit": (
+        [
+            *PI,
+            {"type": "tool_execution_start", "toolCallId": "c", "toolName": "bash",
+             "args": {"command": "false"}},
+            {"type": "tool_execution_end", "toolCallId": "c", "isError": True, "result": {
+                "content": [{"type": "text", "text": "no\n\nCommand exited with code 4"}]}},
+            *pi_end(),
+        ],
+        (0, 1, 0), ["{shell} false (exit 4)"], "",
+    ),
+    # Claude Code, Amp
+    "claude-denied-and-never-answered": (
+        [CLAUDE_INIT, says("assistant", use(command="rm a")), DENIED],
+        (0, 1, 0), ["{not shell} rm a (permission denied)"], "",
+    ),
+    "claude-denied-and-answered": (
+        [
+            CLAUDE_INIT, says("assistant", use(command="rm a")),
+            says("user", returned("This command requires approval", error=True)), DENIED,
+        ],
+        (0, 1, 0),
+        [
+            "{not shell} rm a (permission denied: This command requires"
+            " approval)",
+        ], "",
+    ),
+    "claude-line-comes-again": (
+        [CLAUDE_INIT, says("assistant", use()), *[says("user", returned())] * 2, CLAUDE_OK],
+        (0, 1, 0), ["{shell}"], "",
+    ),
+    "claude-api-error-killed": (
+        [
+            CLAUDE_INIT,
+            says("assistant", {"type": "text", "text": "No such model."}, error="model_not_found",
+                 is_api_error_message=True),
+        ],
+        (1, 0, 1), [], "failed: No such model.",
+    ),
+    "claude-api-error": (
+        [
+            CLAUDE_INIT,
+            says("assistant", {"type": "text", "text": "Overloaded."}, error="overloaded"),
+            says("assistant", {"type": "text", "text": "Done."}), CLAUDE_OK,
+        ],
+        (0, 1, 0), [], "",
+    ),
+    "claude-result-is-a-text": (
+        [CLAUDE_INIT, says("assistant", use("Read", file_path="/w/a")),
+         says("user", returned("no", error=True), tool_use_result="Error: no"), CLAUDE_OK],
+        (0, 1, 0), ["{not read} a (error: no)"], "",
+    ),
+    "claude-subagents": (
+        [
+            CLAUDE_INIT,
+            says("assistant", use("Task", "t0", description="look")),
+            says("assistant", {"type": "text", "text": "inner"}, use("Agent", "t1", description="deep"),
+                 parent_tool_use_id="t0"),
+            says("assistant", use("Bash", "t2", command="ls"), parent_tool_use_id="t1"),
+            says("user", returned(identity="t2"), parent_tool_use_id="t1"),
+            says("user", returned(identity="t1"), parent_tool_use_id="t0"),
+            says("user", returned(identity="t0")), CLAUDE_OK,
+        ],
+        (0, 1, 0),
+        ["    {shell} ls", "  {task} deep", "{task} look"], "",
+    ),
+    "claude-background": (
+        [
+            CLAUDE_INIT,
+            says("assistant", use("Agent", description="look")),
+            says("user", returned("Async agent launched"),
+                 tool_use_result={"isAsync": True, "status": "async_launched"}),
+            CLAUDE_OK,
+            claude("system", subtype="task_notification", task_id="x", tool_use_id="t1",
+                   status="completed", summary="found", usage={"duration_ms": 1500}),
+            CLAUDE_INIT, CLAUDE_OK,
+        ],
+        (0, 2, 0), ["{task} look (in background)", "Finished subagent look (1.5 s)"], "",
+    ),
+    "claude-background-stopped": (
+        [
+            CLAUDE_INIT,
+            says("assistant", use("Agent", description="look")),
+            says("user", returned("Async agent launched"), tool_use_result={"isAsync": True}),
+            CLAUDE_OK,
+            claude("system", subtype="task_notification", tool_use_id="t1", status="stopped"),
+        ],
+        (0, 1, 0),
+        ["{task} look (in background)", "Failed to finish subagent look (stopped)"], "",
+    ),
+    "amp-result-alone": (
+        [{"type": "result", "subtype": "error_during_execution", "is_error": True,
+          "error": "413 Too long", "session_id": "T-1"}],
+        (1, 0, 1), [], "failed: 413 Too long",
+    ),
+}  # fmt: skip
+
+
+def spelled(line: str) -> str:
+    return re.sub(r"{(not )?(\w+)}", lambda m: (failed if m[1] else label)(m[2]), line)
+
+
+def view(data: bytes, **how: Any) -> Ended:
+    return convert(data, view=agentfmt.View(**how))
+
+
+streams = pytest.mark.parametrize("name", STREAMS)
+
+
+@streams
+def test_what_a_stream_means(name: str) -> None:
+    lines, (status, *runs), progress, why = STREAMS[name]
+    data = stream(lines)
+    detailed, results = view(data, detail=True), convert(data, "-t", "json")
+    assert detailed.status == results.status == status
+    assert [results.stdout.count(b"\n"), results.stderr.count(" failed: ")] == runs
+    assert detailed.stdout.decode().splitlines() == [*map(spelled, progress)]
+    assert convert(data).stdout.count(b"\n") == len(
+        [line for line in progress if "inish" not in line]
+    )
+    assert why in detailed.stderr
+    assert why or not detailed.stderr
+
+
+@streams
+def test_the_converted_stream_means_the_same(name: str) -> None:
+    data = stream(STREAMS[name][0])
+    converted = convert(data, "-t", "cursor", "--thinking")
+    assert convert(converted.stdout, "-t", "cursor", "--thinking").stdout == converted.stdout
+    for how in ({}, {"detail": True}, {"messages": "all"}, {"messages": "final"}):
+        once, twice = view(data, **how), view(converted.stdout, **how)
+        assert (once.stdout, once.status) == (twice.stdout, twice.status)
+    assert convert(data, "-t", "json").stdout == convert(converted.stdout, "-t", "json").stdout
+
+
+@streams
+def test_own_lines_leave_as_they_came(name: str) -> None:
+    lines, (status, *_), _, why = STREAMS[name]
+    data = stream(lines)
+    ended = convert(data, "-t", "stream-json", "--thinking")
+    assert (ended.stdout, ended.status) == (data, status)
+    assert why in ended.stderr
+
+
+def answer(lines: Iterable[Line], *flags: str) -> str:
+    text: str = json.loads(convert(stream(lines), "-t", "json", *flags).stdout)["result"]
+    return text
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        pytest.param(
+            [*THREAD, item("agent_message", text="a", phase="final_answer")]
+            + [item("agent_message", text="b", phase="commentary"), TURN_ENDED],
+            "a", id="codex-phase",
+        ),
+        pytest.param(
+            [*THREAD, item("agent_message", text="a"), item("agent_message", text="b"), TURN_ENDED],
+            "b", id="codex",
+        ),
+        pytest.param([INIT, said("Done."), GEMINI_OK], "Done.", id="gemini-whole"),
+        pytest.param(
+            [INIT, said("Do", delta=True), said("ne.", delta=True), GEMINI_OK],
+            "Done.", id="gemini-deltas",
+        ),
+        pytest.param(
+            [INIT, said("Do", delta=True), said("ne.", delta=True), said("Done."), GEMINI_OK],
+            "Done.", id="gemini-deltas-and-whole",
+        ),
+        pytest.param([STEP, part("text", text="Done."), STOP], "Done.", id="opencode"),
+        pytest.param(
+            [copilot("assistant.message_delta", messageId="m", deltaContent="Do")]
+            + [copilot("assistant.message", messageId="m", content="Done."), copilot_end()],
+            "Done.", id="copilot",
+        ),
+        pytest.param(
+            [copilot("assistant.message", messageId="m", chunkIndex=n, chunkCount=2, content=text)
+             for n, text in enumerate(("Do", "ne."))] + [copilot_end()],
+            "Done.", id="copilot-chunks",
+        ),
+        pytest.param(
+            [copilot("assistant.message", content="Done."), copilot_end()]
+            + [copilot("assistant.message", content="inner", parentToolCallId="c")],
+            "Done.", id="copilot-subagent",
+        ),
+        pytest.param([*PI, *pi_end(text="Done.")], "Done.", id="pi"),
+        pytest.param(
+            [*PI, {"type": "message_update",
+                   "assistantMessageEvent": {"type": "text_delta", "delta": "Done."}}, *pi_end()],
+            "Done.", id="pi-delta-without-message",
+        ),
+    ],
+)  # fmt: skip
+def test_the_answer(lines: list[Line], text: str) -> None:
+    assert answer(lines) == text
+
+
+def test_gemini_repeats_nothing_after_a_call() -> None:
+    call = {"type": "tool_use", "tool_name": "glob", "tool_id": "x", "parameters": {}}
+    lines = [INIT, said("I look. ", delta=True), call, said("Done.", delta=True), said("Done.")]
+    assert answer([*lines, GEMINI_OK]) == "I look. Done."
+
+
+# Of each agent, a line with a fragment of something that comes whole; the paths that are emptied.
+FRAGMENTS: dict[str, tuple[list[Any], Line]] = {
+    "claude": ([CLAUDE_INIT], claude("stream_event", event={"type": "content_block_delta", "delta": {
+        "type": "input_json_delta", "partial_json": TOKEN[:20]}})),
+    "codex-started": (THREAD, command("item.started", aggregated_output=TOKEN[:20])),
+    "codex-updated": (THREAD, command("item.updated", aggregated_output=TOKEN[:20])),
+    "codex-text": (THREAD, item("agent_message", "item.updated", text=TOKEN[:20])),
+    "codex-result": (THREAD, item("mcp_tool_call", "item.updated", result={
+        "content": [{"type": "text", "text": TOKEN[:20]}]})),
+    "codex-plan": (THREAD, {"type": "item.plan.delta", "item_id": "i", "delta": TOKEN[:20]}),
+    "opencode": ([STEP], used("running", metadata={"output": TOKEN[:20]})),
+    "opencode-pending": ([STEP], used("pending", raw=TOKEN[:20])),
+    "copilot-arguments": ([copilot("user.message")], copilot("assistant.tool_call_delta", inputDelta=TOKEN[:20])),
+    "copilot-output": ([copilot("user.message")], copilot("tool.execution_partial_result", partialOutput=TOKEN[:20])),
+    "pi-start": (PI, {"type": "message_start", "message": {"role": "assistant", "content": [
+        {"type": "text", "text": TOKEN[:20]}]}}),
+    "pi-message": (PI, {"type": "message_update", "message": {"role": "assistant", "content": [
+        {"type": "text", "text": TOKEN[:20]}]}, "assistantMessageEvent": {"type": "text_start"}}),
+    "pi-partial": (PI, {"type": "message_update", "assistantMessageEvent": {
+        "type": "text_start", "partial": {"content": [{"type": "text", "text": TOKEN[:20]}]}}}),
+    "pi-arguments": (PI, {"type": "message_update", "assistantMessageEvent": {
+        "type": "toolcall_delta", "delta": TOKEN[:20]}}),
+    "pi-output": (PI, {"type": "tool_execution_update", "toolCallId": "c", "partialResult": {
+        "content": [{"type": "text", "text": TOKEN[:20]}]}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_fragments_are_emptied(name: str) -> None:
+    before, line = FRAGMENTS[name]
+    data = stream([*before, line])
+    left = redacted(data, "-t", "stream-json", "--thinking", "-r", "secrets").stdout
+    assert left.splitlines()[:-1] == data.splitlines()[:-1]
+    assert TOKEN[:8].encode() not in left
+    assert json.loads(left.splitlines()[-1])["type"] == line["type"]
+    assert convert(data, "-t", "stream-json", "--thinking").stdout == data
+
+
+# Of each agent, a line that holds a piece of what is said.
+DELTAS: dict[str, tuple[list[Any], Any, list[Any]]] = {
+    "gemini": ([INIT], lambda text: said(text, delta=True), [GEMINI_OK]),
+    "copilot": (
+        [copilot("user.message")],
+        lambda text: copilot("assistant.message_delta", messageId="m", deltaContent=text),
+        [copilot_end()],
+    ),
+    "copilot-chunks": (
+        [copilot("user.message")],
+        lambda text: copilot("assistant.message", messageId="m", chunkCount=9, content=text),
+        [copilot_end()],
+    ),
+    "pi": (
+        PI,
+        lambda text: {"type": "message_update", "assistantMessageEvent": {"type": "text_delta", "delta": text}},
+        [{"type": "agent_settled"}],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("to", ["stream-json", "cursor", "json"])
+@pytest.mark.parametrize("size", [1, 7, 20])
+@pytest.mark.parametrize("name", DELTAS)
+def test_a_secret_in_deltas(name: str, size: int, to: str) -> None:
+    before, make, after = DELTAS[name]
+    text = f"The token is {TOKEN}, and\nno more."
+    pieces = [make(text[at : at + size]) for at in range(0, len(text), size)]
+    left = redacted(stream([*before, *pieces, *after]), "-t", to, "-r", "secrets").stdout.decode()
+    assert "a1B2" not in left
+    assert left.count("[REDACTED:github-token]") == (to != "json" or bool(left))
+
+
+def test_summary_counts_what_subagents_do_apart() -> None:
+    ended = run("-s", data=stream(STREAMS["claude-subagents"][0]))
+    assert "succeeded, 1 action (task 1), 2 subagent actions (shell 1, task 1)" in ended.stderr
+    assert ended.stdout.decode().splitlines() == [label("shell"), *[label("task")] * 2]
+
+
+def test_no_event_of_a_known_agent_is_of_unknown_type() -> None:
+    lines: list[Any] = [*PI, {"type": "turn_start"}, {"type": "entry_appended"}, *pi_end()]
+    assert "unknown" not in run("-s", data=stream(lines)).stderr
+    assert "tokens in" in run("-s", data=stream([STEP, STOP])).stderr
+
+
+def test_fail_on_a_denied_call() -> None:
+    for name in ("claude-denied-and-never-answered", "gemini-denied", "copilot-denied"):
+        assert convert(stream(STREAMS[name][0]), "--fail-on", "status=denied").status == 1
+    assert convert(stream(STREAMS["codex-declined"][0]), "--fail-on", "status=rejected").status == 1
+
+
+@pytest.mark.parametrize("name", [name for name in agentfmt.DIALECTS if name != "cursor"])
+def test_from_names_every_agent(name: str) -> None:
+    """What an agent writes is read the same, recognised or named."""
+    given = "claude" if name in ("amp", "qwen") else name
+    lines = next(rows[0] for key, rows in STREAMS.items() if key.startswith(given))
+    assert convert(stream(lines), "--from", name) == convert(stream(lines))
+
+
+def test_an_unknown_agent_is_told_which_are_known() -> None:
+    ended = convert(b'{"type":"mystery"}\n')
+    assert ended.status == 1
+    assert all(name in ended.stderr for name in agentfmt.DIALECTS)
+
+
+SHORT = [
+    ({"x": "short"}, "{mystery} short"),
+    ({"x": "short", "y": "s" * 100, "n": 1}, "{mystery} short"),
+    ({"x": "one", "y": "two"}, "{mystery}"),
+    ({"x": "two\nlines"}, "{mystery}"),
+    ({"x": "s" * 100}, "{mystery}"),
+    ({"x": " "}, "{mystery}"),
+    ({"x": "short", "path": "/w/a"}, "{mystery} a"),
+]
+
+
+@pytest.mark.parametrize(("given", "line"), SHORT)
+def test_unknown_tools_show_a_short_argument(given: Line, line: str) -> None:
+    lines = [CLAUDE_INIT, says("assistant", use("mystery", **given)), says("user", returned())]
+    assert view(stream([*lines, CLAUDE_OK]), detail=True).stdout.decode() == f"{spelled(line)}\n"
