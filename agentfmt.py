@@ -4689,6 +4689,9 @@ class Channel:
         self.texts = [waiting[size:]]
         self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
         self.begin += size
+        if self.begin == self.end and not self.edits:  # nearly always
+            self.queue.clear()
+            self.left = self.end
         while self.queue and self.queue[0][1] <= self.begin:
             event, end = self.queue.popleft()
             if self.edits:
@@ -5435,12 +5438,13 @@ class Words:
             if event.run is None:
                 continue
             prefix = self.last.sessions.see(event)
-            room = self.screen.width() - len(prefix)
             for line in map(escape_line, self.said(event, event.run)):
+                room = self.screen.width() - len(prefix)
                 rows = wrap(line, room) if self.screen.fd is not None else (line,)
                 for row in rows:
                     yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
-            self.last.sessions.leave(event)
+            if event.type != "assistant":
+                self.last.sessions.leave(event)
 
     def said(self, event: Any, run: Run) -> Iterable[str]:
         """The lines that an event completes: a call, a question and the end complete any."""
@@ -5465,12 +5469,12 @@ class Words:
 
 def complete_lines(line: list[str], text: str) -> Iterable[str]:
     """The lines that a text completes; ``line`` holds the one that has begun."""
+    if "\n" not in text:  # nearly always
+        line.append(text)
+        return ()
     *whole, rest = text.split("\n")
-    if whole:
-        whole[0] = "".join((*line, whole[0]))
-        line.clear()
-    if rest:
-        line.append(rest)
+    whole[0] = "".join((*line, whole[0]))
+    line[:] = (rest,)
     return whole
 
 
