@@ -384,7 +384,7 @@ def _integer(digits: str) -> int | str:
 
 
 def _constant(word: str) -> Any:
-    raise ValueError(f"bad JSON ({word} is no JSON number)")
+    raise ValueError(f"bad JSON ({word} isn't a JSON number)")
 
 
 T = TypeVar("T", bound=Struct)
@@ -732,6 +732,7 @@ class Event(Struct, gc=False):
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
+    where: Internal = msgspec.field(name="\x7fwhere", default=None)
 
 
 class TextBlock(Struct, gc=False):
@@ -1304,7 +1305,7 @@ class Report:
         self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
         self.prose: str | None = None  # the last line of it, mostly the reason of a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
-        self.redactions: dict[str, int] = {}  # by rule, since the last summary
+        self.redactions: dict[str, int] = {}  # by rule, outside any run, since the last summary
         self.unused = 0  # values of variables and files that are not looked for
         self.damaged = self.failed = self.has_error = False
 
@@ -1373,7 +1374,8 @@ class Report:
     def name_input(self, source: Source, *, silent: bool = False) -> None:
         """Say at once that nobody understands a FILE: after some lines, or when it is silent."""
         lines = source.number()
-        if source.is_named or source.has_run or source.dialect or not lines:
+        known = source.outside and not any(one.strange for one in source.outside.values())
+        if known or source.is_named or source.has_run or source.dialect or not lines:
             return
         if lines >= UNKNOWN or silent:
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
@@ -1622,7 +1624,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     continue
                 if tokens[0] != "{":
                     rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
-                    skipped = "no JSON object" + (REST_SKIPPED if chunk else "")
+                    skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
                     yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
                     break
                 whole, size = line() + b"\n", 0
@@ -2088,6 +2090,7 @@ class Dialect:
         self.calls: dict[str, ForeignCall] = {}  # that are open
         self.finished: deque[str] = deque(maxlen=FINISHED)  # calls that no longer are
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
+        self.usage: dict[str, int] = {}  # the tokens of all steps, where nobody states their sum
         self.trouble = ""  # an error that decides, unless the agent says how the run ended
 
     def line(self) -> Any:
@@ -2202,15 +2205,23 @@ class Dialect:
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
+        members["usage"] = members.get("usage") or self.usage or None
         self.make("result", subtype or None, **stated, **members)
         self.trouble = ""
-        for of_run in (self.calls, self.finished, self.said):
+        for of_run in (self.calls, self.finished, self.said, self.usage):
             of_run.clear()
+
+    def spend(self, tokens: Any) -> None:
+        for name in ("input", "output"):
+            if count := as_count(Node(tokens)[name]):
+                self.usage[name] = self.usage.get(name, 0) + count
 
     def complain(self, message: Any, *, fatal: bool = False) -> None:
         """``fatal``: the run has failed, unless it ends otherwise."""
         text = error_message(message)
-        self.trouble = text or "error" if fatal and not self.ended else self.trouble
+        if fatal and not self.ended:
+            self.begin_once()
+            self.trouble = text or "error"
         self.make("error", message=text)
 
     def empty(self, *places: Place) -> None:
@@ -2548,7 +2559,6 @@ class OpenCode(Dialect):
     places = places_in("text part.text", "reasoning part.text")
     names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
-    usage: Any = None  # the tokens of all steps: nobody states those of the run
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
@@ -2562,9 +2572,8 @@ class OpenCode(Dialect):
         elif kind == "tool_use":
             self.use(part, Node(part["state"]))
         elif kind == "step_finish":
-            self.reason, used = part["reason"] or "stop", self.usage or {}
-            counts = ((name, as_count(part[f"tokens.{name}"])) for name in ("input", "output"))
-            self.usage = used | {name: used.get(name, 0) + n for name, n in counts if n is not None}
+            self.reason = part["reason"] or "stop"
+            self.spend(part["tokens"])
         elif kind == "error":
             self.complain([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
@@ -2590,8 +2599,8 @@ class OpenCode(Dialect):
         if self.trouble:
             self.end("error", error=self.trouble)
         elif self.reason not in (None, "tool-calls"):
-            self.end(usage=self.usage)
-        self.reason = self.usage = None
+            self.end()
+        self.reason = None
 
 
 class Droid(Dialect):
@@ -2649,8 +2658,8 @@ class Copilot(Dialect):
         if kind == "result":
             self.result(line)
             return
-        if not self.begun:
-            self.session = self.session or first_text(data["sessionId"]) or None
+        if not self.begun or self.ended:
+            self.session = first_text(data["sessionId"]) or self.session
         self.begin_once(again=kind == "user.message", model=data["model"])
         if kind == "user.message":
             self.ask(data["content"])
@@ -2712,13 +2721,16 @@ class Pi(Dialect):
     last = Node(None)  # the agent's last message
     due = False  # the run has ended, unless it is tried again
     cwd: Any = None
+    failures = ("error", "aborted")  # why a message stopped
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
         what = as_text(part["type"])
         if kind in ("session", "agent_start"):
             self.finish()
+            self.begun = self.begun and kind != "session"
             self.cwd = line["cwd"] or self.cwd
+            self.begun = self.begun and kind != "session"
             self.begin_once(again=True, cwd=self.cwd)
         elif what in ("text_delta", "thinking_delta"):
             (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
@@ -2752,7 +2764,8 @@ class Pi(Dialect):
                 self.call(block["id"], block["name"], block["arguments"])
         if message["role"] == "assistant":
             self.last = message
-            if message["stopReason"] in PI_FAILURES:
+            self.spend(message["usage"])
+            if message["stopReason"] in self.failures:
                 self.complain([message["errorMessage"], message["stopReason"]])
 
     def agent_end(self, line: Any) -> None:
@@ -2761,20 +2774,17 @@ class Pi(Dialect):
         self.last = said[-1] if said else self.last
         self.due = line["willRetry"] is not True and line["isTerminal"] is not False
         told = line["willRetry"] is False or line["isTerminal"] is True
-        if told or self.last["stopReason"] not in PI_FAILURES:
+        if told or self.last["stopReason"] not in self.failures:
             self.finish()
 
     def finish(self) -> None:
         last, why = self.last, self.last["stopReason"]
-        if self.due and last.value and why not in PI_FAILURES:
-            self.end(result=text_in(last["content"]) or None, usage=last["usage"])
+        if self.due and last.value and why not in self.failures:
+            self.end(result=text_in(last["content"]) or None)
         elif self.due:
-            self.end("error", error=first_text(last["errorMessage"], why), usage=last["usage"])
+            self.end("error", error=first_text(last["errorMessage"], why))
         if self.due:
             self.due, self.last = False, Node(None)
-
-
-PI_FAILURES = ("error", "aborted")
 
 
 # ---------------------------------------------------------------- recognition
@@ -2819,10 +2829,8 @@ def recognize(line: bytes) -> str | None:
         ("droid", kind == "completion" or (kind == "error" and "source" in has)),
         ("droid", init and "reasoning_effort" in has),
         ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        (
-            "claude",
-            init and (has & {"qwen_code_version"} or ("mcp_servers" in has and not own_key)),
-        ),
+        ("claude", init and "qwen_code_version" in has),
+        ("claude", init and "mcp_servers" in has and not own_key),
         ("claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")),
         ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
         ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
@@ -2870,9 +2878,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.speaker: Dialect | None = (
-            None  # of the last event without a session, if it shows whose
-        )
+        self.speaker: Dialect | None = None  # who shows in the last event without a session
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """The events of ours that an event is; None where it is one, and so is what follows it.
@@ -2889,6 +2895,7 @@ class Conversations:
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = known.translate(event)
         if not parts and event.type == "error" and not (event.session_id or self.speaker):
+            event.hidden = self.maker.converts
             return (event,)  # perhaps another agent's
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
@@ -2917,13 +2924,13 @@ class Conversations:
         """That of an event which shows whose it is: of its session, or the FILE's last with this
         agent."""
         kind, session = DIALECTS[name], event.session_id
-        if known is None or known.name != name:
-            known = (None if session else source.agents.get(name)) or kind(self.maker)
+        if not isinstance(known, kind):
+            known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
         session = session or known.session_in(event)
         if session and session != (known.session or session):
             known = self.sessions.get(session)
             known = known if isinstance(known, kind) else kind(self.maker)
-        source.agents[name] = known
+        source.agents[kind.name] = known
         return self.remember(known, session) if session else known
 
     def remember(self, known: Dialect, session: str) -> Dialect:
@@ -2972,11 +2979,11 @@ KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
 END_OF_INPUT = SpokenEvent(hidden=True)  # without a line, as implied ends, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
-STRANGERS = 3  # doubtful events or types that are taken for another agent
+STRANGERS = 3  # unknown events, or types within a run, that are taken for another agent's
 
 # What is known of Cursor names its session, or is harmless without.
 HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
-LOG_MEMBERS = ("level", "severity", "lvl", "loglevel", "levelname")
+LOG_MEMBERS = frozenset(("level", "severity", "lvl", "loglevel", "levelname"))
 
 
 class Outside:
@@ -3004,8 +3011,8 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes", "calls", "cwd", "error", "events", "key", "matches", "resumed", "session",
-        "state", "succeeded", "where",
+        "_notes", "agent", "calls", "cwd", "error", "events", "key", "matches", "reason", "resumed",
+        "session", "started_ms", "state", "succeeded", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
@@ -3015,6 +3022,9 @@ class Run:
         self.state = OPEN
         self.events = 1
         self.succeeded = False
+        self.agent = "cursor"
+        self.started_ms: int | None = None  # since 1970, as its first event says
+        self.reason: str | None = None  # why it failed
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init says
@@ -3056,8 +3066,11 @@ class Runs:
         silent: bool = False,
         fail_on: Sequence[Selector] = (),
         dialects: Conversations | None = None,
+        locates: bool = False,
     ) -> None:
-        """``dialects`` are asked about each event that is not simply one more of its run."""
+        """``dialects`` are asked about each event that is not simply one more of its run.
+        ``locates``: calls know where they stand."""
+        self.track = self.locate if locates else track_call
         self.report = report
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
@@ -3070,6 +3083,7 @@ class Runs:
         self.first_given_up, self.given_up_count = "", 0
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
+        self.line = b""  # as it was read
         self.run: Run | None = None  # of the event before
         self.session: object = NO_SESSION  # of the event before, while its run is open,
         self.foreign: object = NO_SESSION  # and where it was foreign
@@ -3095,7 +3109,7 @@ class Runs:
                     continue
                 event.raw, event.run = line, run
                 if kind == "tool_call":
-                    track_call(run, event)  # type: ignore[arg-type]
+                    self.track(run, event)  # type: ignore[arg-type]
                 yield event
             elif kind in saying and event.session_id == foreign:
                 acts += 1
@@ -3111,6 +3125,7 @@ class Runs:
 
     def dispatch(self, event: Event) -> Iterator[Event]:
         """An event that may be foreign: then so may be the next, and few are passed over."""
+        self.line = event.raw
         found = self.dialects.translate(self.source, event) if self.dialects else None
         self.speaker = self.dialects.speaker if self.dialects else None
         self.nameless = not event.session_id and not self.speaker
@@ -3137,7 +3152,7 @@ class Runs:
         event.run = self.run
         self.run.events += 1  # type: ignore[union-attr]
         if event.type == "tool_call":
-            track_call(self.run, event)  # type: ignore[arg-type]
+            self.track(self.run, event)  # type: ignore[arg-type]
 
     def step(self, event: Event) -> None:
         """An event that may open or end runs."""
@@ -3148,12 +3163,20 @@ class Runs:
         self.run = event.run = run
         if run:
             self.source.last, self.source.has_run = run, True
+            if run.events == 1:
+                run.started_ms = stated_time(self.line)
+            if self.line and self.source.dialect:
+                run.agent = self.source.dialect.name
             if event.type == "tool_call":
-                track_call(run, event)
+                self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
         quick = run and run.state != ENDED and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
+
+    def locate(self, run: Run, event: Event) -> None:
+        event.where = self.source.where()
+        track_call(run, event)
 
     def ends(self) -> Iterator[Event]:
         """The ends that no event carries: an event without a line. Then why runs failed."""
@@ -3190,18 +3213,18 @@ class Runs:
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        """What names the session of a run is a latecomer. Any other session, an unknown type and an
-        error belong to an agent of which nobody knows how it ended; what has no type may be a line
-        of somebody's log."""
+        """What names the session of a run is a latecomer. Another session, and an error that names
+        none, belong to an agent of which nobody knows how it ended. So do unknown types without a
+        session if they are several; and what has no type, unless it is a line of somebody's log."""
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
         if self.named.get(hash(key)) and key is not source and not stray:
             source.has_run = True
             return
-        doubts = STRANGERS if key is not source or event.type not in HARMLESS else 0
-        if event.type is None:
-            doubts = not any(name in details(event) for name in LOG_MEMBERS)
+        log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
+        certain = stray or (key is not source and event.type is not None)
+        doubts = STRANGERS if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, doubts)
         self.report.name_input(source)
@@ -3294,6 +3317,7 @@ class Runs:
 
     def fail(self, run: Run, why: str) -> None:
         self.end(run)
+        run.reason = why
         self.failures.append(f"{run} failed: {why}")
 
     def close_unfinished(self, run: Run, why: str) -> None:
@@ -3345,6 +3369,7 @@ class Runs:
             self.report.no_events(source)
 
     def end_of_input(self) -> Iterator[Event]:
+        self.line = b""
         for event in self.dialects.finish() if self.dialects else ():
             self.step(event)
             yield event
@@ -3389,6 +3414,20 @@ def ends_run(event: Event) -> bool:
 
 
 NO_CALL = (None, None)
+
+
+def stated_time(line: bytes) -> int | None:
+    """When an event happened, in milliseconds since 1970, if it says so, as agents do."""
+    if b'"timestamp' not in line:
+        return None
+    import datetime
+
+    members = as_object(decode_raw(line))
+    stated = members.get("timestamp_ms", members.get("timestamp"))
+    with contextlib.suppress(ValueError, OverflowError):
+        iso = as_text(stated).replace("Z", "+00:00")
+        return round(datetime.datetime.fromisoformat(iso).timestamp() * 1000)
+    return as_count(stated)
 
 
 def failure_of(event: Event) -> str | None:
@@ -3720,192 +3759,558 @@ class Selection:
 
 # ---------------------------------------------------------------- secrets
 #
-# Tokens, forms of assignment, names; the scanner.
+# Tokens, forms of assignment, names, and what is no value: tables. The scanner.
 # A text in, spans out. It knows no events.
-
-# A token that is not unmistakable begins after no letter or digit, but an escape or ANSI code may
-# stand before it.
-EDGE = r"(?:^|[^A-Za-z0-9]|\\[abefnrtv]|(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]*[A-Za-z])"
 
 
 class Rule(NamedTuple):
     """What the tokens of one issuer look like.
 
-    Every match begins with one of ``anchors``, after what ``EDGE`` allows. ``expression`` (RE2)
-    hides its first group, else the whole match; if it begins with its group, EDGE precedes it.
-    Lengths are open-ended, so that no tail is left.
+    ``source`` is an expression (RE2) in parts: what may stand before the token's literal, the
+    literal, the rest. Its group is hidden, else all; ``^`` is an EDGE, ``$`` the same behind it.
+    Lengths are open-ended, so that no tail is left. ``found`` and ``left`` are examples of what
+    is found and what is not: <8 hex> are eight random characters, « » enclose what is hidden.
     """
 
     name: str
-    anchors: tuple[str, ...]
-    expression: str
+    source: str
+    found: str
+    left: str
+
+    def expression(self) -> str:
+        body = "".join(self.parts())
+        body = body if re.search(GROUP, body) else f"({body})"
+        return self.edge() + body + EDGE_AFTER * self.source.endswith("$")
+
+    def hint(self) -> str:
+        """What is looked for at first: its literal in front and bounded, so that it is fast."""
+        _, literal, rest = self.parts()
+        head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
+        return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
+
+    def beginning(self) -> str:
+        """What is left of a token at the end of a text that was cut off."""
+        before, literal, rest = self.parts()
+        hidden = re.search(GROUP, rest)
+        if hidden:
+            return rf"{self.edge()}{before}{literal}{rest[: hidden.start()]}(\S*)$"
+        return rf"{self.edge()}({before}{literal}\S*)$"
+
+    def parts(self) -> list[str]:
+        parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split()]
+        return [*[""] * (3 - len(parts)), *parts]
+
+    def edge(self) -> str:
+        return EDGE * self.source.startswith("^")
 
 
-def rule(line: str) -> Rule:
-    name, anchors, expression = line.split(" ", 2)
-    return Rule(name, tuple(filter(None, anchors.split(","))), expression)
+GROUP = r"(?<!\\)\((?!\?)"
 
 
-# One a line: its name, its anchors, its expression.
+def spell(source: str) -> str:
+    """``\\h`` is a blank or a tab, which a JSON string may spell."""
+    return source.replace(r"\h", r"(?:[ \t]|\\+t)")
+
+
+# A token that is not unmistakable begins after no letter or digit, but an escape or ANSI code may
+# stand before it.
+EDGE = r"(?:^|[^A-Za-z0-9]|\\[abefnrtv]|(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]*[A-Za-z])"
+EDGE_AFTER = r"(?:[^\w+/=-]|$)"
+
 RULES = [
-    rule(line)
+    Rule(*re.split("  +", line))
     for line in r"""
-anthropic-key sk-ant- sk-ant-[a-z]{2,8}[0-9]{2}-[\w-]{16,}
-openai-key sk-proj-,sk-svcacct-,sk-admin- (sk-(?:proj|svcacct|admin)-[\w-]{20,})
-openai-key sk- (sk-[A-Za-z0-9]{32,})
-openai-key T3BlbkFJ sk-[\w-]*T3BlbkFJ[\w-]{10,}
-cursor-key key_,crsr_ ((?:key|crsr)_[0-9a-f]{32,})
-github-token ghp_,gho_,ghu_,ghs_,ghr_ gh[opusr]_[A-Za-z0-9]{20,}\w*
-github-token github_pat_ github_pat_[A-Za-z0-9]{16,}\w*
-gitlab-token glpat-,gldt-,glrt-,glptt-,glft-,glsoat-,glcbt-,glimt-,glagent-,gloas- gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas)-[A-Za-z0-9_.-]{16,}
-aws-key-id AKIA,ASIA,ABIA,ACCA (A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16,})
-google-api-key AIza AIza[\w-]{30,}
-google-oauth GOCSPX-,ya29.,1//0 (?:GOCSPX-|ya29\.|1//0)[\w-]{20,}
-azure-storage-key AccountKey= AccountKey=([A-Za-z0-9+/]{40,}={0,2})
-azure-sas &sig=,?sig= [?&]sig=([A-Za-z0-9%+/=_-]{30,})
-azure-ad-secret Q~ [\w.~-]{3}[78]Q~[\w.~-]{31,}
-slack-token xoxa-,xoxb-,xoxe,xoxo-,xoxp-,xoxr-,xoxs- xox[abeoprs][.-][\w.-]{10,}
-slack-token xapp-,xwfp- (x(?:app-[0-9]|wfp)-[\w-]{10,})
-slack-webhook hooks.slack.com/ hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,})
-stripe-key sk_live_,sk_test_,rk_live_,rk_test_,sk_org_ ((?:[rs]k_(?:live|test)|sk_org(?:_live|_test)?)_[A-Za-z0-9]{10,}\w*)
-stripe-webhook-secret whsec_ whsec_[A-Za-z0-9+/=_-]{20,}
-twilio-key SK (SK[0-9a-f]{32,})
-sendgrid-key SG. (SG\.[\w-]{16,}\.[\w-]{16,})
-npm-token npm_ (npm_[A-Za-z0-9]{30,})
-pypi-token pypi-AgE pypi-AgE[\w-]{30,}
-docker-hub-token dckr_pat_,dckr_oat_ dckr_[po]at_[\w-]{20,}
-hugging-face-token hf_,api_org_ ((?:hf|api_org)_[A-Za-z0-9]{30,})
-digitalocean-token dop_v1_,doo_v1_,dor_v1_ do[opr]_v1_[0-9a-f]{40,}
-databricks-token dapi (dapi[0-9a-f]{32,}(?:-[0-9]+)?)
-linear-key lin_api_,lin_oauth_ lin_(?:api|oauth)_[A-Za-z0-9]{30,}
-notion-token ntn_,secret_ ((?:ntn|secret)_[A-Za-z0-9]{40,})
-shopify-token shpat_,shpca_,shppa_,shpss_ shp(?:at|ca|pa|ss)_[0-9a-fA-F]{30,}
-telegram-token :AA ([0-9]{8,10}:AA[\w-]{30,})
-discord-token , ([MNO][\w-]{22,}\.[\w-]{6}\.[\w-]{27,})
-discord-webhook /api/webhooks/ /api/webhooks/[0-9]+/([\w-]{40,})
-doppler-token dp. (dp\.(?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,})
-vault-token hvs.,hvb.,hvr. (hv[sbr]\.[\w-]{20,})
-age-key AGE-SECRET-KEY-1 AGE-SECRET-KEY-1[0-9A-Za-z]{40,}
-jwt eyJ (eyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?)
-url-password :// [A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>]*:([^\s/@"'<>]+)@
-url-user :// https?://([^\s/:@"'<>]{16,})@
-bearer-token earer (?i:bearer)[ \t]+([A-Za-z0-9._~+/=-]{16,})
-authorization uthorization (?i:authorization)[\\"']*[ \t]*[:=][ \t]*[\\"']*(?i:(?:bearer|basic|token|digest|apikey|negotiate)[ \t]+)([^\s"'\\,]+)
+anthropic-key           sk-ant- [a-z]{2,8}[0-9]{2}-[\w-]{16,}                       sk-ant-api03-<93 url>AA             sk-ant-api03-<6 alnum>
+openrouter-key          sk-or-v1- [0-9a-f]{40,}                                     sk-or-v1-<64 hex>                   sk-or-v1-<20 hex>
+langfuse-key            sk-lf- [0-9a-f-]{30,}                                       sk-lf-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  sk-lf-<8 hex>
+openai-key              ^sk-(?:proj|svcacct|admin)- [\w-]{20,}                      sk-proj-<74 url>T3BlbkFJ<74 url>    disk-admin-panel-configuration
+openai-key              ^sk- [A-Za-z0-9]{32,}                                       sk-<48 alnum>                       ask-<48 lower>
+openai-key              sk-[\w-]* T3BlbkFJ [\w-]{10,}                               sk-<20 alnum>T3BlbkFJ<20 alnum>     T3BlbkFJ<20 alnum>
+cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}                                crsr_<64 hex>                       mykey_<64 hex>
+github-token            gh[opusr]_ [A-Za-z0-9]{20,}\w*                          ghp_<36 alnum>                      ghp_<12 alnum>
+github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                                  ghs_<6 digit>_eyJ<20 url>.<30 url>  ghs_<6 digit>_<12 alnum>
+github-token            github_pat_ [A-Za-z0-9]{16,}\w*                             github_pat_<22 alnum>_<59 alnum>    github_path_<30 lower>
+gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
+gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
+aws-key-id              ^A(?:KIA|SIA|BIA|CCA) [A-Z2-7]{16,}                         AKIA<16 base32>                     AKIA<8 base32>
+aws-bedrock-key         ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
+aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
+aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
+google-api-key          AIza [\w-]{30,}                                             AIza<35 url>                        AIza<12 alnum>
+google-api-key          ^AQ\.Ab [\w-]{30,}                                          AQ.Ab<50 url>                       AQ.Ab<9 alnum>
+google-oauth            (?:GOCSPX-|ya29\.|1//0) [\w-]{20,}                          GOCSPX-<28 url>                     GOCSPX-<8 alnum>
+azure-storage-key       AccountKey= ([A-Za-z0-9+/]{40,}={0,2})                      AccountKey=«<86 base64>==»          AccountKey=<10 upper>
+azure-sas               [?&]sig= ([A-Za-z0-9%+/=_-]{30,})                           ?sig=«<44 base64>»                  ?sig=<8 alnum>
+azure-ad-secret         [\w.~-]{3}[0-9] Q~ [\w.~-]{31,}                             <3 alnum>8Q~<34 url>                <3 alnum>8Q~<9 alnum>
+azure-key               ^[A-Za-z0-9+/]{30,80} (?:JQQJ9|\+AS[tbm]|\+ACR|AzCa|AzSe|AzFu) [A-Za-z0-9+/]{5,44}={0,2}$   <52 alnum>JQQJ99BGAC<20 alnum>   JQQJ99BGAC<9 alnum>
+slack-token             xox[abcdeoprs] [.-][\w.%-]{10,}                             xoxb-<12 digit>-<12 digit>-<24 alnum>  xoxb-<4 alnum>
+slack-token             ^(?:xapp-[0-9]|xwfp) -[\w-]{10,}                            xapp-1-A<10 base32>-<13 digit>-<64 hex>  linuxapp-<24 alnum>
+slack-webhook           hooks\.slack\.com/ (?:services|workflows|triggers)/([\w/+-]{20,})  https://hooks.slack.com/services/«T<8 base32>/B<8 base32>/<24 alnum>»  https://slack.com/services/<40 alnum>
+stripe-key              ^[rs]k_(?:live|test|prod)_ [A-Za-z0-9]{10,}\w*              sk_live_<24 alnum>                  pk_live_<24 alnum>
+stripe-key              ^sk_org_ [A-Za-z0-9_]{10,}                                  sk_org_live_<24 alnum>              sk_org_<4 alnum>
+stripe-webhook-secret   whsec_ [A-Za-z0-9+/=_-]{20,}                                whsec_<32 alnum>                    whsec_<8 alnum>
+twilio-key              ^SK [0-9a-f]{32,}                                           SK<32 hex>                          SK<16 hex>
+sendgrid-key            ^SG\. [\w-]{16,}\.[\w-]{16,}                                SG.<22 url>.<43 url>                SG.<8 alnum>.<8 alnum>
+npm-token               ^npm_ [A-Za-z0-9]{30,}                                      npm_<36 alnum>                      npm_config_registry_for_the_packages
+pypi-token              pypi-AgE [\w-]{30,}                                         pypi-AgEIcHlwaS5vcmc<150 url>       pypi-<60 lower>
+docker-hub-token        dckr_[po]at_ [\w-]{20,}                                     dckr_pat_<27 url>                   dckr_xat_<27 alnum>
+hugging-face-token      ^(?:hf|api_org)_ [A-Za-z0-9]{30,}                           hf_<34 alnum>                       hf_<12 alnum>
+digitalocean-token      do[opr]_v1_ [0-9a-f]{40,}                                   dop_v1_<64 hex>                     dop_v1_<20 hex>
+databricks-token        ^(?:dapi|dose) [0-9a-fA-F]{32,}(?:-[0-9]+)?                 dapi<32 hex>-2                      dapi<16 hex>
+linear-key              lin_(?:api|oauth)_ [A-Za-z0-9]{30,}                         lin_api_<40 alnum>                  lin_abi_<40 alnum>
+notion-token            ^(?:ntn|secret)_ [A-Za-z0-9]{40,}                           ntn_<46 alnum>                      secret_of_the_house_that_stands
+shopify-token           shp(?:at|ca|pa|ss)_ [A-Za-z0-9]{30,}                        shpat_<32 hex>                      shpat_<12 hex>
+telegram-token          ^[0-9]{8,10} :AA [\w-]{30,}                                  <10 digit>:AA<33 url>               <4 digit>:AA<33 alnum>
+discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}                    M<23 alnum>.<6 url>.<38 url>        Q<23 alnum>.<6 alnum>.<38 alnum>
+discord-webhook         /api/webhooks/ [0-9]+/([\w-]{40,})                          /api/webhooks/<18 digit>/«<68 url>»  /api/webhooks/x/<68 alnum>
+doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}               dp.pt.<43 alnum>                    dp.xx.<43 alnum>
+vault-token             ^hv[sbr]\. [\w-]{20,}                                        hvs.<95 url>                        hvs.<9 alnum>
+vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
+age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
+jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
+jwt                     ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  eyJ<30 url>.<60 url>.<16 url>.<60 url>.<22 url>  eyJ<30 url>.<60 url>.<22 url>
+jwt                     ^ZXlK [A-Za-z0-9+/]{40,}={0,2}                               ZXlK<90 base64>                     ZXlK<20 base64>
+groq-key                gsk_ [A-Za-z0-9]{40,}                                       gsk_<52 alnum>                      gsk_<20 alnum>
+xai-key                 xai- [A-Za-z0-9_]{70,}                                      xai-<80 alnum>                      xai-<40 alnum>
+perplexity-key          pplx- [A-Za-z0-9]{40,}                                      pplx-<48 alnum>                     pplx-<20 alnum>
+tavily-key              tvly- [\w-]{24,}                                            tvly-dev-<32 alnum>                 tvly-<12 alnum>
+langsmith-key           lsv2_ [a-z]{2}_[0-9a-f]{32}_[0-9a-f]{8,}                    lsv2_pt_<32 hex>_<10 hex>           lsv2_pt_<16 hex>
+pinecone-key            pcsk_ [A-Za-z0-9_]{40,}                                     pcsk_<6 alnum>_<63 alnum>           pcsk_<20 alnum>
+replicate-token         ^r8_ [A-Za-z0-9]{30,}                                       r8_<37 alnum>                       r8_<20 alnum>
+fireworks-key           ^fw_ [A-Za-z0-9]{20,}                                       fw_<24 alnum>                       fw_<12 alnum>
+together-key            tgp_v1_ [\w-]{30,}                                          tgp_v1_<43 url>                     tgp_v1_<12 alnum>
+nvidia-key              nvapi- [\w-]{50,}                                           nvapi-<64 url>                      nvapi-<30 alnum>
+firecrawl-key           ^fc- [0-9a-f]{32,}                                          fc-<32 hex>                         fc-<16 hex>
+elevenlabs-key          ^sk_ [0-9a-f]{40,}                                          sk_<48 hex>                         sk_<20 hex>
+wandb-key               wandb_v1_ \w{40,}                                           wandb_v1_<77 alnum>                 wandb_v1_<20 alnum>
+e2b-key                 e2b_ [0-9a-f]{30,}                                          e2b_<40 hex>                        e2b_<20 hex>
+cerebras-key            csk- [a-z0-9]{40,}                                          csk-<48 lower>                      csk-<20 lower>
+llamacloud-key          llx- [\w-]{40,}                                             llx-<48 alnum>                      llx-<20 alnum>
+jina-key                jina_ [0-9a-f]{32}[\w-]{20,}                                jina_<32 hex><28 alnum>             jina_<32 hex>
+apify-token             apify_api_ [A-Za-z0-9]{30,}                                 apify_api_<36 alnum>                apify_api_<12 alnum>
+runpod-key              ^rpa_ [A-Z0-9]{30,}                                         rpa_<42 base32>                     rpa_<20 base32>
+modal-token             ^a[ks]- [A-Za-z0-9]{22}$                                    ak-<22 alnum>                       task-<22 alnum>
+composio-key            ^ak_ [A-Za-z0-9]{2,}[\w-]{16,}$                             ak_<20 alnum>                       ak_<8 alnum>
+voyage-key              ^pa- [\w-]{40,}                                             pa-<43 alnum>                       pa-<20 alnum>
+supabase-key            sbp_ (?:oauth_|v[0-9]_)?[0-9a-f]{40,}                       sbp_<40 hex>                        sbp_<20 hex>
+supabase-key            sb_secret_ [\w-]{24,}                                       sb_secret_<31 url>                  sb_secret_<12 alnum>
+vercel-token            ^vc[pkaicr]_ [A-Za-z0-9]{24,}                               vcp_<56 alnum>                      vcx_<56 alnum>
+vercel-token            vercel_blob_rw_ \w{24,}                                     vercel_blob_rw_<16 alnum>_<30 alnum>  vercel_blob_rw_<8 alnum>
+netlify-token           ^nfp_ [A-Za-z0-9]{30,}                                      nfp_<36 alnum>                      nfp_<12 alnum>
+fly-token               fo1_ [\w-]{40,}                                             fo1_<43 alnum>                      fo1_<12 alnum>
+fly-token               fm[12][ar]?_ [A-Za-z0-9+/=_-]{80,}                          fm2_<200 base64>                    fm2_<40 base64>
+render-key              ^rnd_ [A-Za-z0-9]{24,}                                      rnd_<28 alnum>                      rnd_<12 alnum>
+heroku-key              HRKU- [\w-]{30,}                                            HRKU-AA<58 url>                     HRKU-<12 alnum>
+cloudflare-token        ^cf(?:ut|at|k)_ [A-Za-z0-9]{40,}                            cfut_<48 alnum>                     cfut_<20 alnum>
+cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                          v1.0-<24 hex>-<146 hex>             v1.0-<24 hex>-<20 hex>
+datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
+newrelic-key            NR(?:AK|II|IQ|AA|RA|SP)- [\w-]{20,}                         NRAK-<27 base32>                    NRAK-<8 base32>
+newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL                             <36 hex>NRAL                        <12 hex>NRAL
+sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
+sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
+grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
+posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
+figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
+airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}                        pat<14 alnum>.<64 hex>              pat<14 alnum>.<20 hex>
+atlassian-token         AT[AC]TT3 [\w=-]{60,}                                       ATATT3<186 url>                     ATATT3<20 alnum>
+bitbucket-token         ^ATBB [A-Za-z0-9]{24,}                                      ATBB<32 alnum>                      ATBB<12 alnum>
+bitbucket-token         BBDC- [A-Za-z0-9+/]{30,}                                    BBDC-<44 base64>                    BBDC-<12 alnum>
+planetscale-token       pscale_ [a-z]+_[\w.=-]{30,}                                 pscale_pw_<43 alnum>                pscale_pw_<12 alnum>
+neon-key                ^napi_ [a-z0-9]{40,}                                        napi_<64 lower>                     napi_<20 lower>
+neon-key                ^npg_ [A-Za-z0-9]{12,}                                      npg_<12 alnum>                      npg_<6 alnum>
+mongodb-atlas-key       mdb_sa_sk_ [\w-]{30,}                                       mdb_sa_sk_<40 alnum>                mdb_sa_id_<24 hex>
+rubygems-key            rubygems_ [0-9a-f]{40,}                                     rubygems_<48 hex>                   rubygems_<12 hex>
+crates-token            ^cio [A-Za-z0-9]{32}$                                       cio<32 alnum>                       precio<32 alnum>
+resend-key              ^re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,}                        re_<8 alnum>_<24 alnum>             re_<8 alnum>_<8 alnum>
+tailscale-key           tskey- [a-z]+-[\w-]{20,}                                    tskey-auth-<17 alnum>-<32 alnum>    tskey-auth-<8 alnum>
+1password-token         ops_eyJ [A-Za-z0-9+/=_-]{60,}                               ops_eyJ<250 base64>                 ops_eyJ<20 alnum>
+1password-key           ^A3- [A-Z0-9]{6}-[A-Z0-9-]{20,}                             A3-<6 base32>-<6 base32>-<5 base32>-<5 base32>-<5 base32>-<5 base32>  A3-<6 base32>
+infisical-token         ^st\. [0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32,}             st.<24 hex>.<32 hex>.<32 hex>       st.<24 hex>
+pulumi-token            ^pul- [0-9a-f]{40,}                                         pul-<40 hex>                        pul-<12 hex>
+terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w-]{40,}                      <14 alnum>.atlasv1.<67 alnum>       <14 alnum>.atlasv1.<12 alnum>
+buildkite-token         bkua_ [0-9a-f]{40,}                                         bkua_<40 hex>                       bkua_<12 hex>
+circleci-token          CCIPAT_ \w{40,}                                             CCIPAT_<22 alnum>_<40 hex>          CCIPAT_<12 alnum>
+postman-key             PMAK- [0-9a-f-]{40,}                                        PMAK-<24 hex>-<34 hex>              PMAK-<24 hex>
+square-token            ^EAAA [\w-]{56,64}$                                         EAAA<60 alnum>                      EAAA<20 alnum>
+square-token            sq0[a-z]{3}- [\w-]{22,}                                     sq0csp-<43 alnum>                   sq0csp-<12 alnum>
+plaid-token             access-(?:sandbox|production|development)- [0-9a-f-]{36,}   access-sandbox-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  access-sandbox-<8 hex>
+razorpay-key            rzp_(?:live|test)_ [A-Za-z0-9]{14,}                         rzp_live_<14 alnum>                 rzp_live_<6 alnum>
+braintree-token         access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}  access_token$production$<16 lower>$<32 hex>  access_token$production$<16 lower>
+teams-webhook           webhook\.office\.com/webhookb2/ ([^\s"'\\,]{40,})            https://x.webhook.office.com/webhookb2/«<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
+teams-webhook           IncomingWebhook/ ([\w/-]{40,})                              IncomingWebhook/«<32 hex>/<36 hex>»  IncomingWebhook/<8 hex>
+facebook-token          ^EAA [A-Za-z0-9]{90,}                                       EAA<160 alnum>                      EAA<40 alnum>
+facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                                  <16 digit>|<27 alnum>               <9 digit>|<27 alnum>
+twitter-token           ^A{15,} [A-Za-z0-9%]{60,}                                   AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
+dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}                                   sl.u.<130 url>                      sl.<40 alnum>
+hubspot-token           pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}                          pat-na1-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  pat-na1-<8 hex>
+asana-token             ^[12]/[0-9]{10,}(?:/[0-9]{10,})? : [0-9a-f]{32,}            2/<16 digit>/<16 digit>:<32 hex>    3/<16 digit>:<32 hex>
+mapbox-token            ^[st]k\.eyJ [\w-]{20,}\.[\w-]{16,}                          sk.eyJ<80 url>.<22 url>             pk.eyJ<20 alnum>
+contentful-token        CFPAT- [\w-]{40,}                                           CFPAT-<43 alnum>                    CFPAT-<12 alnum>
+launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12,}  sdk-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  sdk-<8 hex>-<4 hex>
+dynatrace-token         dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}              dt0c01.<24 base32>.<64 base32>      dt0c01.<24 base32>
+sonar-token             ^sq[apu]_ [0-9a-f]{40,}                                     squ_<40 hex>                        squ_<12 hex>
+snyk-token              snyk_[a-z]{3}\. [\w.-]{60,}                                 snyk_sat.<8 hex>.<90 url>           snyk_sat.<12 alnum>
+jfrog-token             ^AKCp [A-Za-z0-9]{60,}                                      AKCp<69 alnum>                      AKCp<20 alnum>
+jfrog-token             ^cmVmdGtu [A-Za-z0-9]{50,}                                  cmVmdGtu<56 alnum>                  cmVmdGtu<20 alnum>
+nuget-key               ^oy2 [a-z0-9]{43}$                                          oy2<43 lower>                       oy2<20 lower>
+clojars-token           CLOJARS_ [0-9a-f]{40,}                                      CLOJARS_<60 hex>                    CLOJARS_<12 hex>
+clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                      4b1d<38 alnum>                      4b1d<20 alnum>
+sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9a-f]{40,}             sgp_<16 hex>_<40 hex>               sgp_<16 hex>
+openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
+typeform-token          ^tfp_ [\w-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
+brevo-key               xkeysib- [0-9a-f]{60,}(?:-\w+)?                             xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
+shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}               duffel_live_<43 alnum>              duffel_live_<12 alnum>
+easypost-key            ^EZ[AT]K [A-Za-z0-9]{50,}                                   EZAK<54 alnum>                      EZAK<20 alnum>
+harness-token           ^[ps]at\.[\w-]{22} \. [0-9a-f]{24}\.[A-Za-z0-9]{20,}        pat.<22 alnum>.<24 hex>.<20 alnum>  pat.<22 alnum>.<24 hex>
+alibaba-key             ^LTAI [A-Za-z0-9]{16,24}$                                   LTAI<20 alnum>                      LTAI<8 alnum>
+tencent-key             ^AKID [A-Za-z0-9]{32}$                                      AKID<32 alnum>                      AKID<16 alnum>
+zapier-webhook          hooks\.zapier\.com/hooks/catch/ ([\w/]{10,})                hooks.zapier.com/hooks/catch/«<7 digit>/<7 lower>/»  hooks.zapier.com/hooks/catch/<5 digit>
+mailgun-key             ^key- [0-9a-f]{32,}                                         key-<32 hex>                        key-<16 hex>
+mailgun-key             ^[0-9a-f]{32} - [0-9a-f]{8}-[0-9a-f]{8}$                     <32 hex>-<8 hex>-<8 hex>            <16 hex>-<8 hex>-<8 hex>
+mailchimp-key           ^[0-9a-f]{32} -us [0-9]{1,2}$                                <32 hex>-us12                       <16 hex>-us12
+ngrok-token             ^[12][A-Za-z0-9]{26} _ [0-9][A-Za-z0-9]{20}$                2<26 alnum>_8<20 alnum>             2<26 alnum>_<20 upper>
+password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
+password-hash           \$[156]\$ (?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>  $6$<16 alnum>
+password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
+password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
+private-key             LS0tLS1CRUdJTi [A-Za-z0-9+/=]{60,}                          LS0tLS1CRUdJTi<90 base64>           LS0tLS1CRUdJTi<20 base64>
+url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
+url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]                          https://«<40 alnum>»@github.example/x.git  https://git@github.example/x.git
+cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
+bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
+authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
+command-password        ^curl [^|;&\n]*\h(?:-u|--user)(?:\h|=)+["']?[^\s:"'$]+:([^\s"'\\]{4,})  curl -u user:«<12 alnum>» https://x  curl -u user https://x
+command-password        ^sshpass \h+-p\h*["']?([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
+command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
+command-password        ^redis-cli [^|;&\n]*\h-a\h+["']?([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
+command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["']?([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
+command-password        ^7z [^|;&\n]*\h-p([^\s"'\\]{6,})                          7z x -p«<12 alnum>» a.7z            7z x a.7z
+command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})  openssl enc -k «<12 alnum>» -in f  openssl enc -kfile f
+command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
+command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})              IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
 """.strip().splitlines()  # noqa: E501
 ]
 
-SECRET_NAMES = (
-    "password", "passwd", "passphrase", "pass", "pwd", "secret", "token", "apikey", "accesskey",
-    "secretkey", "privatekey", "sshkey", "credentials", "auth", "authorization", "dsn",
-    "connectionstring", "webhookurl", "databaseurl", "secretkeybase",
-)  # fmt: skip
 
-# The same in any case, where `-` and `_` may stand between the letters.
-_NAMES = "|".join("[_-]*".join(name) for name in SECRET_NAMES)
-# A name, then what assigns: `=`, `:`, `=>`, `:=`, `, "value":`; or, where the name is that of an
-# option, a blank or a comma.
-ASSIGNED = (
-    rf"(?i:(--)?([\w-]*(?:{_NAMES})))"
-    r"(?:[\\\"'`\]]*[ \t]*(=>|:=|=|:|,[ \t]*[\\\"']*value[\\\"']*[ \t]*[:=])(?:[^=]|$)"
-    r"|([ \t]+|[\\\"']+,[ \t]*)[^\s])"
+# Names, by how much a value has to tell before it is taken for a secret: see ``strength``. A name
+# ends in one of these, whatever its case, `-` and `_`.
+WORD, HUMAN, MIXED, RANDOM = 1, 2, 3, 4
+NAME_ENDS = {
+    WORD: "password passwd passphrase pass pwd",
+    HUMAN: "secret token apikey accesskey secretkey privatekey sshkey credentials auth "
+    "authorization dsn connectionstring webhookurl databaseurl secretkeybase",
+    RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk "
+    "login sk",
+}
+NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
+SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
+OTHERS = ("publickey", "pubkey", "bypass", "compass", "minipass")  # end so, and are none
+
+
+def squash(name: str) -> str:
+    return name.translate(JOINTS).lower()
+
+
+JOINTS = dict.fromkeys(map(ord, "-_ "))
+
+
+def is_secret_name(name: str) -> bool:
+    return squash(name).endswith(SECRET_NAMES)
+
+
+@functools.lru_cache(4096)
+def ends_of(name: str) -> tuple[str, ...]:
+    """In which of the secret names a name ends, and the whole of it if in any."""
+    name = squash(name)
+    ends = tuple(end for end in NEEDED if name.endswith(end) and not name.endswith(OTHERS))
+    return (name, *ends) if ends else ()
+
+
+def least_of(name: str) -> int:
+    """What a value must tell to be the secret of a name; more than any does where it has none."""
+    return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM + 1)
+
+
+# What is no value: the whole of it is one of these.
+PLAIN_VALUE = regex(
+    "|".join(
+        (
+            r"(?i:[+-]?[0-9][0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|)",
+            # variables of shells and templates, placeholders, format strings
+            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)",
+            r"%[A-Za-z_]\w*%|\{\{.*|\{[\w.\[\]!:]*|<[^>]*>?|\.\.\.|[xX]+|\[\w*\]?",
+            r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
+            r"(?:[A-Za-z]+ )?{0}(?:[:./ -]{0})*[.!]?".format(
+                r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
+            ),
+            r"(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5"
+            r"|oauth2?) ?",
+            r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
+            # versions and ranges of these
+            r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?(?: .*)?",
+            r"(?:workspace|npm|file|link|github|git\+\w+):.*",
+            # addresses without a user, resources
+            r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
+            r"#[0-9a-fA-F]{3,8}|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
+            r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
+        )
+    ),
+    re.DOTALL,
 )
-# What of these may be seen in a raw line: its quotes may be escaped, its blanks too.
-ASSIGNED_RAW = (
-    rf"(?i:(?:{_NAMES})(?:[\\\"'`\]]|[ \t]*[=:,])|--[\w-]*(?:{_NAMES})(?:[ \t]|\\t)+[^\s])"
+# What is code rather than a value, if no quotes say otherwise: calls, attributes, types.
+CODE = regex(
+    r"(?i:str|string|bytes|int|integer|bool|boolean|float|number|object|any|char|text|type)\??"
+    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|/[\\^\[(].*|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    re.DOTALL,
 )
+ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+# Words, and identifiers made of words: their last may be numbered.
+WORDY = regex(
+    r"[_~$.@/-]*[A-Za-z]+(?:[-_./: ,]+[A-Za-z]*)*\$?[0-9]{0,3}|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
+)
+LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
+PARTS = regex(r"[-_./:@ ]")
+HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
+RUNS = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+
+
+def strength(value: str) -> int:
+    """How much a value looks like a secret: as a word, as what people choose, as letters and
+    digits in disorder, as many of these."""
+    if LONG_WORD.fullmatch(value):
+        return HUMAN
+    runs = RUNS.findall(value)
+    size = sum(map(len, runs))
+    digits = any(map(str.isdigit, runs))
+    mixed = digits and len(runs) > 3 and (8 <= size < 3.3 * len(runs) or HEX.fullmatch(value))
+    if not mixed:
+        return WORD if WORDY.fullmatch(value) or " " in value else HUMAN
+    if " " in value:
+        return HUMAN
+    parts = PARTS.split(value)
+    return (
+        RANDOM
+        if size > 15 and (len(parts) == 1 or any(strength(part) >= MIXED for part in parts))
+        else MIXED
+    )
+
+
+def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
+    """Is a value none, for its name: a variable, a call, a version, an address, a placeholder, a
+    word? ``least`` is what its form asks for."""
+    scheme = SCHEME.match(value)
+    value = value[scheme.end() if scheme else 0 :][:NEAR]
+    if PLAIN_VALUE.fullmatch(value) or squash(value) in NEEDED or (not quoted and is_code(value)):
+        return True
+    tells = strength(value)
+    if tells < RANDOM and squash(value).endswith(ends_of(name)):
+        return True
+    if tells < MIXED and ROOTED.fullmatch(value):
+        return True
+    return tells < (max(least, least_of(name)) if least else WORD)
+
+
+ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. -]+)+[/\\]?")
+SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
+
+
+def is_code(value: str) -> bool:
+    """Is an unquoted value a call, an attribute, an expression? No part of these is in disorder."""
+    value = value.rstrip(")]}:;,")
+    attribute = ATTRIBUTE.fullmatch(value) and all(
+        strength(part) < MIXED for part in value.split(".")
+    )
+    return bool(attribute or CODE.fullmatch(value))
+
+
+class Form(NamedTuple):
+    """A way to write a name and its value: what stands before the name, and between the two; how
+    it ends, and how much it has to tell.
+
+    ``before``: the beginning of a line, a dash, or anything. ``between`` is an expression for RE2
+    and re alike. ``value``: as its quotes say, up to a blank, the rest of a line, or an element.
+    """
+
+    name: str
+    before: str
+    value: str
+    least: int
+    between: str
+    found: str
+    left: str
+
+
+# <H> are blanks, <Q> any quotes, <O> those that open a value, <N> the end of a line, <A> assigns.
+MACROS = {
+    "H": r"(?:[ \t]|\\+t)*",
+    "Q": r"[\\\"'`]*",
+    "O": r"(?:[@bBfFrRuU]{1,2}|&\w+ |!!\w+ )?\\*[\"'`]",
+    "Y": r"(?:&\w+ |!!\w+ )?",
+    "P": r"(?:\\*[\"'`])?",
+    "N": r"(?:\r?\n|(?:\\+r)?\\+n)",
+    "A": r"(?:=>|->|\xe2\x86\x92|[?.+|]{1,2}=|:{0,3}=|:{1,2}\*{0,2})",
+}
+
+
+def form(line: str) -> Form:
+    name, before, value, least, between, found, left = re.split("  +", line)
+    between = re.sub("<([A-Z])>", lambda match: MACROS[match[1]], between)
+    examples = (example.replace("·", "\n") for example in (found, left))
+    return Form(name, before.strip("."), value, int(least), between, *examples)
+
+
+FORMS = [
+    form(line)
+    for line in r"""
+authorization  .   value   2  <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)  Authorization: GenieKey «<24 hex>»  authorization: the user is
+quoted      .      value   1  <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
+typed       .      value   1  (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text))?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
+spaced      .      value   2  [ \t]+<O>                                     WITH PASSWORD '«<12 alnum>»'    the password "is"
+pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[,{ \t]{0,4}<N>?<H><Q>(?i:value|default)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+fallback    .      value   3  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
+tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
+call        .      value   3  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
+wrapped     .      value   3  <Q>\]?<H><A><H>[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
+element     .      element  1  <Q>(?:[ \t][^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
+element     .      element  1  </key><N>?<H><string>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
+block       .      line     3  (?:[ \t][^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
+attribute   .      value   1  <Q><H>value=<O>                               <add key="Password" value="«<12 alnum>»"/>  <add key="Password" value=""/>
+option      flag   value   2  (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
+variable    upper  blank   0  =                                             API_TOKEN=«<12 alnum>»          API_TOKEN=$X
+env         line   blank   1  =                                             password=«<12 alnum>»           password=$X
+yaml        line   line    1  <Q>\*{0,2}<H>(?::|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
+ini         line   line    2  <H>(?::=|=)<H>                                password = «<12 alnum>»         password = get()
+next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
+after       .      value   3  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
+assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
+enclosed    .      value   3  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
+blank       line   line    3  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
+command     .      value   4  [ \t]+(?:--body |-b)?<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
+prose       .      value   3  [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
+table       .      value   3  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
+""".strip().splitlines()  # noqa: E501
+]
 
 # A private key may stand in many lines, and its end may never come.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
-QUOTED = regex(rb"[fFbBrRuU]{0,2}(\\*[\"'`])")
-UNQUOTED = regex(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
-TO_BLANK = regex(rb"(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
+
+LINE_BEGIN = regex(
+    rb"[ \t]*(?:[\w./\\@-]{0,200}?[:-]?[0-9]{1,6}[ \t]*(?:[:|\t-]|\xe2\x86\x92|\\+t))?"  # file:12:
+    rb"(?:[ \t]*(?:\[[^\]]{1,40}\]|[\w.-]{1,40}[ \t]+\|))?"  # [time], container |
+    rb"[ \t\"'`+\-#/>$*%;\\|]*"  # added, removed, commented, cited, typed
+    rb"(?:(?:export|set|setx|setenv|env|ENV|ARG|declare|local|readonly)[ \t]+(?:-\w+[ \t]+)?)*"
+    rb"(?:machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)?[\w.$:/@{*=-]*"  # the name's own beginning
+)
+LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
+AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z]|$)", re.MULTILINE)
+UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
+TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
+ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
-AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.format|$)", re.MULTILINE)
-LINE_BEGIN = regex(rb"[ \t\"'-]*(?:export[ \t]+)?")
-NOTHING = regex(rb"(?i)[+-]?[0-9][0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|")
-# What stands for a value: variables of shells and templates, placeholders, format strings.
-_PLACE = rb"(?:%[A-Za-z]|%\(\w*\)[a-z]|\{[\w.\[\]!:]*\})"
-VARIABLE = regex(
-    rb"\$+(?:[A-Za-z_]\w*(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)"
-    rb"|%[A-Za-z_]\w*%|\{\{.*|\{[\w.\[\]!:]*|<[^>]*>?|\.\.\.|x+|X+"
-    rb"|(?:[A-Za-z]+ )?" + _PLACE + rb"(?:[:./ -]" + _PLACE + rb")*"
-    rb"|(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5|oauth2?) ?"
-    rb"|([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
-    re.DOTALL,
-)
-CODE = regex(
-    rb"[A-Za-z_][\w.]*[(\[].*|[:@(\[].*|[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+", re.DOTALL
-)
-IDENTIFIER = regex(rb"[A-Za-z_][A-Za-z0-9_]*")
-TYPES = frozenset(
-    b"str string bytes int integer bool boolean float number object any char text bytearray "
-    b"varchar type".split()
-)
+RESOURCE = regex(rb":[^\s\"'`]")  # what follows a part of the name of one: secret:NAME
+OPENING = regex(rb"(\\*)([\"'`])\Z")
+IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of looking again: time stays linear
-WORD = 256  # bytes of an unquoted value that are looked at before it is taken for one
+NEAR = 256  # bytes beside a name that are looked at
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
+# A name, and what may stand behind it in one of the forms.
+# What is seen of a value at first, by what it has to tell, in quotes and without: enough to pass
+# over most of what is plain.
+FIRST_LOOK = {
+    WORD: (r"[^\s\"'`]", r"[^\s\"'`$<{(\[]"),
+    HUMAN: (
+        r"[^\s\"'`]*(?:[ ][^\s\"'`]*)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+        r"[^\s\"'`,;(){}<>]*(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+    ),
+    MIXED: (r"[^\s\"'`]*[0-9]", r"[^\s\"'`,;(){}<>]*[0-9]"),
+}
 
-def is_secret_name(name: str) -> bool:
-    return name.replace("-", "").replace("_", "").lower().endswith(SECRET_NAMES)
+
+def named(needed: int) -> str:
+    """An expression for the names of a kind, and what may stand behind them."""
+    looks: dict[str, list[str]] = {}
+    for form in FORMS:
+        in_quotes, bare = FIRST_LOOK[min(max(needed, form.least), MIXED)]
+        between = form.between.removesuffix(MACROS["P"])
+        if between != form.between:
+            looks.setdefault(in_quotes, []).append(between + r"\\*[\"'`]")
+        looks.setdefault(in_quotes if between.endswith(MACROS["O"]) else bare, []).append(between)
+    behind = "|".join(f"(?:{'|'.join(dict.fromkeys(some))}){look}" for look, some in looks.items())
+    ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
+    blank = "" if needed > HUMAN else "(?:api|access|secret|private) key|"
+    return f"(?i:({blank}{ends}))(?:{behind})"
+
+
+# The value of such a name may stand in the next line, or behind a blank one.
+_HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
+_ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
+UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+# In a variable of the environment that is one word, any value.
+_VARIABLE = "|".join("_?".join(end) for end in NAME_ENDS[HUMAN].upper().split())
+NAMED = "|".join((*map(named, NAME_ENDS), rf"({_VARIABLE})=[^\s\"'`]"))
 
 
 class Scanner:
     """Finds the secrets in a text, which is UTF-8 (lone surrogates as if they were characters).
 
     ``known`` are values by name, ``patterns`` the user's RE2 expressions by name. Everything else
-    is derived from RULES and SECRET_NAMES. Raises ImportError without RE2, ValueError for a
-    pattern that it refuses.
+    is derived from the tables. Raises ImportError without RE2, ValueError for a pattern that it
+    refuses.
     """
 
     unused = 0  # values that are too short, or too plain, to be looked for
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
-        self.rules = [
-            (
-                name,
-                [anchor.encode() for anchor in anchors],
-                re.sub(r"^(?=\((?!\?))", lambda _: EDGE, source),
-            )
-            for name, anchors, source in RULES
-        ]
-        self.anchors = [(a, n) for n, (_, anchors, _) in enumerate(self.rules) for a in anchors]
-        self.forms = {
+        self.spellings = {
             form: name
             for name, values in known.items()
             for value in values
-            for form in forms(value)
+            for form in spellings(value)
         }
-        self.blocks = [
-            form.decode("utf-8", "surrogatepass") for form in self.forms if b"\n" in form
-        ]
+        self.blocks = [from_utf8(form) for form in self.spellings if b"\n" in form]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
-        hints = [rule.expression for rule in RULES]
-        hints += [ASSIGNED_RAW, r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"]
-        hints += sorted({quoted(form[:TELLTALE]) for form in self.forms})
-        # In a raw line escapes other than \n \t \r \" \\ may hide anything, and a user's pattern
-        # may mean what any escape stands for.
-        hints.append(r"\\[/bfu]" if not patterns else r"\\")
-        self.hint = expression("|".join(f"(?:{hint})" for hint in hints), capture=False)
-        self.hints = [self.hint, *self.patterns.values()]
+        # What finds secrets, by what is looked for at first.
+        self.finders: list[tuple[str, Callable[[bytes], Iterable[Span]]]] = [
+            (rule.hint(), functools.partial(rule_spans, rule)) for rule in RULES
+        ]
+        self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
+        self.finders += [
+            (quoted(start), self.values)
+            for start in sorted({form[:TELLTALE] for form in self.spellings})
+        ]
+        hints = [hint for hint, _ in self.finders]
+        self.which = expression_set(hints)
+        # In a raw line an escape may hide anything: no blank, no quote, not one that is escaped;
+        # and a user's pattern may mean what any escape stands for.
+        beyond = not all(map(bytes.isascii, self.spellings))
+        hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
+        escape = r"\\" if patterns else r"[^\\](?:\\\\)*\\" + hidden
+        # One expression for all would be in too many states.
+        self.hints = [
+            expression("|".join(f"(?:{hint})" for hint in hints), capture=False),
+            expression(NAMED),
+            expression(escape, capture=False),
+            *self.patterns.values(),
+        ]
         # Where a text begins and ends no raw line tells.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
-        names = {rule.name for rule in RULES} | {"private-key", "assignment", "overlong"}
-        names |= self.patterns.keys() | set(self.forms.values())
+        names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
+        names |= self.patterns.keys() | set(self.spellings.values())
         self.marker = re.compile(
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
 
     @functools.cached_property
     def known(self) -> Any:
-        """An expression for all forms of the known values, the longest where several begin."""
-        ordered = sorted(self.forms, key=len, reverse=True)
+        """An expression for all spellings of the known values, the longest where several begin."""
+        ordered = sorted(self.spellings, key=len, reverse=True)
         return expression("|".join(map(quoted, ordered))) if ordered else None
 
     def spans(self, text: bytes) -> list[Span]:
@@ -3916,9 +4321,6 @@ class Scanner:
         """
         found = self.found(text)
         for _ in range(ROUNDS if found else 0):
-            bare = splice(text, [(first, last, b"[]") for first, last, _ in found])
-            if not self.patterns and not self.hint.search(bare):
-                break
             changes = [(first, last, marker(name)) for first, last, name in found]
             more = self.found(splice(text, changes))
             if not more:
@@ -3927,67 +4329,73 @@ class Scanner:
         return found
 
     def found(self, text: bytes) -> list[Span]:
-        suspect = self.hint.search(text) is not None
-        if not suspect and not self.patterns:
-            return []
-        found: list[Span] = []
-        keys: list[Span] = []
-        if suspect:
-            found += self.tokens(text)
-            found += self.assigned(text)
-            found += self.values(text)
-            keys += private_keys(text)
+        which = sorted(self.which.Match(text) or ())
+        finders = dict.fromkeys(self.finders[number][1] for number in which)
+        found = [span for finder in (*finders, self.assigned) for span in finder(text)]
         for name, pattern in self.patterns.items():
             found += self.matches(name, pattern, text)
-        return merged(self.unmarked(text, merged(found)) + keys) if found or keys else []
-
-    def tokens(self, text: bytes) -> Iterator[Span]:
-        numbers = {number for anchor, number in self.anchors if anchor in text}
-        for number, (name, anchors, source) in enumerate(self.rules):
-            if number in numbers or not anchors:
-                pattern = expression(source)
-                for match in pattern.finditer(text):
-                    if not is_plain(match.group(pattern.groups)):
-                        yield *match.span(pattern.groups), name
+        return merged(self.unmarked(text, merged(found))) if found else []
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The known values, from every start: they may overlap."""
         position = 0
-        while self.known and (match := self.known.search(text, position)):
-            yield *match.span(), self.forms[match.group()]
+        while match := self.known.search(text, position):
+            yield *match.span(), self.spellings[match.group()]
             position = match.start() + 1
 
     def matches(self, name: str, pattern: Any, text: bytes) -> Iterator[Span]:
         """A user's pattern is held against each line, as it is in a stream of deltas."""
         start = 0
         for line in io.BytesIO(text):
-            for match in pattern.finditer(line.removesuffix(b"\n")):
+            markers, position = self.markers(line), 0
+            while match := pattern.search(line.removesuffix(b"\n"), position):
+                begun = inside(match.start(), markers)  # what a marker says is nobody's secret
+                position = begun or max(match.end(), position + 1)
                 first, last = match.span(1 if pattern.groups else 0)
-                if first < last:
+                if first < last and not begun:
                     yield start + first, start + last, name
             start += len(line)
 
+    def markers(self, text: bytes) -> list[tuple[int, int]]:
+        """Where markers stand."""
+        if b"[REDACTED:" not in text:
+            return []
+        return [match.span() for match in self.marker.finditer(text)]
+
+    def settled(self, text: str, end: int) -> int:
+        """How many of some whole lines have no value that may stand in the next."""
+        while end:
+            line = text.rfind("\n", 0, end - 1) + 1
+            if text[line:end].isspace():  # the line before it tells
+                line = text.rfind("\n", 0, max(line - 1, 0)) + 1
+            if not expression(UNFINISHED).search(to_utf8(text[line:end])):
+                break
+            end = line
+        return end
+
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The values that are assigned to secret names. A rejected one consumes nothing."""
-        position, markers = 0, [match.span() for match in self.marker.finditer(text)]
-        assignment = expression(ASSIGNED)
-        while match := assignment.search(text, position):
-            operator = 3 if match.group(3) else 4
-            position = match.end(operator)
-            if markers and inside(match.start(2), markers):  # the name of a rule
-                continue
-            if operator == 4 and not match.group(1):
-                position = match.start(operator)
-                continue
-            value = assigned_value(text, match, operator)
-            if value:
-                yield *value, "assignment"
-                position = value[1]
+        position = 0
+        markers = self.markers(text)
+        while match := expression(NAMED).search(text, position):
+            name = match.span(match.lastindex)
+            position = name[1]
+            if not inside(name[0], markers):  # the name of a rule
+                found = assigned_value(text, *name)
+                if found:
+                    yield found
+                    position = found[1]
 
     def unmarked(self, text: bytes, spans: list[Span]) -> list[Span]:
         """What is a marker already stays, and so redacting twice changes nothing."""
-        markers = [match.span() for match in self.marker.finditer(text)]
-        return [rest for span in spans for rest in without(span, markers)] if markers else spans
+        markers = self.markers(text)
+        if not markers:
+            return spans
+        return [
+            rest
+            for span in spans
+            for rest in ([span] if span[2] == "private-key" else without(span, markers))
+        ]
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
         """``cut_off``: the beginning of a secret at the end is hidden too."""
@@ -3995,20 +4403,18 @@ class Scanner:
         spans = self.spans(data)
         if cut_off:
             spans = self.unmarked(data, merged(spans + self.begun(data)))
-        hidden = splice(data, [(a, b, marker(name)) for a, b, name in spans])
-        return hidden.decode("utf-8", "surrogatepass")
+        return from_utf8(splice(data, [(a, b, marker(name)) for a, b, name in spans]))
 
     def begun(self, text: bytes) -> list[Span]:
         """What may be the beginning of a secret at the end of a text that was cut off."""
-        word = text.rsplit(None, 1)[-1] if text[-1:].strip() else b""
+        tail = text[-CONCEALED:]
+        begin = len(text) - len(tail)
         starts = [
-            (len(text) - len(word) + start, name)
-            for name, anchors, _ in self.rules
-            for anchor in anchors
-            if (start := word.find(anchor)) >= 0 and (anchor != b"://" or word.count(b":") > 1)
+            (begin + match.start(1), rule.name)
+            for rule in RULES
+            if (match := expression(rule.beginning()).search(tail)) and match.group(1)
         ]
-        starts += [(match.start(), "bearer-token") for match in BEARER.finditer(text)]
-        for form, name in self.forms.items():
+        for form, name in self.spellings.items():
             for length in range(min(len(form) - 1, len(text)), 3, -1):
                 if text.endswith(form[:length]):
                     starts.append((len(text) - length, name))
@@ -4017,21 +4423,38 @@ class Scanner:
 
 
 ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
-BEARER = regex(rb"(?i)bearer[ \t]+[A-Za-z0-9._~+/=-]*\Z")
+
+
+def options(*, capture: bool = True, latin: bool = True) -> Any:
+    import re2
+
+    given = re2.Options()
+    given.log_errors = False
+    given.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
+    given.never_capture = not capture
+    if latin:  # bytes, so that lone surrogates and cut characters match a negated class
+        given.encoding = re2.Options.Encoding.LATIN1
+    return given
 
 
 @functools.cache
 def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
     import re2
 
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
-    options.never_capture = not capture
-    if latin:  # bytes, so that lone surrogates and cut characters match a negated class
-        options.encoding = re2.Options.Encoding.LATIN1
-        return re2.compile(text.encode("latin-1"), options)
-    return re2.compile(text, options)
+    return re2.compile(
+        text.encode("latin-1") if latin else text, options(capture=capture, latin=latin)
+    )
+
+
+def expression_set(expressions: Iterable[str]) -> Any:
+    """Tells which of some expressions match a text."""
+    import re2
+
+    found = re2.Set.SearchSet(options(capture=False))
+    for text in expressions:
+        found.Add(text.encode("latin-1"))
+    found.Compile()
+    return found
 
 
 def quoted(form: bytes) -> str:
@@ -4055,7 +4478,7 @@ def user_expression(name: str, text: str) -> Any:
     return pattern
 
 
-def forms(value: str) -> Iterator[bytes]:
+def spellings(value: str) -> Iterator[bytes]:
     """The spellings of a known value: as it is, in JSON once and twice, in a URL, in base64."""
     import base64
     from json import dumps
@@ -4124,6 +4547,18 @@ def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
     return found
 
 
+def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
+    pattern = expression(rule.expression())
+    for match in pattern.finditer(text):
+        first, last = match.span(pattern.groups)
+        shown = text[first:last][:NEAR].decode("utf-8", "replace")
+        if not (
+            PLAIN_VALUE.fullmatch(shown)
+            or (rule.name.endswith("password") and is_plain(rule.name, shown))
+        ):
+            yield first, last, rule.name
+
+
 def private_keys(text: bytes) -> Iterator[Span]:
     position = 0
     while begin := PEM_BEGIN.search(text, position):
@@ -4132,72 +4567,83 @@ def private_keys(text: bytes) -> Iterator[Span]:
         yield begin.start(), position, "private-key"
 
 
-def assigned_value(text: bytes, match: Any, operator: int) -> tuple[int, int] | None:
-    """The span of the value after a name and an operator; None where it is no secret."""
-    start = match.end(operator)
-    while text[start : start + 1] in (b" ", b"\t"):
-        start += 1
-    if opening := QUOTED.match(text, start):
-        start = opening.end()
-        if AFTER_QUOTE.match(text, start) and closes(text, match.start(operator), opening[1]):
-            return None
-        end = quote_end(text, start, opening[1])
-        return None if is_plain(text[start:end]) else (start, end)
-    word = UNQUOTED.match(text, start, start + WORD)
-    if word is None or not is_value(text, match, operator, word):
+def assigned_value(text: bytes, start: int, end: int) -> Span | None:
+    """The value behind a name, in the first form that fits and holds no plain one."""
+    head = text[max(0, start - NEAR) : start]
+    begin = start - len(head) + len(head.rstrip(IN_NAMES))
+    name = text[begin:end].decode()
+    if text[begin - 1 : begin] == b":" and RESOURCE.match(text, end):
         return None
-    line = match.group(3) == b"=" and start == match.end(3) and begins_line(text, match)
-    rest = (TO_BLANK if line else UNQUOTED).match(text, start)
-    return (start, start + len(rest[0].rstrip(b",;)"))) if rest else None
+    for form in FORMS:
+        between = compiled(form.between).match(text, end)
+        if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
+            continue
+        value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
+        if not value:
+            continue
+        shown = text[value[0] : value[1]].decode("utf-8", "replace")
+        plain = is_plain(name, shown, form.least, quoted=value[2])
+        if not plain and stands_at(form.before, text, begin):
+            value = value_of(text, end, between.end(), form.value, len(text)) or value
+            return *value[:2], form.name if form.name == "authorization" else "assignment"
+    return None
+
+
+@functools.cache
+def compiled(between: str) -> re.Pattern[bytes]:
+    return re.compile(between.encode())
+
+
+def stands_at(before: str, text: bytes, begin: int) -> bool:
+    """Does a name stand where its form wants it?"""
+    if before == "flag":
+        return text[begin : begin + 1] == b"-"
+    near = max(0, begin - NEAR)
+    line = text.rfind(b"\n", near, begin) + 1
+    return before not in ("line", "upper") or (
+        line >= near and LINE_BEGIN.fullmatch(text, line, begin) is not None
+    )
+
+
+def value_of(
+    text: bytes, end: int, start: int, kind: str, limit: int
+) -> tuple[int, int, bool] | None:
+    """From and to where a value goes that begins at ``start``, and whether quotes enclose it;
+    ``end`` is that of its name. Behind ``limit`` nothing is looked at."""
+    opening = OPENING.search(text, end, start)
+    if kind == "value" and opening:
+        between = text[end:start]
+        assigns = start - len(between.lstrip(b"\\\"'`]"))
+        if AFTER_QUOTE.match(text, start) and closes(text, assigns, opening[0]):
+            return None
+        start += 2 * text.startswith(opening[2] * 2, start)
+        return start, quote_end(text, start, opening[0], limit), True
+    if kind == "element":
+        element = ELEMENT.match(text, start, limit)
+        return (*element.span(), True) if element else None
+    word = (UNQUOTED if kind == "value" else TO_BLANK).match(text, start, limit)
+    if not word or (kind == "line" and not LINE_END.match(text, word.end())):
+        return None
+    return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
 
 
 def closes(text: bytes, position: int, quote: bytes) -> bool:
     """Does the quote after an operator end a string that began in its line?"""
-    line = text[text.rfind(b"\n", max(0, position - WORD), position) + 1 : position]
-    return line[-WORD:].count(quote) % 2 == 1
+    line = text[text.rfind(b"\n", max(0, position - NEAR), position) + 1 : position]
+    return line[-NEAR:].count(quote) % 2 == 1
 
 
-def quote_end(text: bytes, start: int, opening: bytes) -> int:
+def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
     """Where a quoted value ends: at a quote as often escaped as its opening, or with its line."""
     escapes, position = len(opening) - 1, start
-    for match in QUOTE_ENDS[opening[-1:]].finditer(text, start):
+    for match in QUOTE_ENDS[opening[-1:]].finditer(text, start, limit):
         if match[0] == b"\n":
             return match.start()
         before = text[position : match.start()]
         position = match.end()
         if (len(before) - len(before.rstrip(b"\\"))) % (2 * escapes + 2) == escapes:
             return match.start() - escapes
-    return len(text)
-
-
-def begins_line(text: bytes, match: Any) -> bool:
-    """Does an assignment begin its line, or follow `export`, a list's dash, a quote?"""
-    line = text.rfind(b"\n", max(0, match.start() - WORD), match.start()) + 1
-    return LINE_BEGIN.fullmatch(text, line, match.start()) is not None
-
-
-def is_value(text: bytes, match: Any, operator: int, word: re.Match[bytes]) -> bool:
-    """Is an unquoted word a value, and not a call, an attribute, a type or a variable?"""
-    value = word[0].rstrip(b".,:!?")
-    if is_plain(value) or CODE.fullmatch(value):
-        return False
-    name, dashes = match.group(2), match.group(1)
-    if not IDENTIFIER.fullmatch(value):
-        spaced = match.group(3) == b"=" and match.end(3) < word.start()
-        return not (dashes and value.startswith(b"-")) and (not spaced or begins_line(text, match))
-    after = text[word.end() : word.end() + 1]
-    digits = any(48 <= byte <= 57 for byte in value)
-    if dashes:
-        return digits or not value.isupper()
-    if value.lower() in TYPES or value == name or after in (b"(", b"["):
-        return False
-    alone = after in (b"", b"\n", b"\r", b"&", b"\\") and begins_line(text, match)
-    if match.end(operator) == word.start():
-        query = text[match.start() - 1 : match.start()] in (b"?", b"&")
-        return digits or name.isupper() or alone or query
-    if match.group(3) == b"=":
-        return alone and digits and b"_" not in value
-    return match.group(3) == b":" and alone and (digits or value.islower())
+    return min(limit, len(text))
 
 
 def merged(spans: list[Span]) -> list[Span]:
@@ -4226,9 +4672,10 @@ def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
         yield start, end, name
 
 
-def inside(position: int, spans: list[tuple[int, int]]) -> bool:
+def inside(position: int, spans: list[tuple[int, int]]) -> int:
+    """Where the span ends that a position lies in; 0 if it lies in none."""
     number = bisect.bisect(spans, (position, sys.maxsize))
-    return number > 0 and position < spans[number - 1][1]
+    return spans[number - 1][1] if number and position < spans[number - 1][1] else 0
 
 
 def moved_back(span: Span, changes: list[Change]) -> tuple[int, int]:
@@ -4412,7 +4859,8 @@ class EventRedactor:
         self.classes = classes - {"secrets"}
         self.strict = bool(self.classes - {"paths"})  # the allow-lists hold
         self.homes = homes
-        self.counts: dict[str, int] = {}  # how often, by rule or class
+        self.counts: dict[str, int] = {}  # how often, by rule or class, outside any run
+        self.run: Run | None = None  # of which the strings are
 
     def redact_event(
         self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
@@ -4453,7 +4901,7 @@ class EventRedactor:
         """Where those stand that may have to change."""
         if self.classes or not self.scanner or self.scanner.patterns:
             return {one.start for one in found}
-        numbers = hits((self.scanner.hint,), [to_utf8(one.text) for one in found])
+        numbers = hits(self.scanner.hints, [to_utf8(one.text) for one in found])
         return {found[number].start for number in numbers}
 
     def count(self, new: str, old: str = "") -> None:
@@ -4461,7 +4909,8 @@ class EventRedactor:
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
-                self.counts[name] = self.counts.get(name, 0) + one
+                counts = self.run.notes.redactions if self.run else self.counts
+                counts[name] = counts.get(name, 0) + one
 
     def redacted(
         self, one: StringLiteral, kind: str | None, cwd: str | None, *, whole: bool
@@ -4530,7 +4979,7 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.is_key or not one.path:
             continue
         key = one.path[-1]
-        if (flag or is_secret_name(key)) and not is_plain(to_utf8(one.text)):
+        if not is_plain("password" if flag else key, one.text):
             starts.add(one.start)
         if key in ("name", "key", "variable") and is_secret_name(one.text):
             named.add(one.holder)
@@ -4539,11 +4988,6 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.in_array or key == "value":
             flag = FLAG.fullmatch(one.text) is not None and is_secret_name(one.text)
     return starts | {values[holder] for holder in named if holder in values}
-
-
-def is_plain(text: bytes) -> bool:
-    """Is a value of a secret name no secret: a number, a word for nothing, a variable?"""
-    return bool(NOTHING.fullmatch(text) or VARIABLE.fullmatch(text))
 
 
 def find_paths(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
@@ -4601,7 +5045,7 @@ class Channel:
         self.word = False  # inside a word of which LONG characters are hidden already
         self.key = False  # inside a private key that began in an earlier line
         self.fresh = True  # nothing was decided since the last call
-        self.segment = io.StringIO()  # the deltas since then
+        self.segment = bytearray()  # the deltas since then, in UTF-8
         self.size = 0  # of them, in characters
         self.doubtful: tuple[Events, list[str]] | None = None  # a delta, or a replay of the segment
 
@@ -4619,13 +5063,13 @@ class Channel:
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
         replay = sizes[0] == self.size > 0 and events[0].timestamp_ms is not CERTAIN_DELTA
-        if replay and self.segment.getvalue() == texts[0]:
+        if replay and self.segment == to_utf8(texts[0]):
             self.doubtful = events, texts
             return decided
         return self.join(events, texts) or decided
 
     def join(self, events: Events, texts: list[str]) -> bool:
-        self.segment.writelines(texts)
+        self.segment += to_utf8("".join(texts))
         self.size += sum(map(len, texts))
         return self.add(events, texts)
 
@@ -4661,16 +5105,16 @@ class Channel:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
-        self.segment = io.StringIO()
+        self.segment.clear()
         self.size, self.key, self.word, self.fresh = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
 
     def flush(self) -> None:
-        """Decide what waits, before its line ends: who goes on with a secret is not shown."""
-        if self.doubtful:
-            doubtful, self.doubtful = self.doubtful, None
+        """Decide what waits, before its line ends."""
+        doubtful, self.doubtful = self.doubtful, None
+        if doubtful:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=True)
@@ -4713,7 +5157,9 @@ class Channel:
         text = waiting[:size]
         parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
         changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
-        self.word = parts[-1][2] and text[-1] != "\n" if parts else self.word
+        if parts:  # what goes on with a secret that had to be decided is hidden, too
+            begun = cut_off and bool(changes) and changes[-1][1] == size
+            self.word = (parts[-1][2] or begun) and text[-1] != "\n"
         if self.key or "-----BEGIN" in text:
             self.key = open_key(to_utf8(text), self.key)
         return size, changes
@@ -4750,7 +5196,7 @@ class RunWords:
     __slots__ = ("channels", "cwd", "heard", "pending")
 
     def __init__(self) -> None:
-        self.heard = 0.0  # when the last one came
+        self.heard = 0.0  # when the last event came, in seconds
         self.channels: dict[str, Channel] = {}
         self.pending: deque[Event] = deque()
         self.cwd: str | None = None
@@ -4768,14 +5214,10 @@ class Redactor:
     """
 
     def __init__(
-        self,
-        surgeon: EventRedactor,
-        reread: Callable[[bytes], Event],
-        max_wait: float = MAX_WAIT,
-        clock: Callable[[], float] = time.monotonic,
+        self, surgeon: EventRedactor, reread: Callable[[bytes], Event], max_wait: float = MAX_WAIT
     ) -> None:
-        self.max_wait = max_wait  # in seconds
-        self.clock = clock
+        """``max_wait``: seconds of a run's silence after which its words are decided."""
+        self.max_wait = max_wait
         self.surgeon = surgeon
         self.scanner = surgeon.scanner
         self.reread = reread
@@ -4788,14 +5230,14 @@ class Redactor:
         self.size = 0  # of these events, in bytes
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready, now = list(events), list[Event](), self.clock()
+        batch, ready, now = list(events), list[Event](), time.monotonic()
         hints = self.scanner.hints if self.scanner else ()
         some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
         for number in some:
             batch[number].edits = ()
         runs, waiting = self.runs, self.waiting
         for (run, *_), group in itertools.groupby(batch, STRETCH):
-            stretch = [*group]
+            stretch, self.surgeon.run = [*group], run
             if run is None:
                 ready += [
                     each if each.edits is None else self.finished(each, None) for each in stretch
@@ -4816,15 +5258,18 @@ class Redactor:
                 waiting.setdefault(run, state)
             else:
                 waiting.pop(run, None)
+            if stretch[0].type not in ACTS and any(map(ends_run, stretch)):
+                runs.pop(run, None)
         self.limit(now, ready)
         return ready
 
     def limit(self, now: float, ready: list[Event]) -> None:
         """Decide what has waited for too long, and what is too much."""
         while self.waiting:
-            run, state = next(iter(self.waiting.items()))  # the longest silent
+            run, state = next(iter(self.waiting.items()))
             if self.size <= HELD and now - state.heard <= self.max_wait:
                 break
+            self.surgeon.run = run
             for channel in state.channels.values():
                 channel.flush()
             self.release(state, ready)
@@ -4880,7 +5325,8 @@ class Redactor:
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
-        for state in self.waiting.values():
+        for run, state in self.waiting.items():
+            self.surgeon.run = run
             state.close(cut_off=True)
             self.release(state, ready)
         self.waiting.clear()
@@ -4905,7 +5351,9 @@ class Redactor:
         end = text.rfind("\n") + 1
         if len(text) - end > LONG:
             return parts[-1][0]
-        return whole_blocks(text, end, self.scanner.blocks) if self.scanner else end
+        if not self.scanner:
+            return end
+        return whole_blocks(text, self.scanner.settled(text, end), self.scanner.blocks)
 
     def decided(
         self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
@@ -5014,6 +5462,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
     new = reread(raw)
     known = event.started if event.started in LABELS else None  # else it may be a name to hide
     new.raw, new.run, new.started, new.hidden = raw, event.run, known, event.hidden
+    new.where = event.where
     return new
 
 
@@ -5039,6 +5488,10 @@ class Shortener:
             else:
                 yield reparse(event, self.shorten(raw, event.type), self.reread)
 
+    def fit_line(self, line: bytes) -> bytes:
+        """A line that is no event."""
+        return line if len(line) <= self.limit else self.shorten(line, None)
+
     def shorten(self, raw: bytes, kind: str | None) -> bytes:
         found = [
             one
@@ -5055,7 +5508,7 @@ class Shortener:
         if len(short) > self.limit and not self.told:
             self.told = True
             name = self.report.excerpt(kind or "?")
-            self.report.message(f"an event of type {name} does not fit in --max-event {self.limit}")
+            self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
         return short
 
 
@@ -5205,7 +5658,7 @@ class RunNotes:
 
     __slots__ = (
         "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
-        "segments", "stated", "targets", "unknown",
+        "redactions", "segments", "stated", "targets", "unknown",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -5221,16 +5674,7 @@ class RunNotes:
         self.files: set[int] = set()  # that calls have changed: the hashes of their paths
         self.unknown: dict[str, int] = {}  # events, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
-
-    def add(self, other: RunNotes) -> None:
-        self.failures += other.failures
-        self.files |= other.files
-        for mine, more in zip(self.counts(), other.counts(), strict=True):
-            for name, number in more.items():
-                add_count(mine, name, number)
-
-    def counts(self) -> Sequence[dict[str, Any]]:
-        return self.actions, self.nested, self.unknown, self.stated
+        self.redactions: dict[str, int] = {}  # by rule
 
 
 class RunPrefixes:
@@ -5282,20 +5726,21 @@ class LastLine:
         self.calls = {key: call for key, call in self.calls.items() if key[0] is not run}
 
     def text(self, now: float) -> str:
-        """The words that are being said, else the call that runs, else what is waited for."""
+        """What is read of files; else words being said, a call that runs, or what is waited for."""
         # One column less than there are, or it would wrap; and two for what ^C echoes.
         room = self.screen.width() - 3
-        if self.words:
-            return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         what, rest = "", ""
-        if self.calls:
+        if self.total:  # nothing is waited for
+            percent = min(100 * self.done // self.total, 100)
+            late = now - self.begun >= 1
+            what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
+        elif self.words:
+            return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
+        elif self.calls:
             what, since = next(reversed(self.calls.values()))
             rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
             rest += f"  (+{len(self.calls) - 1} more)" if len(self.calls) > 1 else ""
-        elif self.total and now - self.begun >= 1:
-            percent = min(100 * self.done // self.total, 100)
-            what = f"Reading {percent}% of {format_size(self.total)}"
-        elif not self.total and self.sessions.open and now - self.since >= 1:
+        elif self.sessions.open and now - self.since >= 1:
             what = f"Thinking {format_clock(now - self.since)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
@@ -5326,6 +5771,25 @@ def format_clock(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 59.5 else format_duration(round(seconds) * 1000)
 
 
+class View(NamedTuple):
+    """What is told beside the output's own form, and where.
+
+    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``out`` and ``err`` are
+    what these two lead to, and ``last`` is the line that lives on one of them.
+    """
+
+    detail: bool = False
+    messages: str = "none"
+    actions: str = ""
+    summary: bool = False
+    out: Screen = PLAIN
+    err: Screen = PLAIN
+    last: LastLine | None = None
+
+
+PLAIN_VIEW = View()
+
+
 class Text:
     """Progress: one line for each finished call, with ``detail`` its target and outcome too; on a
     terminal the call that runs as well."""
@@ -5333,19 +5797,11 @@ class Text:
     kind: type[Event] = Event
     thinking = words = False
 
-    def __init__(
-        self,
-        screen: Screen = PLAIN,
-        last: LastLine | None = None,
-        *,
-        detail: bool = False,
-        tells_none: bool = False,
-    ) -> None:
-        """``tells_none``: a run without actions says so."""
-        self.screen, self.last = screen, last or LastLine()
-        self.detail = detail
-        self.tells_none = tells_none
-        self.follows = detail or tells_none or self.last.screen.live  # what starts, too
+    def __init__(self, view: View = PLAIN_VIEW, last: LastLine | None = None) -> None:
+        self.screen = view.err if view.actions == "stderr" else view.out
+        self.last, self.detail = last or LastLine(), view.detail
+        self.tells_none = self.screen.live and not view.summary  # a run without actions says so
+        self.follows = self.detail or self.screen.live or self.last.screen.live  # what starts, too
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         sessions, screen, run, prefix = self.last.sessions, self.screen, None, ""
@@ -5429,9 +5885,8 @@ class Words:
     kind: type[Event] = SpokenEvent
     thinking, words = False, True
 
-    def __init__(self, screen: Screen, last: LastLine, *, final: bool) -> None:
-        self.screen, self.last = screen, last
-        self.final = final
+    def __init__(self, view: View, last: LastLine) -> None:
+        self.screen, self.last, self.final = view.out, last, view.messages == "final"
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -5492,8 +5947,8 @@ class Summary:
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
     CHANGING = frozenset(("edit", "write", "delete"))
 
-    def __init__(self, report: Report, last: LastLine, screen: Screen = PLAIN) -> None:
-        self.report, self.last, self.screen = report, last, screen
+    def __init__(self, report: Report, view: View, last: LastLine) -> None:
+        self.report, self.screen, self.last = report, view.err, last
         self.total, self.verdicts = RunNotes(), dict[str, int]()
         self.costs: dict[str | None, float] = {}  # by session: of all its runs so far
 
@@ -5504,7 +5959,7 @@ class Summary:
                 several = sum(self.verdicts.values()) >= 3
                 yield from () if event.raw or not several else (self.close_all(),)
             elif event.type == "tool_call" and event.subtype == "completed":
-                self.count(event, run.notes)
+                self.count(event, run)
             elif ends_run(event):
                 self.last.sessions.leave(event)
                 if event.raw or not run.resumed:
@@ -5512,32 +5967,38 @@ class Summary:
             elif event.type == "system" and event.subtype == "init":
                 run.notes.model = excerpt(first_text(details(event).get("model")))
             elif event.type not in self.KNOWN and event.foreign is None:
-                add_count(run.notes.unknown, excerpt(event.type or "without a type"))
+                for notes in (run.notes, self.total):
+                    add_count(notes.unknown, excerpt(event.type or "without a type"))
 
-    def count(self, event: Event, notes: RunNotes) -> None:
+    def count(self, event: Event, run: Run) -> None:
         """A call has finished."""
         tool, body = tool_of(event)
         tool = tool or event.started or "?"
         outcome = outcome_of(event, tool, body)
         nested = event.parent_tool_use_id is not None
-        add_count(notes.nested if nested else notes.actions, excerpt(tool))
-        notes.failures += outcome.status != "ok"
-        if tool in self.CHANGING and outcome.status == "ok" and len(notes.files) < FILES:
-            notes.files.add(hash(find_target(tool, body, outcome.found, "") or event.call_id))
+        changed = tool in self.CHANGING and outcome.status == "ok"
+        path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
+        for notes in (run.notes, self.total):
+            add_count(notes.nested if nested else notes.actions, excerpt(tool))
+            notes.failures += outcome.status != "ok"
+            notes.files |= {hash(path)} if path and len(notes.files) < FILES else set()
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = stated(event)
         self.charge(run, notes.stated)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
-        name = (
-            f"{run.name if verdict == 'failed' else run}: "  # why it failed is said with the line
-        )
-        if self.screen.glyphs:  # there a run that is alone needs no name
-            several = self.verdicts or self.last.sessions.open
-            name = f"run {escape((run.session or '?')[:SHORT])} " if several else ""
+        # Why it failed is said with the place; on a terminal a run that is alone needs no name.
+        name = f"{run.name if verdict == 'failed' else run}: "
+        if self.screen.glyphs:
+            name = f"{run.name} " if self.verdicts or self.last.sessions.open else ""
         add_count(self.verdicts, verdict)
-        self.total.add(notes)
+        for kind, number in notes.stated.items():
+            add_count(self.total.stated, kind, number)
+        for rule, number in self.report.redactions.items():
+            add_count(notes.redactions, rule, number)
+            add_count(self.total.redactions, rule, number)
+        self.report.redactions.clear()
         return self.line(name + verdict + spent(notes), notes, good=run.succeeded)
 
     def charge(self, run: Run, stated: dict[str, float]) -> None:
@@ -5559,7 +6020,8 @@ class Summary:
         """What fits, by importance, on a terminal; elsewhere everything."""
         glyphs = self.screen.glyphs
         actions = format_counts(notes.actions, "action", named=not glyphs) or "no actions"
-        verdict += f" after {actions}" if verdict.endswith("interrupted") else f", {actions}"
+        after = notes.actions and verdict.endswith("interrupted")
+        verdict += f" after {actions}" if after else f", {actions}"
         facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
         lead = ("\n✓ " if good else "\n✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
@@ -5571,8 +6033,8 @@ class Summary:
 
     def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
         """What is said beside the verdict. The number says what gives way first: the highest."""
-        counts, rules = self.report.counts, self.report.redactions
-        hidden = {name: number for name, number in rules.items() if number > 0}
+        counts = self.report.counts
+        hidden = {name: number for name, number in notes.redactions.items() if number > 0}
         unused = self.report.unused
         named = not self.screen.glyphs
         yield 0, format_counts(notes.nested, "subagent action", named=named)
@@ -5592,7 +6054,6 @@ class Summary:
         yield 0, format_counts(hidden, "redaction")
         yield 0, f"{plural(unused, 'secret value')} not used" if unused else ""
         counts.update(dict.fromkeys(counts, 0))
-        rules.clear()
 
 
 def spent(notes: RunNotes) -> str:
@@ -5637,9 +6098,10 @@ def stated(event: Event) -> dict[str, float]:
         "turns": as_count(members.get("num_turns")),
     }
     for kind, names in TOKENS:
-        found[kind] = next(filter(None, map(as_count, map(usage.get, names))), None)
-    found["cost"] = cost if isinstance(cost, (int, float)) and 0 < cost < 1e9 else None
-    return {name: number for name, number in found.items() if number}
+        counts = (as_count(usage[name]) for name in names if name in usage)
+        found[kind] = next((count for count in counts if count is not None), None)
+    found["cost"] = cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None
+    return {name: number for name, number in found.items() if number is not None}
 
 
 class Json:
@@ -5693,31 +6155,125 @@ class StreamJson:
         return (event.raw.strip() for event in events if not event.hidden)
 
 
+class RunTable(Summary):
+    """A table of the runs: one object for each when it is over, whatever its verdict."""
+
+    kind: type[Event] = SpokenEvent
+    thinking, words = False, True
+
+    def __init__(self, report: Report, view: View) -> None:
+        super().__init__(report, view, LastLine())
+        self.answers = Words(view, LastLine()) if view.messages == "final" else None
+        self.open: dict[Run, dict[str, Any]] = {}
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            run: Run | None = event.run
+            if run is None:
+                continue
+            row = self.open.setdefault(run, {"tools": {}, "model": None, "started_ms": None})
+            time_ms = as_count(getattr(event, "timestamp_ms", None))
+            row["started_ms"] = row["started_ms"] or time_ms
+            answer = self.answers.said(event, run) if self.answers else ()
+            if event.type == "tool_call" and event.subtype == "completed":
+                self.tally(event, row["tools"])
+            elif event.type == "system" and event.subtype == "init":
+                row["model"] = first_text(details(event).get("model")) or None
+            elif ends_run(event):
+                del self.open[run]
+                if not event.hidden or not event.raw:
+                    yield encode_json(self.row(event, run, row, "\n".join(answer)))
+
+    def tally(self, event: Event, tools: dict[str, list[int]]) -> None:
+        tool, body = tool_of(event)
+        tool = tool or event.started or "?"
+        counts = tools.setdefault(tool if tool in tools or len(tools) < NAMES else "...", [0, 0])
+        counts[0] += 1
+        counts[1] += outcome_of(event, tool, body).status != "ok"
+
+    def row(self, event: Event, run: Run, row: dict[str, Any], answer: str) -> dict[str, Any]:
+        numbers = stated(event)
+        self.charge(run, numbers)
+        tools = [(name, *counts) for name, counts in row["tools"].items()]
+        ended = event.raw and run.state == ENDED
+        return {
+            "session": run.session,
+            "agent": run.agent,
+            "model": row["model"],
+            "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
+            "reason": run.reason,
+            "where": run.where,
+            "started_ms": run.started_ms or row["started_ms"],
+            "duration_ms": numbers.get("took"),
+            "actions": sum(tool[1] for tool in tools),
+            "failures": sum(tool[2] for tool in tools),
+            "tools": [dict(zip(("tool", "actions", "failures"), t, strict=True)) for t in tools],
+            "tokens_in": numbers.get("in"),
+            "tokens_out": numbers.get("out"),
+            "tokens_cached": numbers.get("from cache"),
+            "cost_usd": numbers.get("cost"),
+            "answer": answer or None,
+        }
+
+
+class CallTable(Text):
+    """A table of the calls: one object for each that ended, or that its run ended without."""
+
+    kind: type[Event] = SpokenEvent
+
+    def __init__(self, _report: Report, _view: View) -> None:
+        super().__init__(View(detail=True), LastLine())
+        self.open: dict[Run, dict[str | None, tuple[bool, dict[str, Any]]]] = {}
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            run: Run | None = event.run
+            if run is None:
+                continue
+            calls = self.open.setdefault(run, {})
+            if event.type == "tool_call" and event.subtype == "completed":
+                row = self.row(event, run, self.finish(event))
+                _, begun = calls.pop(event.call_id, (False, row))
+                row |= {"where": begun["where"], "parent": row["parent"] or begun["parent"]}
+                yield from () if event.hidden else (encode_json(row),)
+                continue
+            self.follow(event, run, "")
+            if event.type == "tool_call" and event.subtype == "started":
+                row = self.row(event, run, "") | {"status": "unfinished", "outcome": None}
+                calls[event.call_id] = event.hidden, row
+            elif ends_run(event):
+                rows = self.open.pop(run).values()
+                yield from (encode_json(row) for hidden, row in rows if not hidden)
+
+    def row(self, event: Any, run: Run, target: str) -> dict[str, Any]:
+        tool, body = tool_of(event)
+        tool = tool or event.started or "?"
+        outcome = outcome_of(event, tool, body)
+        action = detailed_action(event, run.notes.cwd, target)
+        result = outcome.found if isinstance(outcome.found, Success) else Success()
+        named = getattr(event.tool_call, "name", None), body and body.name
+        return {
+            "session": run.session,
+            "call_id": event.call_id,
+            "tool": tool,
+            "name": first_text(*named) or tool,
+            "target": action.target or None,
+            "status": outcome.status,
+            "outcome": action.outcome or None,
+            "exit_code": None if result.exitCode is None else exit_code(result.exitCode),
+            "duration_ms": call_duration(event, result),
+            "parent": event.parent_tool_use_id,
+            "where": event.where,
+        }
+
+
 WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
     "text": Text,
     "json": Json,
     "stream-json": StreamJson,
     "cursor": StreamJson,
 }
-
-
-class View(NamedTuple):
-    """What is told beside the output's own form, and where.
-
-    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``out`` and ``err`` are
-    what these two lead to, and ``last`` is the line that lives on one of them.
-    """
-
-    detail: bool = False
-    messages: str = "none"
-    actions: str = ""
-    summary: bool = False
-    out: Screen = PLAIN
-    err: Screen = PLAIN
-    last: LastLine | None = None
-
-
-PLAIN_VIEW = View()
+TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls": CallTable}
 
 
 class Tee:
@@ -5758,14 +6314,13 @@ def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, and of what a view tells beside it."""
     last = view.last or LastLine()
     actions = view.actions or ("stdout" if to == "text" else "none")
-    screen = view.err if actions == "stderr" else view.out
-    text = Text(screen, last, detail=view.detail, tells_none=screen.live and not view.summary)
-    main: list[Writer] = [WRITERS[to]()] if to != "text" else []
-    if view.messages != "none":
-        main.append(Words(view.out, last, final=view.messages == "final"))
+    text = Text(view, last)
+    main: list[Writer] = [WRITERS[to]()] if to in WRITERS and to != "text" else []
+    main += [TABLES[to](report, view)] if to in TABLES else []
+    main += [Words(view, last)] if view.messages != "none" and to == "text" else []
     main += [text] if actions == "stdout" else []
     others: list[Writer] = [text] if actions == "stderr" else []
-    others += [Summary(report, last, view.err)] if view.summary else []
+    others += [Summary(report, view, last)] if view.summary else []
     return Tee(main, others, report.write) if others or len(main) != 1 else main[0]
 
 
@@ -5846,6 +6401,7 @@ def convert(
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
         dialects=Conversations(dialect, maker, strict=strict),
+        locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
@@ -5857,8 +6413,10 @@ def convert(
         write(events)
 
     def write(events: Iterable[Event]) -> None:
-        events = shortener.fit(events) if shortener else events
-        out.write(writer.lines(events))
+        if shortener and to in TABLES:
+            out.write(map(shortener.fit_line, writer.lines(events)))
+        else:
+            out.write(writer.lines(shortener.fit(events) if shortener else events))
         out.flush()
 
     try:
@@ -5937,8 +6495,8 @@ def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Na
         except OSError as error:
             raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
         if not any(is_usable(value) for _, value in entries):
-            what = f"a value has at least {SHORTEST} characters and is no path, number or boolean"
-            raise click.BadParameter(f"{escape(path)}: no usable value; {what}")
+            expected = f"at least {SHORTEST} characters, not a path, a number or a boolean"
+            raise click.BadParameter(f"{escape(path)}: no usable value: expected {expected}")
         found += entries
     return found
 
@@ -6091,6 +6649,32 @@ def strip_mdoc(text: str) -> str:
     return re.sub(r"(?m)^\.(.*)", lambda line: re.sub(r"\b[A-Z][a-z]\b ?", "", line[1]), text)
 
 
+def rule_lines() -> Iterator[str]:
+    """The name, the class and an example of every rule; <8 hex> are eight such characters."""
+    examples: dict[str, str] = {}
+    for rule in RULES:
+        examples.setdefault(rule.name, rule.found)
+    for form in FORMS:
+        examples.setdefault(f"assignment ({form.name})", form.found.replace("\n", r"\n"))
+    for name, example in examples.items():
+        yield f"{name:24}  secrets  {example.replace('«', '').replace('»', '')}"
+
+
+LISTS: dict[str, Callable[[], Iterable[str]]] = {
+    "rules": rule_lines,
+    "tools": lambda: (f"{name:16}  {label.done}" for name, label in LABELS.items()),
+    "types": lambda: sorted(CURSOR_TYPES),
+    "agents": lambda: AGENTS,
+    "classes": lambda: (*CLASSES, "all"),
+}
+
+
+def print_list(context: click.Context, _param: Any, name: str | None) -> None:
+    if name:
+        click.echo("\n".join(LISTS[name]()))
+        context.exit()
+
+
 FLAG_OPTION = {"is_flag": True}
 OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
@@ -6099,16 +6683,16 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
      "Longest line accepted; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-     "Where a log collector's objects hold the agent's lines."),
+     "The member of a log collector's objects that holds the agent's lines."),
     ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
                     "show_default": True},
-     "Decide what waits for the end of its line after so much silence of its run."),
+     "Release what redaction holds back after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
-    ("-t --to", one_of(WRITERS, "text"),
-     "Write progress, each run's result, the stream itself, or the stream in Cursor's "
-     "vocabulary."),
+    ("-t --to", one_of([*WRITERS, *TABLES], "text"),
+     "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, or "
+     "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
     ("--max-event", {"metavar": "BYTES", "type": Size()},
      "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
@@ -6142,6 +6726,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
     "Help",
+    ("--list", {"type": click.Choice([*LISTS]), "callback": print_list, "is_eager": True,
+                "expose_value": False}, "Print the names that agentfmt knows and exit."),
     ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
                 "callback": show_manual}, "Show the manual and exit."),
 )  # fmt: skip
@@ -6169,7 +6755,7 @@ def run(
     for file in files:
         check_readable(file)
     if is_read(1, files):
-        raise click.ClickException("standard output is one of the files that are read")
+        raise click.ClickException("standard output is also an input file")
     if secret_env or secrets_file or patterns:
         classes |= {"secrets"}
     scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
@@ -6212,10 +6798,10 @@ CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fa
 # Options that act on some outputs alone: with another they are a usage error.
 LINES = ("stream-json", "cursor")
 GO_WITH = {
-    "messages": ("text",),
+    "messages": ("text", "runs"),
     "thinking": LINES,
-    "max_event": ("json", *LINES),
-    "ci_safe": ("json", *LINES),
+    "max_event": ("json", *LINES, *TABLES),
+    "ci_safe": ("json", *LINES, *TABLES),
 }
 
 
@@ -6225,6 +6811,8 @@ def check_outputs(to: str, given: dict[str, Any]) -> None:
         if given[name] and to not in outputs:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
+    if to == "runs" and given["messages"] == "all":
+        raise click.UsageError("--to runs holds the answer alone: --messages final")
     if given["actions"] == "stdout" and to != "text":
         raise click.UsageError("--actions stdout goes with --to text only")
 
@@ -6300,7 +6888,7 @@ click.help_option("-h", "--help")(command)
 GROUPS["Help"] += command.params[-2:]
 
 
-# What a shell runs after TAB. Where nothing is answered, it completes names of files.
+# What a shell runs after TAB. Where nothing is answered, with status 1, it completes file names.
 COMPLETION = {
     "bash": r"""
 _agentfmt() {
@@ -6310,7 +6898,7 @@ _agentfmt() {
     if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o default -F _agentfmt agentfmt""",
-    "zsh": r"""#compdef agentfmt
+    "zsh": r"""
 _agentfmt() {
     local -a found
     found=("${(@f)$(_AGENTFMT_COMPLETE=zsh_complete COMP_LINE="${(j: :)words[1,CURRENT]}" \
@@ -6320,18 +6908,12 @@ _agentfmt() {
     found=(${found:#*=})
     (( $#found )) && _describe -V agentfmt found
 }
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _agentfmt "$@"
-else compdef _agentfmt agentfmt; fi""",
+compdef _agentfmt agentfmt""",
     "fish": r'''
 function _agentfmt
     set -l typed (commandline -opc)
-    set -l found (env _AGENTFMT_COMPLETE=fish_complete COMP_LINE=(commandline -cp) \
-        $typed[1] 2>/dev/null)
-    if set -q found[1]
-        printf '%s\n' $found
-    else
-        __fish_complete_path (commandline -ct)
-    end
+    env _AGENTFMT_COMPLETE=fish_complete COMP_LINE=(commandline -cp) $typed[1] 2>/dev/null
+    or __fish_complete_path (commandline -ct)
 end
 complete -c agentfmt -f -a "(_agentfmt)"''',
 }
@@ -6399,9 +6981,9 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         if is_read(fd, read):
-            raise ValueError("is read too")
+            raise ValueError("is also an input file")
         if is_overwritten(fd):
-            raise ValueError("is the standard output too")
+            raise ValueError("is also the standard output")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {escape(file)}: {reason_of(error)}") from None
     return fd
@@ -6444,9 +7026,9 @@ def main() -> int:
     gc.freeze()  # what is there now stays
     reserve_standard_descriptors()
     if instruction := os.environ.get("_AGENTFMT_COMPLETE"):
-        if found := complete(instruction):
-            click.echo(found)
-        return OK
+        found = complete(instruction)
+        click.echo(found, nl=bool(found))
+        return OK if found else FAILED
     try:
         status = command.main(prog_name="agentfmt", standalone_mode=False)
         if sys.stdout:  # None where the descriptor is closed

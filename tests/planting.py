@@ -35,7 +35,7 @@ ALPHABETS = {
 
 
 class Grammar(NamedTuple):
-    """What a rule must find, and what it must leave."""
+    """What a rule must find, and what it must leave: the table's own examples, and more."""
 
     rule: str
     found: tuple[str, ...]
@@ -143,7 +143,7 @@ def randomly_spelled(text: str, choose: Callable[[list[str]], str]) -> str:
     return f'"{"".join(spelled)}"'
 
 
-GRAMMARS = (
+MORE = (
     Grammar(
         "anthropic-key",
         ("sk-ant-api03-<93 url>AA", "sk-ant-oat01-<80 url>", "sk-ant-admin01-<80 url>"),
@@ -202,7 +202,7 @@ GRAMMARS = (
     Grammar(
         "azure-storage-key",
         ("AccountName=x;AccountKey=«<86 base64>==»;EndpointSuffix=x", "AccountKey=«<86 base64>==»"),
-        ("AccountKey=<10 alnum>", "AccountName=<60 lower>"),
+        ("AccountKey=<10 upper>", "AccountName=<60 lower>"),
     ),
     Grammar(
         "azure-sas",
@@ -212,7 +212,7 @@ GRAMMARS = (
     Grammar(
         "azure-ad-secret",
         ("<3 alnum>8Q~<34 url>", "<3 alnum>7Q~<34 url>"),
-        ("<3 alnum>8Q~<9 alnum>", "<3 alnum>9Q~<34 alnum>"),
+        ("<3 alnum>8Q~<9 alnum>", "<3 alnum>xQ~<34 alnum>"),
     ),
     Grammar(
         "slack-token",
@@ -364,3 +364,7 @@ GRAMMARS = (
         ("Authorization: Basic", "authorization of the user"),
     ),
 )  # fmt: skip
+GRAMMARS = (
+    *(Grammar(rule.name, (rule.found,), (rule.left,)) for rule in agentfmt.RULES),
+    *MORE,
+)

@@ -28,7 +28,7 @@ ENVIRON = {key: value for key, value in os.environ.items() if key != "PYTHONDONT
     "PYTHONPATH": os.path.dirname(agentfmt.__file__)
 }
 COMMAND = [sys.executable, "-m", "agentfmt"]
-TIMEOUT = 60.0  # seconds, for what takes one of them
+TIMEOUT = 60.0  # seconds, for what should take one
 
 SESSION = "5f0e4a1c-77b2-4a0e-9d7e-2f60c1b3a001"
 
@@ -40,12 +40,22 @@ class Ended(NamedTuple):
     stderr: str
     status: int
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines of stdout."""
+        return [line.decode() for line in self.stdout.splitlines()]
+
+    @property
+    def objects(self) -> list[Any]:
+        """The values that the lines of stdout are in JSON."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
 
 SCANNER = agentfmt.Scanner({}, {})
 
 
 class Report(agentfmt.Report):
-    """A report that keeps what it says."""
+    """A report that keeps its messages."""
 
     def __init__(self, out: agentfmt.Output) -> None:
         super().__init__(out, conceal=SCANNER.conceal)
@@ -98,7 +108,7 @@ def surgeon(
     known: Mapping[str, list[str]] = MappingProxyType({}),
     homes: Iterable[str] = (),
 ) -> agentfmt.EventRedactor | None:
-    """What redacts these classes; known values and patterns are secrets."""
+    """The redactor for these classes; known values and patterns count as secrets."""
     classes |= {"secrets"} if known or patterns else set()
     used = agentfmt.Scanner(dict(known), dict(patterns)) if known or patterns else SCANNER
     secrets = used if "secrets" in classes else None
@@ -107,7 +117,7 @@ def surgeon(
 
 @functools.cache
 def parameters(*flags: str) -> Mapping[str, Any]:
-    """What the command line takes these flags for; click needs longer than a short stream does."""
+    """What these flags mean, parsed once: that takes longer than to convert a short stream."""
     return MappingProxyType(agentfmt.command.make_context("agentfmt", [*flags, "-"]).params)
 
 
@@ -197,13 +207,13 @@ def read_terminal(terminal: int, until: bytes = b"nothing that is ever written")
     return seen
 
 
-# ---------------------------------------------------------------- what stands beside the checkout
+# ---------------------------------------------------------------- files beside the checkout
 
 
 def corpus(*path: str, suffix: str) -> list[Any]:
     """The files of a folder beside the checkout, and of the folders in it, one test for each.
 
-    Where the folder is absent the test is skipped; where it is empty something is wrong.
+    Without the folder the test is skipped. An empty folder is an error.
     """
     folder = os.path.join(SHARED, *path)
     if not os.path.isdir(folder):
@@ -316,3 +326,34 @@ def whole_run(session: str | None = SESSION) -> bytes:
             result(session),
         )
     )
+
+
+# ---------------------------------------------------------------- values of any shape
+
+ODD: tuple[Any, ...] = (
+    None, True, -1, 7, 10**30, 1e400, "", "7", "\ud83d", [], [[]], [{}], {}, {"a": {}},
+    {"a": {"b": [1]}},
+)  # fmt: skip
+
+
+def with_odd_members(value: Any, most: int | None = None) -> Iterator[Any]:
+    """The same value again and again, each time with one member or item of an odd shape."""
+    for holder, key in [*places(value)][:most]:
+        kept = holder[key]
+        for odd in ODD:
+            holder[key] = odd
+            yield value
+        holder[key] = kept
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every member and item of a value: what holds it, and its key there."""
+    for key, inner in [*(value.items() if isinstance(value, dict) else enumerate(value))]:
+        yield value, key
+        if isinstance(inner, (dict, list)):
+            yield from places(inner)
+
+
+def as_line(value: Any) -> bytes:
+    """A value on a line of JSON, which knows no Infinity."""
+    return json.dumps(value).replace("Infinity", "1e400").encode() + b"\n"

@@ -489,7 +489,7 @@ def test_what_a_stream_means(name: str) -> None:
     detailed, results = view(data, detail=True), convert(data, "-t", "json")
     assert detailed.status == results.status == status
     assert [results.stdout.count(b"\n"), results.stderr.count(" failed: ")] == runs
-    assert detailed.stdout.decode().splitlines() == [*map(spelled, progress)]
+    assert detailed.lines == [*map(spelled, progress)]
     assert convert(data).stdout.count(b"\n") == len(
         [line for line in progress if "inish" not in line]
     )
@@ -651,7 +651,7 @@ def test_a_secret_in_deltas(name: str, size: int, to: str) -> None:
 def test_summary_counts_what_subagents_do_apart() -> None:
     ended = run("-s", data=stream(STREAMS["claude-subagents"][0]))
     assert "succeeded, 1 action (task 1), 2 subagent actions (shell 1, task 1)" in ended.stderr
-    assert ended.stdout.decode().splitlines() == [label("shell"), *[label("task")] * 2]
+    assert ended.lines == [label("shell"), *[label("task")] * 2]
 
 
 def test_no_event_of_a_known_agent_is_of_unknown_type() -> None:

@@ -181,7 +181,7 @@ def test_selectors_and_short_events(path: str) -> None:
 def test_result_of_json_is_the_result(path: str) -> None:
     data = content(path)
     ended = [one for one in map(json.loads, objects(data)) if one["type"] == "result"]
-    results = [json.loads(line) for line in convert(data, "-t", "json").stdout.splitlines()]
+    results = convert(data, "-t", "json").objects
     for one, made in zip(ended, results, strict=True):
         assert made == one | {"subtype": "success"}
         order = [key for key in ORDER if key in made]
@@ -209,7 +209,7 @@ def test_identity(path: str) -> None:
     if objects(data):
         assert ended.stdout.split(b"\n") == [*objects(data), b""]
     else:  # an array: its values are the same
-        assert [json.loads(line) for line in ended.stdout.splitlines()] == json.loads(data)
+        assert ended.objects == json.loads(data)
 
 
 THOUGHTS = ("thinking", "reasoning", "assistant.reasoning", "assistant.reasoning_delta")

@@ -9,8 +9,8 @@
     # exit
     0
 
-Only these headings, on lines of their own, separate; what stands between two of them is taken as
-it is. ``pytest --update-cases`` rewrites all that follows the input.
+Only these headings, on lines of their own, separate the parts; everything between two of them is
+taken literally. ``pytest --update-cases`` rewrites all that follows the input.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import click
 import pytest
-from support import GLYPHS, SHARED, on_terminal
+from support import GLYPHS, SHARED, on_terminal, run
 
 import agentfmt
 
@@ -201,7 +201,7 @@ STAND_INS = {
     "agent": f'exec cat "{SAMPLE}"',
     "codex": f'exec cat "{SAMPLE}"',
     "claude": f'exec cat "{SAMPLE.with_name("sample-claude.ndjson")}"',
-    "tail": 'for file; do :; done; exec cat "$file"',  # it would follow the file for ever
+    "tail": 'case $* in *-F*) for file; do :; done; exec cat "$file" ;; esac; /usr/bin/tail "$@"',
 }
 
 
@@ -244,7 +244,7 @@ def test_example(example: Example, folder: Path) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len([block for block in fences() if block.kind == "sh"]) >= 7
+    assert len([block for block in fences() if block.kind == "sh"]) >= 6
     assert len([block for block in displays() if block.kind == "literal"]) >= 6
 
 
@@ -301,7 +301,7 @@ REAL = Path(SHARED, "captures")
 @pytest.mark.parametrize(
     "capture",
     [
-        "cursor/2026.07.20-read-shell-edit",
+        "cursor/2026.01-parallel-shell",
         "cursor/2026.09.10-probe-15-webfetch-shell-websearch-rejected",
         "claude/two-sessions",
     ],
@@ -326,7 +326,8 @@ def test_manual_is_clean() -> None:
 
 def test_manual_has_its_sections_in_order() -> None:
     assert re.findall(r"^\.Sh (.+)$", MANUAL, re.MULTILINE) == [
-        "NAME", "SYNOPSIS", "DESCRIPTION", "SELECTORS", "REDACTION", "ENVIRONMENT", "FILES",
+        "NAME", "SYNOPSIS", "DESCRIPTION", "SELECTORS", "REDACTION", "TABLES",
+        "SIDECARS AND SCALE", "ENVIRONMENT", "FILES",
         "EXIT STATUS", "EXAMPLES",
         "DIAGNOSTICS", "SEE ALSO", "STANDARDS", "CAVEATS",
     ]  # fmt: skip
@@ -341,3 +342,16 @@ def test_manual_names_each_label(tool: str) -> None:
 @pytest.mark.parametrize("reason", agentfmt.REASONS.values())
 def test_manual_names_each_reason_of_a_failed_call(reason: str) -> None:
     assert f".Ql {reason}" in part(MANUAL, r"\.Ss Progress", r"\.Ss ")
+
+
+def test_manual_lists_the_rules() -> None:
+    """What is found, from the code's own tables."""
+    listed = part(part(MANUAL, r"\.Ss Rules", r"\.Ss "), r"\.Bd -literal", r"\.Ed")
+    assert plain(listed).splitlines()[1:] == [*agentfmt.rule_lines()]
+
+
+@pytest.mark.parametrize("name", agentfmt.LISTS)
+def test_lists(name: str) -> None:
+    ended = run("--list", name, data=b"")
+    assert (ended.status, ended.stderr) == (0, "")
+    assert ended.stdout.decode().splitlines() == [*agentfmt.LISTS[name]()]

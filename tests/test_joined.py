@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support import assistant, completed, convert, event, result, started, user
+from support import SESSION, assistant, completed, convert, event, result, started, user
 
 OK, FAILED = 0, 1
 
@@ -118,7 +118,7 @@ BAD: dict[str, Lines] = {
     "pi cut": pi()[1:],
     "connecting": [event("connection", subtype="reconnecting", session="another")],
     "unknown": UNKNOWN,
-    "unknown, one event": UNKNOWN[:1],
+    "unknown, cut": UNKNOWN[:3],
     "unknown, with a session": UNKNOWN_SESSION,
     "unknown, without types": UNTYPED,
 }  # fmt: skip
@@ -136,9 +136,9 @@ WAYS: dict[str, Callable[[Lines, Lines], Lines]] = {
     "within": lambda good, bad: [*good[:-1], *bad, *good[-1:]],
 }
 # What cannot be told: streams of one agent that have nothing which tells them apart; and within the
-# open run of another agent an error that names nobody, one new type, objects without one.
+# open run of another agent an error that names nobody, and objects without a type.
 ALIKE = {("copilot", "copilot unfinished"), ("pi", "pi cut")}
-TAKEN_IN = {"codex not logged in", "unknown, one event", "unknown, without types"}
+TAKEN_IN = {"codex not logged in", "unknown, without types"}
 
 
 @pytest.mark.parametrize("good", GOOD)
@@ -171,3 +171,37 @@ def test_every_file_must_hold_a_run(good: str, bad: str) -> None:
     for names in (("good", "bad"), ("bad", "good")):
         ended = convert({name: GOOD[good] if name == "good" else BAD[bad] for name in names})
         assert ended.status == FAILED
+
+
+@pytest.mark.parametrize("good", GOOD)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "few",
+    [
+        pytest.param(UNKNOWN[:2], id="of unknown types"),
+        pytest.param(UNTYPED[:2], id="without types"),
+        pytest.param(lines({"level": "info", "msg": "x"}) * 5, id="of a log"),
+        pytest.param(lines({"type": "connection"}, {"type": "system"}) * 5, id="of known types"),
+    ],
+)
+def test_a_few_strange_lines_are_harmless(good: str, way: str, few: Lines) -> None:
+    assert convert(WAYS[way](GOOD[good], few)) == convert(GOOD[good])
+
+
+def test_every_file_that_holds_no_run_is_named() -> None:
+    files = {"good": GOOD["cursor"], "empty": [], "died": [b"starting\n", b"Not logged in\n"]}
+    assert convert(files).stderr.splitlines()[0:1] + convert(files).stderr.splitlines()[3:] == [
+        "agentfmt: empty: no events: is this the output of --output-format stream-json?",
+        "agentfmt: died: no events: Not logged in; if this is an agent's text, run it with "
+        "--output-format stream-json; Claude Code also needs --verbose",
+    ]
+
+
+def test_latecomers_of_a_session_are_a_part_of_its_run() -> None:
+    files = {"one": GOOD["cursor"], "two": [event("connection"), event("new", session=SESSION)]}
+    assert convert(files).status == OK
+
+
+def test_an_error_after_a_run_is_its_own_if_it_names_it() -> None:
+    late = [event("error", message="late"), event("error", session=None, message="not logged in")]
+    assert [convert([*GOOD["cursor"], error]).status for error in late] == [OK, FAILED]

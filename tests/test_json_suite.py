@@ -16,7 +16,7 @@ SAME = ("-t", "stream-json", "--thinking")
 
 
 def of(kind: str) -> list[Any]:
-    """The texts of a kind that are one line."""
+    """The texts of a kind that fit on one line."""
     return [
         row
         for row in SUITE
@@ -80,7 +80,7 @@ def test_json_that_implementations_disagree_on_passes_whole_or_is_damaged(path: 
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])
 @pytest.mark.parametrize("path", SUITE)
 def test_whole_files(path: str, to: str) -> None:
-    """Not one of them is a run; none crashes, none succeeds."""
+    """None of them is a run: none crashes, and none succeeds."""
     text = content(path)
     assert convert(text, "-t", to).status == 1
     assert convert(text + b"\n" + text + b"\n", "-t", to).status == 1

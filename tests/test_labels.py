@@ -1,4 +1,4 @@
-"""Progress lines: nothing that others wrote may drive the reader's terminal or CI runner."""
+"""Progress lines: no text of an agent, a file or a tool drives the terminal or the CI runner."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_lines_of_concurrent_runs_name_their_session() -> None:
         completed(session="aaaaaaaa-1"),
         result("aaaaaaaa-1"),
     ]
-    assert convert(lines).stdout.decode().splitlines() == [
+    assert convert(lines).lines == [
         label("read"),
         f"[bbbbbbbb] {label('read')}",
         f"[aaaaaaaa] {label('read')}",
@@ -66,7 +66,7 @@ def test_lines_of_concurrent_runs_name_their_session() -> None:
 def test_every_label_has_both_its_forms(tool: str, status: str, words: str) -> None:
     variant = next(key for key, value in agentfmt.VARIANTS.items() if value == status)
     lines = [completed(key=f"{tool}ToolCall", result={end: {}}) for end in ("success", variant)]
-    assert convert(lines).stdout.decode().splitlines() == [label(tool), f"{failed(tool)} ({words})"]
+    assert convert(lines).lines == [label(tool), f"{failed(tool)} ({words})"]
 
 
 @pytest.mark.parametrize("code", [1, 42, 255, -9, "1", "-9", 2**31 - 1])
@@ -81,4 +81,4 @@ def test_an_exit_status_is_shown(code: object) -> None:
 )
 def test_what_is_not_an_exit_status_is_not_shown(code: object) -> None:
     line = completed(key="shellToolCall", result={"success": {"exitCode": code}})
-    assert convert(line).stdout.decode() == label("shell") + "\n"
+    assert convert(line).lines == [label("shell")]

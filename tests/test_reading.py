@@ -1,4 +1,4 @@
-"""Bytes in: frames, events, prose, damage, documents; whatever the bytes are."""
+"""Reading: frames, events, prose, damage and documents, whatever the bytes are."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def test_an_event_passes_byte_for_byte(line: bytes) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        pytest.param(b'{"a":NaN}', "bad JSON (NaN is no JSON number)", id="NaN"),
-        pytest.param(b'{"a":-Infinity}', "bad JSON (-Infinity is no JSON number)", id="Infinity"),
+        pytest.param(b'{"a":NaN}', "bad JSON (NaN isn't a JSON number)", id="NaN"),
+        pytest.param(b'{"a":-Infinity}', "bad JSON (-Infinity isn't a JSON number)", id="Infinity"),
         pytest.param(b'{"a":"\0"}', "a NUL byte", id="NUL in a string"),
         pytest.param(b'{"a":1}\0', "a NUL byte", id="NUL after"),
         pytest.param(b'{"a":"\xff"}', "invalid UTF-8 at byte 7", id="invalid UTF-8"),
@@ -221,7 +221,7 @@ def test_prefixes_are_remembered_per_file() -> None:
 
 
 def sized(size: int) -> bytes:
-    """An event of so many bytes, without its newline."""
+    """An event of this many bytes, without its newline."""
     return b'{"type":"x","v":"' + b"v" * (size - 19) + b'"}'
 
 

@@ -1,4 +1,4 @@
-"""Redaction within an event: surgery, classes, canaries, shortening, options, messages."""
+"""Redaction within an event: strings, classes, canaries, shortening, options, messages."""
 
 # ruff: noqa: E501 (tables)
 
@@ -320,7 +320,7 @@ def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
 
 
 def test_markers_of_classes() -> None:
-    left = [json.loads(line) for line in redact(EVENTS, *STREAM, "-r", "all").stdout.splitlines()]
+    left = redact(EVENTS, *STREAM, "-r", "all").objects
     system, user, call, said, end = left
     assert system["cwd"] == "[paths: 11 chars]"
     assert user["message"]["content"][0]["text"] == "[prompts: 6 chars]"
@@ -437,7 +437,7 @@ def test_an_event_that_cannot_fit_says_so_once() -> None:
     line = event("user", x=["a"] * 100)
     ended = redact(line * 3, *STREAM, "--max-event", "64")
     assert ended.stdout == line * 3
-    assert ended.stderr.count("does not fit in --max-event 64") == 1
+    assert ended.stderr.count("doesn't fit in --max-event 64") == 1
 
 
 # ---------------------------------------------------------------- options of the command
@@ -537,7 +537,7 @@ def test_messages_never_show_a_secret(flags: tuple[str, ...]) -> None:
 
 
 def test_a_secret_is_not_cut_before_it_is_found() -> None:
-    """What is looked at ends somewhere; hidden text before it may pull its end into view."""
+    """An excerpt is scanned with what follows it: hidden text may pull that into view."""
     text = "ghp_" + "a1" * 4070 + " " + TOKEN
     ended = run(data=text.encode())
     assert TOKEN[:9] not in ended.stderr
@@ -579,8 +579,8 @@ def test_known_values_in_a_stream() -> None:
 
 
 @pytest.mark.parametrize("classes", ["content", "prompts", "messages", "commands", "all"])
-def test_stderr_shows_nothing_of_what_others_wrote(classes: str) -> None:
-    """A sidecar's stderr is shipped too: sizes alone stand in it."""
+def test_with_a_structural_class_stderr_shows_no_excerpts(classes: str) -> None:
+    """A sidecar's stderr is shipped too, so it names sizes only."""
     data = b"npm: canary\n" + init() + b'{"type":"x","canary"\n' + started(key="shellToolCall")
     failed = init("two") + result("two", is_error=True, result="canary")
     error = init("three") + event("error", message="canary", session="three")
@@ -594,3 +594,17 @@ def test_stderr_shows_nothing_of_what_others_wrote(classes: str) -> None:
         assert "1 call open (shell)" in ended.stderr
     plain = run("-r", "secrets,paths", data=data)
     assert "agentfmt: stdin:1: npm: canary\n" in plain.stderr
+
+
+def test_redactions_are_booked_to_their_run() -> None:
+    """In interleaved logs too, and whatever is held back."""
+    data = init("one") + init("two") + assistant(f"{TOKEN} ", "one", timestamp_ms=1)
+    data += event("user", message=message(TOKEN), session="two") * 2
+    data += b'{"type":"x","v":"' + TOKEN.encode() + b'","session_id":"one"}\n' + result("two")
+    data += assistant("or", "one", timestamp_ms=1) + result("one")
+    ended = run("-t", "json", "-s", "-r", "secrets", data=data)
+    two, one = ended.stderr.splitlines()
+    assert two.startswith("agentfmt: run two ")
+    assert two.endswith("2 redactions (github-token 2)")
+    assert one.startswith("agentfmt: run one ")
+    assert one.endswith("2 redactions (github-token 2)")

@@ -1,4 +1,4 @@
-"""What is a secret: the rules, assignments, known values, keys of many lines; what is none."""
+"""What is a secret and what is not: tokens, assignments, known values, keys of many lines."""
 
 from __future__ import annotations
 
@@ -24,9 +24,30 @@ SEEDS = range(5)
 # ---------------------------------------------------------------- the rules
 
 
-def test_every_rule_has_its_grammar() -> None:
-    assert [grammar.rule for grammar in GRAMMARS] == [rule.name for rule in agentfmt.RULES]
-    assert all(len(g.found) >= 2 and len(g.left) >= 2 for g in GRAMMARS)
+def ids(rows: Any) -> list[str]:
+    return [f"{row.name}-{number}" for number, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("rule", agentfmt.RULES, ids=ids(agentfmt.RULES))
+def test_a_rule_finds_its_own_example(rule: agentfmt.Rule) -> None:
+    """By itself, whatever others find; and so does what is looked for at first."""
+    for seed in SEEDS:
+        planted = made(rule.found, seed)
+        assert [*agentfmt.rule_spans(rule, planted.text.encode())] == [
+            (len(planted.before), len(planted.before + planted.secret), rule.name)
+        ]
+        for source in (rule.hint(), rule.parts()[1]):
+            assert agentfmt.expression(source).search(planted.text.encode())
+
+
+@pytest.mark.parametrize("form", agentfmt.FORMS, ids=ids(agentfmt.FORMS))
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_form_finds_its_own_example(form: agentfmt.Form, seed: int) -> None:
+    planted = made(form.found, seed)
+    name = "authorization" if form.name == "authorization" else "assignment"
+    assert hide(planted.text) == planted.hidden(name)
+    assert hide(form.left) == form.left
+    assert agentfmt.compiled(form.between).search(planted.before.encode())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -424,7 +445,7 @@ def test_nested_escapes_are_linear() -> None:
     rng=st.randoms(use_true_random=False),
 )
 def test_members_in_JSON_in_JSON(depth: int, value: str, rng: random.Random) -> None:  # noqa: N802
-    if agentfmt.is_plain(value.encode()):
+    if agentfmt.is_plain("password", value):
         return
     made_of: Any = {"user": "x", "password": value, "z": "y"}
     text = json.dumps(made_of)

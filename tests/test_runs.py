@@ -185,7 +185,8 @@ def test_prose_before_a_result_is_not_the_reason_of_the_next_run() -> None:
 def test_untyped_events_only() -> None:
     assert convert(b'{"a":1}\n{}\n') == Ended(
         b"",
-        "agentfmt: stdin:1: 2 events without a type belong to no run: name the agent with --from\n",
+        "agentfmt: stdin:1: 2 events without a type belong to no run: name the agent with "
+        "--from (cursor, claude, amp, qwen, codex, gemini, opencode, droid, copilot, pi)\n",
         FAILED,
     )
 
@@ -203,7 +204,7 @@ def test_a_session_spans_files() -> None:
     assert convert(files) == Ended(f"{label('read')}\n".encode(), "", OK)
 
 
-def test_an_empty_session_is_none() -> None:
+def test_an_empty_session_does_not_count() -> None:
     assert convert([user(""), result(None)]) == Ended(b"", "", OK)
 
 
@@ -235,7 +236,7 @@ def started_in(session: str) -> bytes:
 
 
 @pytest.mark.parametrize("shape", ["{}", "[1]", "7", "null", "true", '"\\ud83d"'])
-def test_a_session_of_another_type_is_none(shape: str) -> None:
+def test_a_session_that_is_not_a_string_does_not_count(shape: str) -> None:
     lines = [b'{"type":"user","session_id":' + shape.encode() + b"}\n", result(None)]
     assert convert(lines).status == OK
 
@@ -247,7 +248,7 @@ def sessions(count: int) -> Iterator[str]:
     return (f"s{i}" for i in range(count))
 
 
-def test_as_many_runs_open_as_are_allowed() -> None:
+def test_as_many_runs_may_be_open_as_the_limit_says() -> None:
     opened = [init(s) for s in sessions(agentfmt.MAX_RUNS)]
     ended = convert([b"".join(opened), *(result(s) for s in sessions(agentfmt.MAX_RUNS))])
     assert ended == Ended(b"", "", OK)
@@ -355,10 +356,10 @@ def test_prose_is_the_reason_of_one_run(files: dict[str, list[bytes]]) -> None:
     assert convert(files).stderr.endswith(ENDED_SO.format("1 event") + "\n")
 
 
-def test_runs_that_are_given_up_are_said_once_with_their_number(
+def test_evicted_runs_are_reported_once_with_their_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Their next event opens them again, and gives up another that has failed already."""
+    """The next event of such a run opens it again and evicts another, which has failed already."""
     monkeypatch.setattr(agentfmt, "MAX_RUNS", 10)
     names = [f"s{i}" for i in range(12)]
     rounds = [f(s) for f in (init, user, started_in, user) for s in names]

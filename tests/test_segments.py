@@ -23,7 +23,7 @@ def delta(text: str, **members: Any) -> bytes:
 
 
 def replay(text: str) -> bytes:
-    """Of a segment that a call follows."""
+    """The replay of a segment that a call follows."""
     return assistant(text, timestamp_ms=1, model_call_id="m")
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -144,7 +145,7 @@ FRAGMENTS = st.one_of(
 
 
 def paired(texts: list[str]) -> str:
-    """Surrogates that stand together are a character."""
+    """A high and a low surrogate side by side are one character."""
     return "".join(texts).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
@@ -183,7 +184,7 @@ def test_a_delta_that_looks_like_a_replay() -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_segments_are_decided_separately(style: str) -> None:
-    """What a call stands between is no secret: nothing joins it."""
+    """Two halves with a call between them are not one secret: nothing joins them."""
     lines = [*STYLES[style]([TOKEN[:9]]), started(), completed(), *STYLES[style](["x"])]
     ended = redact(stream(lines), *STREAM)
     assert said(ended.stdout, "thinking" if style == "thinking" else "assistant")[0] == TOKEN[:9]
@@ -213,7 +214,7 @@ def test_interleaved_runs_and_other_events(
     ended = redact(b"".join(data), *STREAM, known=KNOWN)
     for name, text in zip(RUNS, texts, strict=True):
         given_ = [json.loads(line) for line in data]
-        left = [json.loads(line) for line in ended.stdout.splitlines()]
+        left = ended.objects
         before, after = ([e for e in es if e["session_id"] == name] for es in (given_, left))
         assert [(e["type"], e.get("attempt")) for e in before] == [
             (e["type"], e.get("attempt")) for e in after
@@ -376,25 +377,22 @@ def test_other_events_queue_behind_held_text() -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_end_of_input_hides_what_may_begin_a_secret(rule: str, template: str, style: str) -> None:
     planted = made(template)
-    anchors = [
-        anchor
-        for r in agentfmt.RULES
-        if r.name == rule
-        for anchor in r.anchors
-        if anchor in planted.text
-    ]
-    if not anchors or rule in ("url-password", "url-user", "authorization", "azure-ad-secret"):
-        pytest.skip("no anchor at its beginning")
+    parts = [r.parts() for r in agentfmt.RULES if r.name == rule]
+    literals = [agentfmt.expression(literal) for before, literal, _ in parts if not before]
+    held = f"see {planted.text}"
+    ends = [match.end() for literal in literals if (match := literal.search(held.encode()))]
+    if not ends or rule == "authorization" or planted.before[-1:].isalnum():
+        pytest.skip("no literal at its beginning")
     for more in (1, 5, 9):
-        held = f"see {planted.text}"
-        end = max(held.find(anchor) + len(anchor) for anchor in anchors) + more
+        end = max(ends) + more
         begun = planted.secret[: max(0, end - len("see " + planted.before))]
         if len(begun) < 4 or "Bearer" in held[end:]:
             continue
         lines = [init(), *STYLES[style](cuts(held[:end], [7]))]
         output = redact(b"".join(lines), *STREAM).stdout
         kind = "thinking" if style == "thinking" else "assistant"
-        assert "".join(said(output, kind)).endswith(f"[REDACTED:{rule}]"), held[:end]
+        left = "".join(said(output, kind))
+        assert re.search(rf"\[REDACTED:({rule}|authorization)\]$", left), held[:end]
 
 
 def test_end_of_input_hides_the_beginning_of_known_values() -> None:
@@ -431,7 +429,7 @@ def test_a_signal_in_the_middle_of_a_secret(code: int) -> None:
 
 
 def test_a_run_that_another_init_ends() -> None:
-    """Its end is an event without a type, and nobody's delta."""
+    """The end that an init implies is an event without a type: it is nobody's delta."""
     asked = event("user", message={"role": "user", "content": [{"type": "text", "text": "do"}]})
     data = init() + asked + init() + result()
     ended = redact(data, "-t", "stream-json", "-r", "secrets")
@@ -591,3 +589,29 @@ def fuzz(count: int, seed: int) -> tuple[int, int, int]:
 
 def test_fuzz_of_two_letters() -> None:
     assert fuzz(FUZZ, 1) == (0, 0, 0)
+
+
+# ---------------------------------------------------------------- values in the next line
+
+ACROSS = (
+    "password:\n  «<24 hex>»\nnext",
+    "token:\n\n    «<24 hex>»\n",
+    "- name: API_TOKEN\n  value: «<24 hex>»\n- name: API_TOKEN\n  value: «<24 hex>»\n",
+    'SECRET_KEY = (\n    "«<24 hex>»"\n)',
+    "<password>\n  «<24 hex>»\n</password>",
+    "password:\ntoken:\n\n  «<24 hex>»\nsecret:\n\n\n«<24 hex>»",
+    '{\n  "Name": "API_TOKEN",\n  "Value": "«<24 hex>»"\n}',
+)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("template", ACROSS)
+def test_a_value_in_the_next_line(template: str, style: str) -> None:
+    """A line that leaves its value to the next waits for it."""
+    text = made(template.replace("«", "").replace("»", "")).text
+    whole = hide(text)
+    assert "[REDACTED:assignment]" in whole
+    for cut in range(1, len(text)):
+        check(cuts(text, [cut]), style)
+    for size in (1, 2, 7):
+        check([text[at : at + size] for at in range(0, len(text), size)], style)

@@ -1,0 +1,237 @@
+"""Log shippers with agentfmt as their child: each numbered event arrives once, and no secret.
+
+What is not installed is skipped. SYSLOG_NG_ROOT names a folder into which the package of syslog-ng
+was unpacked, since it cannot be installed beside rsyslog.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ENVIRON, TIMEOUT, assistant, init, whole_run
+
+TOKEN = "ghp_" + "a1B2" * 9
+EVENTS = 1500
+ROOT = os.environ.get("SYSLOG_NG_ROOT", "")
+
+MANUAL = (Path(__file__).parent.parent / "man" / "agentfmt.1").read_text(encoding="utf-8")
+
+
+def recipe(name: str, number: int = 0) -> str:
+    """What the manual shows under a heading, in its first literal display, or a later one."""
+    text = re.split(r"^\.S[sh] ", MANUAL.partition(f".Ss {name}\n")[2], flags=re.MULTILINE)[0]
+    blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
+    return str(blocks[number]).replace("\\e", "\\")
+
+
+class Shipper:
+    """A daemon that follows agent.ndjson in a folder and feeds agentfmt what is new."""
+
+    def __init__(self, folder: Path, command: list[str], config: str) -> None:
+        self.folder, self.command = folder, command
+        self.log, self.out = folder / "agent.ndjson", folder / "out.ndjson"
+        self.log.touch()
+        self.out.touch()
+        ship = folder / "ship"
+        ship.write_text(
+            f"#!/bin/sh\nexport PYTHONPATH={ENVIRON['PYTHONPATH']}\n"
+            f"exec {sys.executable} -m agentfmt -t stream-json --thinking -r secrets --exit-zero"
+            f" >>{self.out} 2>>{folder}/err\n"
+        )
+        ship.chmod(ship.stat().st_mode | stat.S_IXUSR)
+        for there, here in (
+            ("/logs", folder), ("/usr/local/bin/ship", ship), ("/var/spool/rsyslog", folder),
+        ):  # fmt: skip
+            config = config.replace(there, str(here))
+        (folder / "config").write_text(config)
+        self.sent = 0
+        self.process = self.start()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        with open(self.folder / "said", "ab") as said:
+            return subprocess.Popen(self.command, stdout=said, stderr=said, cwd=self.folder)
+
+    def restart(self) -> None:
+        self.stop()
+        self.process = self.start()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(TIMEOUT)
+        finally:
+            self.process.kill()
+
+    def reload(self) -> None:
+        self.process.send_signal(signal.SIGHUP)
+
+    def rotate(self) -> None:
+        """By renaming, as logrotate does."""
+        self.log.rename(self.folder / "agent.ndjson.1")
+        self.log.touch()
+
+    def write(self, count: int, pause: float = 0.001) -> None:
+        """Numbered events; what is said in some of them is secret."""
+        with open(self.log, "ab", 0) as log:
+            for number in range(self.sent, self.sent + count):
+                text = f"token {TOKEN}" if number % 5 == 0 else f"\u00e9 {number}" * (number % 90)
+                line = {
+                    "type": "user",
+                    "n": number,
+                    "message": text,
+                    "session_id": f"s{number % 7}",
+                }
+                log.write(json.dumps(line).encode() + b"\n")
+                time.sleep(pause)
+        self.sent += count
+
+    def numbers(self) -> list[int]:
+        return [json.loads(line)["n"] for line in self.out.read_bytes().splitlines()]
+
+    def wait_for(self, count: int) -> None:
+        limit = time.monotonic() + 20
+        while self.out.read_bytes().count(b"\n") < count and time.monotonic() < limit:
+            time.sleep(0.1)
+
+
+def rsyslog(folder: Path) -> Shipper:
+    program = shutil.which("rsyslogd", path=f"{os.environ['PATH']}:/usr/sbin")
+    if not program:
+        pytest.skip("rsyslogd is not installed")
+    command = [program, "-n", "-f", f"{folder}/config", "-i", f"{folder}/pid"]
+    return Shipper(folder, command, recipe("rsyslog"))
+
+
+def syslog_ng(folder: Path) -> Shipper:
+    path = f"{ROOT}/usr/sbin" if ROOT else f"{os.environ['PATH']}:/usr/sbin"
+    program = shutil.which("syslog-ng", path=path)
+    if not program:
+        pytest.skip("syslog-ng is not installed, and SYSLOG_NG_ROOT names no root that has it")
+    command = [program, "-F", "--no-caps", "-f", f"{folder}/config", "-R", f"{folder}/persist",
+               "-p", f"{folder}/pid", "-c", f"{folder}/control"]  # fmt: skip
+    libraries = [str(path.parent) for path in Path(ROOT or "/nonexistent").rglob("lib*.so.*")]
+    if ROOT:
+        modules = next(path.parent for path in Path(ROOT).rglob("libafprog.so"))
+        paths = ":".join(dict.fromkeys(libraries))
+        command = ["env", f"LD_LIBRARY_PATH={paths}", *command, f"--module-path={modules}"]
+    return Shipper(folder, command, f"@version: 3.38\n{recipe('syslog-ng')}")
+
+
+@pytest.fixture(params=[rsyslog, syslog_ng])
+def shipper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shipper]:
+    make: Callable[[Path], Any] = request.param
+    started = make(tmp_path)
+    time.sleep(1)
+    if started.process.poll() is not None:
+        pytest.skip(f"it does not run here: {(tmp_path / 'said').read_text()[-300:]}")
+    yield started
+    started.stop()
+
+
+def test_each_event_arrives_once_and_no_secret(shipper: Shipper) -> None:
+    """Through SIGHUP, rotation and a restart."""
+    for disturb in (shipper.reload, shipper.rotate, shipper.reload, shipper.restart):
+        shipper.write(EVENTS // 6)
+        disturb()
+        shipper.write(EVENTS // 30, 0.005)
+        shipper.wait_for(shipper.sent)
+    shipper.write(100)
+    shipper.wait_for(shipper.sent)
+    arrived = shipper.out.read_bytes()
+    found = shipper.numbers()
+    said = (shipper.folder / "err").read_text()
+    assert (len(found), len(set(found))) == (shipper.sent, shipper.sent)
+    assert TOKEN.encode() not in arrived
+    assert TOKEN not in said
+    assert arrived.count(b"[REDACTED:github-token]") == len(range(0, shipper.sent, 5))
+    assert "failed" not in said
+
+
+# ---------------------------------------------------------------- containers, many cores
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with agentfmt, and an agent, in bin."""
+    (tmp_path / "bin").mkdir()
+    for name, body in {
+        "agentfmt": f'exec "{sys.executable}" -m agentfmt "$@"',
+        "agent": 'trap "exit 143" TERM; cat stream; while :; do sleep 0.1; done',
+    }.items():
+        command = tmp_path / "bin" / name
+        command.write_text(f"#!/bin/sh\n{body}\n")
+        command.chmod(0o755)
+    return tmp_path
+
+
+def shell(folder: Path, script: str, **env: str) -> subprocess.Popen[bytes]:
+    path = f"{folder}/bin:{os.environ['PATH']}"
+    return subprocess.Popen(
+        ["sh", "-c", script.replace("/tmp/p", f"{folder}/p"), "sh", "do it"],
+        cwd=folder, env={**ENVIRON, **env, "PATH": path}, stdout=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def wait_for(path: Path, data: bytes) -> None:
+    limit = time.monotonic() + TIMEOUT
+    while not (path.exists() and data in path.read_bytes()):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def test_the_entrypoint_of_a_sidecar(folder: Path) -> None:
+    log, out = folder / "log", folder / "out"
+    log.write_bytes(whole_run())
+    process = shell(folder, recipe("Containers"), LOG=str(log), OUT=str(out))
+    wait_for(out, b"result")
+    with open(log, "ab", 0) as file:  # a word that waits for its line
+        file.write(init("b") + assistant(f"token {TOKEN}", "b", timestamp_ms=1))
+    wait_for(out, init("b"))
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert out.read_bytes().startswith(whole_run() + init("b"))
+    assert b"token [REDACTED:github-token]" in out.read_bytes()
+
+
+def test_the_entrypoint_of_an_agent(folder: Path) -> None:
+    (folder / "stream").write_bytes(whole_run() + init("b"))
+    process = shell(folder, recipe("Containers", 1))
+    assert process.stdout
+    got = b""
+    while got.count(b"\n") < 7:
+        got += os.read(process.stdout.fileno(), 65536)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert process.returncode == 1  # the run that the signal cut short has failed
+
+
+def test_a_log_is_split_by_session(folder: Path) -> None:
+    sessions = [whole_run(f"s{n}").splitlines(keepends=True) for n in range(40)]
+    sessions[7] = sessions[7][:-1]  # one never ends
+    mixed = [line for turn in itertools.zip_longest(*sessions) for line in turn if line]
+    (folder / "big.ndjson").write_bytes(b"".join(mixed))
+    (folder / "shard.awk").write_text(recipe("Many files, many cores"))
+    script = 'awk -v n=4 -v cmd="agentfmt -t runs --exit-zero" -f shard.awk big.ndjson'
+    shell(folder, script).communicate(timeout=TIMEOUT)
+    shell(folder, "agentfmt -t runs --exit-zero big.ndjson >whole").communicate(timeout=TIMEOUT)
+
+    def verdicts(paths: Iterable[Path]) -> list[tuple[str, str, int]]:
+        rows = [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+        return sorted((row["session"], row["verdict"], row["actions"]) for row in rows)
+
+    assert verdicts(folder.glob("out.*")) == verdicts([folder / "whole"])
+    assert len(list(folder.glob("out.*"))) == 4

@@ -1,0 +1,263 @@
+"""-t runs and -t calls: a stable schema, every run and every call once, and what loads them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import (
+    SCANNER,
+    SESSION,
+    assistant,
+    completed,
+    convert,
+    corpus,
+    event,
+    init,
+    result,
+    run,
+    started,
+    user,
+    whole_run,
+)
+
+import agentfmt
+
+MANUAL = (Path(__file__).parent.parent / "man" / "agentfmt.1").read_text(encoding="utf-8")
+CAPTURES = corpus("captures", suffix=".ndjson")
+PATHS = [str(one.values[0]) for one in CAPTURES if one.values[0]]
+
+ANSWERS = agentfmt.View(messages="final")
+
+
+def rows(data: Any, to: str, *flags: str, **more: Any) -> list[dict[str, Any]]:
+    ended = convert(data, "-t", to, *flags, **more)
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+def schema(table: str) -> list[str]:
+    """The columns that the manual states."""
+    text = MANUAL.partition(".Sh TABLES")[2].partition(f".Ss {table.capitalize()} as a table")[2]
+    return re.findall(r"^\.It ((?:\S+ , )*\S+)$", text.partition(".El")[0], re.MULTILINE)
+
+
+def columns(table: str) -> list[str]:
+    return [name for item in schema(table) for name in item.split(" , ")]
+
+
+# ---------------------------------------------------------------- runs
+
+
+def test_a_run() -> None:
+    usage = {"inputTokens": 10, "outputTokens": 0, "cacheReadTokens": 3}
+    data = init() + user() + started() + completed() + started("c2", "shellToolCall")
+    data += completed("c2", "shellToolCall", {"failure": {"exitCode": 2}})
+    data += assistant("Do", timestamp_ms=1700000000000) + assistant("Done.\nAll.")
+    data += result(duration_ms=5, usage=usage, total_cost_usd=0)
+    (row,) = rows(data, "runs")
+    assert row == {
+        "session": SESSION, "agent": "cursor", "model": "Auto", "verdict": "succeeded",
+        "reason": None, "where": "stdin:1", "started_ms": 1700000000000, "duration_ms": 5,
+        "actions": 2, "failures": 1,
+        "tools": [{"tool": "read", "actions": 1, "failures": 0},
+                  {"tool": "shell", "actions": 1, "failures": 1}],
+        "tokens_in": 10, "tokens_out": 0, "tokens_cached": 3, "cost_usd": 0, "answer": None,
+    }  # fmt: skip
+    (row,) = rows(data, "runs", view=ANSWERS)
+    assert row["answer"] == "Done.\nAll."
+    assert [*row] == columns("runs")
+
+
+def test_verdicts() -> None:
+    failed = init("b") + result("b", is_error=True, result="no money")
+    data = whole_run("a") + failed + init("c") + init("c")
+    found = rows(data, "runs", "--fail-on", "session=a")
+    assert [(row["session"], row["verdict"], row["reason"], row["where"]) for row in found] == [
+        ("a", "failed", "--fail-on session=a matched 6 times, first at stdin:1", "stdin:1"),
+        ("b", "failed", "no money", "stdin:7"),
+        ("c", "unfinished", "superseded by another init at stdin:10", "stdin:9"),
+        ("c", "unfinished", "ended without a result after 1 event", "stdin:10"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "member", ['"timestamp_ms":1700000000123', '"timestamp":"2023-11-14T22:13:20.123Z"']
+)
+def test_times_are_milliseconds(member: str) -> None:
+    data = init().replace(b'"model"', member.encode() + b',"model"') + result()
+    assert rows(data, "runs")[0]["started_ms"] == 1700000000123
+
+
+@pytest.mark.parametrize("member", ['"timestamp":"soon"', '"timestamp":[]', '"timestamp":-1'])
+def test_a_time_that_is_none(member: str) -> None:
+    data = init().replace(b'"model"', member.encode() + b',"model"') + result()
+    assert rows(data, "runs")[0]["started_ms"] is None
+
+
+# ---------------------------------------------------------------- calls
+
+
+def test_calls() -> None:
+    parent = {"parent_tool_use_id": "c0"}
+    data = init() + started("c1") + started("c2", "shellToolCall") + started("c3")
+    data += event(
+        "tool_call", subtype="completed", call_id="c2", **parent,
+        tool_call={"shellToolCall": {"args": {"command": "false"},
+                                     "result": {"failure": {"exitCode": 1, "executionTime": 7}}}},
+    )  # fmt: skip
+    data += completed("c1", result={"rejected": {"reason": "no"}}) + result()
+    shell, read, open_ = rows(data, "calls")
+    assert shell == {
+        "session": SESSION, "call_id": "c2", "tool": "shell", "name": "shell", "target": "false",
+        "status": "nonzero", "outcome": "exit 1, 7 ms", "exit_code": 1, "duration_ms": 7,
+        "parent": "c0", "where": "stdin:3",
+    }  # fmt: skip
+    assert (read["status"], read["outcome"], read["exit_code"]) == (
+        "rejected",
+        "rejected: no",
+        None,
+    )
+    assert (open_["call_id"], open_["status"], open_["where"]) == ("c3", "unfinished", "stdin:4")
+    assert open_["target"] == "a"
+    assert [*shell] == columns("calls")
+
+
+def test_the_agents_own_names() -> None:
+    path = Path(__file__).parent / "sample-claude.ndjson"
+    (row,) = rows({str(path): [path.read_bytes()]}, "calls")
+    assert (row["tool"], row["name"], row["where"]) == ("read", "Read", f"{path}:3")
+
+
+def test_selectors() -> None:
+    data = init() + started("c1") + started("c2", "shellToolCall") + completed("c3", "editToolCall")
+    assert [row["tool"] for row in rows(data, "calls", "--only", "shell")] == ["shell"]
+    assert [row["tool"] for row in rows(data, "calls", "--drop", "shell")] == ["edit", "read"]
+    two = whole_run("a") + whole_run("b")
+    assert [row["session"] for row in rows(two, "runs", "--drop", "type=result,session=a")] == ["b"]
+    assert [row["actions"] for row in rows(two, "runs", "--drop", "read")] == [1, 1]
+
+
+def test_rows_have_the_length_of_max_event() -> None:
+    long = event(
+        "tool_call",
+        subtype="completed",
+        call_id="c1",
+        tool_call={
+            "shellToolCall": {
+                "args": {"command": "x" * 5000},
+                "result": {"success": {"exitCode": 0}},
+            }
+        },
+    )
+    ended = convert(init() + long + result(), "-t", "calls", "--max-event", "400")
+    assert len(ended.stdout) <= 401
+    assert b"[cut: " in ended.stdout
+    said = init() + assistant("y" * 5000) + result()
+    ended = convert(said, "-t", "runs", "--max-event", "500", view=ANSWERS)
+    assert len(ended.stdout) <= 501
+    assert b"[cut: " in ended.stdout
+
+
+@pytest.mark.parametrize("to", ["runs", "calls"])
+def test_redaction(to: str) -> None:
+    token = "ghp_" + "a1B2" * 9
+    data = (
+        init()
+        + assistant(f"it is {token}")
+        + started("c1", "shellToolCall")
+        + event(
+            "tool_call",
+            subtype="completed",
+            call_id="c1",
+            tool_call={
+                "shellToolCall": {"args": {"command": f"echo {token}"}, "result": {"success": {}}}
+            },
+        )
+    )
+    data += result(is_error=True, result=f"failed with {token}")
+    for classes in (["secrets"], agentfmt.CLASSES):
+        surgeon = agentfmt.EventRedactor(SCANNER, frozenset(classes), [])
+        for one in (data, data.replace(b'"is_error": true', b'"is_error": false')):
+            ended = convert(one, "-t", to, surgeon=surgeon, view=ANSWERS)
+            assert token.encode() not in ended.stdout
+            assert token not in ended.stderr
+
+
+def test_messages_go_with_runs() -> None:
+    assert run("-t", "runs", "-m", "final", data=whole_run()).status == 0
+    for flags in (("-t", "runs", "-m", "all"), ("-t", "calls", "-m", "final")):
+        assert run(*flags, data=whole_run()).status == 2
+
+
+# ---------------------------------------------------------------- all captures, and what loads them
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Both tables of all captures, as files."""
+    if not PATHS:
+        pytest.skip("no captures beside the checkout")
+    folder = tmp_path_factory.mktemp("tables")
+    made = {}
+    for to in ("runs", "calls"):
+        more = ("-m", "final") if to == "runs" else ()
+        ended = run("-t", to, *more, "--exit-zero", *PATHS)
+        assert "Traceback" not in ended.stderr
+        path = folder / f"{to}.ndjson"
+        path.write_bytes(ended.stdout)
+        made[to] = str(path)
+    return made
+
+
+def test_the_schema_is_stable(tables: dict[str, str]) -> None:
+    for to, path in tables.items():
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        assert len(lines) > 40
+        for line in lines:
+            assert [*json.loads(line)] == columns(to)
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_tables_agree_with_text_and_json(capture: str) -> None:
+    data = Path(capture).read_bytes()
+    runs, calls = rows(data, "runs"), rows(data, "calls")
+    good = [row for row in runs if row["verdict"] == "succeeded"]
+    assert len(good) == len(rows(data, "json"))
+    finished = [row for row in calls if row["status"] != "unfinished"]
+    assert len(finished) == convert(data, "-t", "text").stdout.count(b"\n")
+    assert sum(row["actions"] for row in runs) == len([c for c in finished if c["session"]]) or any(
+        row["session"] is None for row in runs
+    )
+    bad = [row for row in finished if row["status"] != "ok"]
+    assert sum(row["failures"] for row in runs) == len(bad)
+
+
+def queries() -> list[str]:
+    text = MANUAL.partition(".Sh TABLES")[2].partition(".Sh ")[0]
+    blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
+    return [block.replace(r"\(dq", '"').replace(r"\(aq", "'") for block in blocks]
+
+
+def test_there_are_five_queries() -> None:
+    assert len(queries()) == 5
+
+
+@pytest.mark.parametrize("query", queries())
+def test_duckdb(tables: dict[str, str], query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    monkeypatch.chdir(Path(tables["runs"]).parent)
+    for to in tables:
+        found = duckdb.sql(f"select * from read_json_auto('{to}.ndjson')")
+        assert found.columns == columns(to)
+    duckdb.sql(query).fetchall()
+
+
+def test_polars_and_pandas(tables: dict[str, str]) -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    for to, path in tables.items():
+        frame = polars.read_ndjson(path)
+        assert frame.columns == columns(to)
+        assert len(frame) == len(Path(path).read_text(encoding="utf-8").splitlines())
