@@ -228,6 +228,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="rows, by name, separated by commas")
     options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each start would compile it anew
     chosen = options.only.split(",") if options.only else [row.name for row in ROWS]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "known").write_text(known_values())
