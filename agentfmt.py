@@ -484,7 +484,7 @@ class Node:
     def __getitem__(self, path: str) -> Any:
         found = self.value
         for name in path.split("."):
-            found = as_object(found).get(name)
+            found = found.get(name) if isinstance(found, dict) else None
         return found
 
     def each(self, path: str) -> Iterator[Node]:
