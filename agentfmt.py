@@ -1476,7 +1476,7 @@ class Source:
 
     def begin(self, block: bytes) -> list[bytes]:
         """The lines of the next block."""
-        lines = io.BytesIO(block).readlines()
+        lines = lines_of(block)
         self.before, self.size = self.before + self.size, len(lines)
         self.left = iter(lines)
         return lines
@@ -1540,8 +1540,7 @@ def read_frames(
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Blocks that end with a line; a line longer than ``limit`` bytes leaves in pieces."""
     reason = f"longer than --max-line {limit}"
-    tail: list[bytes] = []  # of the line that is not complete yet
-    size, cut = 0, False  # of the tail, in bytes; whether its beginning has left
+    tail, cut = bytearray(), False  # the line that is not complete yet; has its beginning left?
     for chunk in arriving:
         if not chunk:
             yield b""
@@ -1552,20 +1551,25 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
-        if end:
-            block = b"".join((*tail, memoryview(chunk)[:end]))
-            tail, size = [], 0
+        while end:  # a line that is large leaves alone: then it is not copied again
+            stop = chunk.find(b"\n") + 1 if len(tail) > BLOCK else end
+            block = b"".join((tail, memoryview(chunk)[:stop]))
+            tail, chunk, end = bytearray(), chunk[stop:], end - stop
             yield from (block,) if len(block) <= limit else limited_frames(block, limit, reason)
-        if end < len(chunk):
-            tail.append(chunk[end:] if tail else chunk[end:].lstrip(b"\0"))
-            size += len(tail[-1])
-        if size > limit:
-            yield RefusedPiece(b"".join(tail), reason, first=True)
-            tail, size, cut = [], 0, True
+        tail += chunk if tail else chunk.lstrip(b"\0")
+        if len(tail) > limit:
+            yield RefusedPiece(bytes(tail), reason, first=True)
+            tail, cut = bytearray(), True
     if cut:
         yield RefusedPiece(b"", reason, last=True)
-    elif size:
-        yield b"".join(tail)
+    elif tail:
+        yield bytes(tail)
+
+
+def lines_of(block: bytes) -> list[bytes]:
+    """The lines of a block; one that is alone, and may be large, is not copied."""
+    alone = block.find(b"\n") in (-1, len(block) - 1)
+    return [block] if alone and block else io.BytesIO(block).readlines()
 
 
 def limited_frames(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
@@ -1715,7 +1719,7 @@ class Unwrapper:
             if isinstance(frame, RefusedPiece) or not frame:
                 yield frame
                 continue
-            lines = map(self.open, io.BytesIO(frame).readlines())
+            lines = map(self.open, lines_of(frame))
             for kind, group in itertools.groupby(lines, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
