@@ -141,6 +141,7 @@ TARGET = 2000  # characters of a target that are kept: more than any terminal is
 FATES = 1000  # kinds of events of which it is remembered whether they are printed
 FILES = 10_000  # that a run changed, of which a summary knows that they are different
 SHORT_TEXT = 80  # characters of an argument that tells what the call of an unknown tool is about
+SEVERAL = 3  # runs after which a summary adds up all of them
 NAMES = 20  # of tools and of unknown types that a summary tells apart
 DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
 
@@ -2371,18 +2372,14 @@ class Claude(Dialect):
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
         text, told = text_in(decode_raw(content)), Node(decode_raw(line.tool_use_result))
         called = self.calls.get(identity) or ForeignCall(identity)
-        failed, denied = block.is_error is True, identity in self.denied
+        failed = block.is_error is True
+        kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
         if told["isAsync"] is True or told["status"] == "async_launched":
             self.background[identity] = called.args.get("description")
-        self.answer(
-            identity,
-            text if text or content[:1] == b'"' else Raw(content),
-            failed=failed,
-            kind="denied" if denied and failed else "",
-            code=claude_code(text, told, failed=failed) if not denied else None,
-            **claude_facts(called.tool, told),
-        )
+        given = text if text or content[:1] == b'"' else Raw(content)
+        code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
+        self.answer(identity, given, failed=failed, kind=kind, code=code, **facts)
 
 
 @functools.cache
@@ -2498,11 +2495,10 @@ class Codex(Dialect):
             self.call(identity, name, given)
             return
         text = error_message(item["error"]) or text_in(item["result.content"])
-        text, status = text or item["aggregated_output"], item["status"]
-        outcome = {"failed": status in ("failed", "declined"), "code": item["exit_code"]}
-        self.act(
-            identity, name, given, text, kind=status if status == "declined" else "", **outcome
-        )
+        declined, text = item["status"] == "declined", text or item["aggregated_output"]
+        outcome = {"kind": "declined" if declined else "", "code": item["exit_code"]}
+        failed = declined or item["status"] == "failed"
+        self.act(identity, name, given, text, failed=failed, **outcome)
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
@@ -2590,14 +2586,10 @@ class OpenCode(Dialect):
             self.call(*call)
             return
         failed, code = state["status"] == "error", state["metadata.exit"]
+        text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
-        self.act(
-            *call,
-            error_message(state["error"]) if failed else state["output"],
-            failed=failed,
-            code=code,
-            executionTime=end - start if start and end else None,
-        )
+        took = end - start if start and end else None
+        self.act(*call, text, failed=failed, code=code, executionTime=took)
 
     def finish(self) -> None:
         if self.trouble:
@@ -2688,16 +2680,12 @@ class Copilot(Dialect):
             self.complain(line["data"], fatal=True)
 
     def returned(self, data: Any) -> None:
-        failed, refused = data["success"] is False, self.permission.startswith("denied")
-        text = error_message(data["error"]) or text_in(data["result.content"])
-        self.answer(
-            data["toolCallId"],
-            text,
-            failed=failed,
-            kind=self.permission if failed and refused else data["error.code"],
-            code=find_code(r"<exited with exit code (-?[0-9]{1,9})>\s*\Z", text),
-        )
+        failed, asked = data["success"] is False, self.permission
         self.permission = ""
+        kind = asked if failed and asked.startswith("denied") else data["error.code"]
+        text = error_message(data["error"]) or text_in(data["result.content"])
+        code = find_code(r"<exited with exit code (-?[0-9]{1,9})>\s*\Z", text)
+        self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
 
     def result(self, line: Any) -> None:
         """Nothing before it names the session."""
@@ -2724,6 +2712,7 @@ class Pi(Dialect):
     names_session = ("session", "id")
     last = Node(None)  # the agent's last message
     due = False  # the run has ended, unless it is tried again
+    busy = False  # it has begun, and has not ended even for now
     cwd: Any = None
     failures = ("error", "aborted")  # why a message stopped
 
@@ -2734,7 +2723,8 @@ class Pi(Dialect):
             self.finish()
             self.begun = self.begun and kind != "session"
             self.cwd = line["cwd"] or self.cwd
-            self.begun = self.begun and kind != "session"
+            self.begun = self.begun and kind != "session" and not self.busy
+            self.busy = kind == "agent_start"
             self.begin_once(again=True, cwd=self.cwd)
         elif what in ("text_delta", "thinking_delta"):
             (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
@@ -2774,6 +2764,7 @@ class Pi(Dialect):
 
     def agent_end(self, line: Any) -> None:
         """Older versions do not say whether they will try again: then success alone is certain."""
+        self.busy = False
         said = [one for one in line.each("messages") if one["role"] == "assistant"]
         self.last = said[-1] if said else self.last
         self.due = line["willRetry"] is not True and line["isTerminal"] is not False
@@ -2782,13 +2773,12 @@ class Pi(Dialect):
             self.finish()
 
     def finish(self) -> None:
-        last, why = self.last, self.last["stopReason"]
-        if self.due and last.value and why not in self.failures:
+        due, last, why = self.due, self.last, self.last["stopReason"]
+        self.due, self.last = False, Node(None)
+        if due and last.value and why not in self.failures:
             self.end(result=text_in(last["content"]) or None)
-        elif self.due:
+        elif due:
             self.end("error", error=first_text(last["errorMessage"], why))
-        if self.due:
-            self.due, self.last = False, Node(None)
 
 
 # ---------------------------------------------------------------- recognition
@@ -2849,12 +2839,6 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
-@functools.lru_cache(FATES)
-def agent_of(kind: str | None) -> str | None:
-    """The dialect that a type alone decides for."""
-    return recognize(encode_json({"type": kind}))
-
-
 def block_types(event: dict[str, Any]) -> set[str]:
     message = event.get("message")
     content = message.get("content") if isinstance(message, dict) else None
@@ -2882,6 +2866,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
+        self.own_types = set[tuple[str, str | None]]()  # seen, by dialect
         self.speaker: Dialect | None = None  # who shows in the last event without a session
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
@@ -2910,17 +2895,28 @@ class Conversations:
         last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed or not session:
-            name = self.given or agent_of(event.type) or recognize(event.raw)
+            name = self.given or self.recognize(known, event)
             if name:
                 known = self.conversation(source, event, known, name)
             elif known is None and session and last and not isinstance(last, Cursor):
                 known = type(last)(self.maker)
                 self.remember(known, session).guessed = True
-            if name and known and not isinstance(known, Cursor):
+            alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
+            if name and known and not alone:
                 event.session_id, speaker = session or known.session, known
         self.speaker = speaker
         source.dialect = known or last
         return known
+
+    def recognize(self, known: Dialect | None, event: Event) -> str | None:
+        """The dialect of an event. A type that a conversation had before is its own, unless other
+        agents have it, too."""
+        if known and (known.name, event.type) in self.own_types:
+            return known.name
+        name = recognize(event.raw)
+        if name and event.type not in (*SHARED_TYPES, "system") and len(self.own_types) < FATES:
+            self.own_types.add((name, event.type))
+        return name
 
     def conversation(
         self, source: Source, event: Event, known: Dialect | None, name: str
@@ -2987,7 +2983,9 @@ STRANGERS = 3  # unknown events, or types within a run, that are taken for anoth
 
 # What is known of Cursor names its session, or is harmless without.
 HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
-LOG_MEMBERS = frozenset(("level", "severity", "lvl", "loglevel", "levelname"))
+# What tells a line of somebody's log, or of an agent, that has no type.
+LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
+AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
 
 
 class Outside:
@@ -3131,9 +3129,10 @@ class Runs:
         """An event that may be foreign: then so may be the next, and few are passed over."""
         self.line = event.raw
         found = self.dialects.translate(self.source, event) if self.dialects else None
-        self.speaker = self.dialects.speaker if self.dialects else None
+        before, self.speaker = self.speaker, self.dialects.speaker if self.dialects else None
         self.nameless = not event.session_id and not self.speaker
-        session, drops = self.foreign, "thinking" in self.unread
+        session = self.foreign if self.speaker is before else NO_SESSION
+        drops = "thinking" in self.unread
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
             for part in parts:
@@ -3217,9 +3216,9 @@ class Runs:
     # What is done: each takes the open run, if there is one, and gives the one after it.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        """What names the session of a run is a latecomer. Another session, and an error that names
-        none, belong to an agent of which nobody knows how it ended. So do unknown types without a
-        session if they are several; and what has no type, unless it is a line of somebody's log."""
+        """What names the session of a run is a latecomer. A known type of another session, and an
+        error that names none, belong to a run of which nobody knows how it ended. So do unknown
+        types, and what has no type and is no line of somebody's log, if they are several."""
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
@@ -3227,7 +3226,7 @@ class Runs:
             source.has_run = True
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        certain = stray or (key is not source and event.type is not None)
+        certain = stray or (key is not source and event.type in HARMLESS)
         doubts = STRANGERS if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, doubts)
@@ -3243,11 +3242,15 @@ class Runs:
 
     def notice_stranger(self, run: Run, event: Event) -> Run:
         """An unknown type within a run is new in its agent; several that name no session, where the
-        run does, are another agent's."""
+        run does, are another agent's; so is what has no type, but looks like an agent's."""
         strange = self.nameless and run.key is not self.source and event.type not in HARMLESS
-        if strange and event.type not in (None, "error"):
-            known = self.source.outside.get(self.source)
-            self.add_outside(self.source, event, known is None or event.type not in known.types)
+        if strange and event.type is None:
+            known = details(event).keys()
+            strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
+        if strange and event.type != "error":
+            found = self.source.outside.get(self.source)
+            new = event.type is None or found is None or event.type not in found.types
+            self.add_outside(self.source, event, new)
         return run
 
     def start(self, _run: Run | None, event: Event) -> Run:
@@ -3977,7 +3980,7 @@ password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                
 password-hash           \$[156]\$ (?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>  $6$<16 alnum>
 password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
-private-key             LS0tLS1CRUdJTi [A-Za-z0-9+/=]{60,}                          LS0tLS1CRUdJTi<90 base64>           LS0tLS1CRUdJTi<20 base64>
+private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
 url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]                          https://«<40 alnum>»@github.example/x.git  https://git@github.example/x.git
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
@@ -4008,7 +4011,11 @@ NAME_ENDS = {
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
-OTHERS = ("publickey", "pubkey", "bypass", "compass", "minipass")  # end so, and are none
+# What ends so, and is none.
+OTHERS = (
+    "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
+    "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
+)  # fmt: skip
 
 
 def squash(name: str) -> str:
@@ -4044,18 +4051,18 @@ PLAIN_VALUE = regex(
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)",
             r"%[A-Za-z_]\w*%|\{\{.*|\{[\w.\[\]!:]*|<[^>]*>?|\.\.\.|[xX]+|\[\w*\]?",
             r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
-            r"(?:[A-Za-z]+ )?{0}(?:[:./ -]{0})*[.!]?".format(
+            r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
             ),
-            r"(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5"
-            r"|oauth2?) ?",
+            r"(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5) ?",
+            r"(?i:oauth2?) ?",
             r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?(?: .*)?",
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
             # addresses without a user, resources
             r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
-            r"#[0-9a-fA-F]{3,8}|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
+            r"[«·^].*|#[0-9a-fA-F]{3,8}|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
         )
     ),
@@ -4101,15 +4108,16 @@ def strength(value: str) -> int:
 
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is a value none, for its name: a variable, a call, a version, an address, a placeholder, a
-    word? ``least`` is what its form asks for."""
+    word? ``least`` is what its form asks for; 0 where any word will do."""
+    if not ends_of(name):
+        return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR]
-    if PLAIN_VALUE.fullmatch(value) or squash(value) in NEEDED or (not quoted and is_code(value)):
+    if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value)):
         return True
-    tells = strength(value)
-    if tells < RANDOM and squash(value).endswith(ends_of(name)):
-        return True
-    if tells < MIXED and ROOTED.fullmatch(value):
+    tells, plain = strength(value), squash(value)
+    repeats = plain in NEEDED or (tells < RANDOM and plain.endswith(ends_of(name)))
+    if least and (repeats or (tells < MIXED and ROOTED.fullmatch(value))):
         return True
     return tells < (max(least, least_of(name)) if least else WORD)
 
@@ -4256,6 +4264,8 @@ def named(needed: int) -> str:
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
 UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+# In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
+MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
 # In a variable of the environment that is one word, any value.
 _VARIABLE = "|".join("_?".join(end) for end in NAME_ENDS[HUMAN].upper().split())
 NAMED = "|".join((*map(named, NAME_ENDS), rf"({_VARIABLE})=[^\s\"'`]"))
@@ -4299,7 +4309,7 @@ class Scanner:
         # One expression for all would be in too many states.
         self.hints = [
             expression("|".join(f"(?:{hint})" for hint in hints), capture=False),
-            expression(NAMED),
+            expression(rf"{NAMED}|{MEMBER}", capture=False),
             expression(escape, capture=False),
             *self.patterns.values(),
         ]
@@ -4482,6 +4492,19 @@ def user_expression(name: str, text: str) -> Any:
     return pattern
 
 
+PATH_LIKE = regex(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
+
+
+def is_usable(value: str) -> bool:
+    """Long enough to be told from other text, and no path, number or boolean."""
+    if len(value) < SHORTEST or PATH_LIKE.fullmatch(value):
+        return False
+    with contextlib.suppress(ValueError):
+        float(value)
+        return False
+    return not value.isspace()
+
+
 def spellings(value: str) -> Iterator[bytes]:
     """The spellings of a known value: as it is, in JSON once and twice, in a URL, in base64."""
     import base64
@@ -4587,7 +4610,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
             continue
         shown = text[value[0] : value[1]].decode("utf-8", "replace")
         plain = is_plain(name, shown, form.least, quoted=value[2])
-        if not plain and stands_at(form.before, text, begin):
+        if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
@@ -4598,15 +4621,15 @@ def compiled(between: str) -> re.Pattern[bytes]:
     return re.compile(between.encode())
 
 
-def stands_at(before: str, text: bytes, begin: int) -> bool:
+def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
     """Does a name stand where its form wants it?"""
     if before == "flag":
         return text[begin : begin + 1] == b"-"
+    if not before or (before == "upper" and not text[begin:end].isupper()):
+        return not before
     near = max(0, begin - NEAR)
     line = text.rfind(b"\n", near, begin) + 1
-    return before not in ("line", "upper") or (
-        line >= near and LINE_BEGIN.fullmatch(text, line, begin) is not None
-    )
+    return line >= near and LINE_BEGIN.fullmatch(text, line, begin) is not None
 
 
 def value_of(
@@ -4983,7 +5006,9 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.is_key or not one.path:
             continue
         key = one.path[-1]
-        if not is_plain("password" if flag else key, one.text):
+        if not is_plain(
+            "token" if flag else key, one.text, 0 if flag or is_secret_name(key) else WORD
+        ):
             starts.add(one.start)
         if key in ("name", "key", "variable") and is_secret_name(one.text):
             named.add(one.holder)
@@ -5578,9 +5603,11 @@ def encode_line(line: str) -> bytes:
 @functools.lru_cache(256)
 def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     """An action's line, at most ``room`` columns wide."""
+    glyphs, margin = screen.glyphs, ""
+    if glyphs:
+        margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
+        prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
     whole = Action(prefix + act.label, escape(act.target), escape(act.outcome), act.failed)
-    glyphs = screen.glyphs
-    room -= len("  ✓ ") if glyphs else 0
     label, target, outcome, failed = fit_action(whole, room)
     outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
     line = truncate(" ".join(filter(None, (label, target, outcome))), room)
@@ -5590,7 +5617,7 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
         if outcome and line.endswith(outcome):
             line = line.removesuffix(outcome) + screen.paint(DIM, outcome)
         line = f"{screen.paint(GREEN, DONE)} {line}" if glyphs else line
-    return encode_line(f"  {line}" if glyphs else line)
+    return encode_line(margin + line)
 
 
 def fit_action(act: Action, room: int) -> Action:
@@ -5960,8 +5987,8 @@ class Summary:
         for event in events:
             run = event.run
             if run is None:
-                several = sum(self.verdicts.values()) >= 3
-                yield from () if event.raw or not several else (self.close_all(),)
+                if not event.raw and sum(self.verdicts.values()) >= SEVERAL:
+                    yield self.close_all()
             elif event.type == "tool_call" and event.subtype == "completed":
                 self.count(event, run)
             elif ends_run(event):
@@ -6530,19 +6557,6 @@ def directory_values(path: str) -> Iterator[NamedValue]:
                 yield f"file:{name}", file.read().removesuffix("\n").removesuffix("\r")
 
 
-PATH_LIKE = regex(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
-
-
-def is_usable(value: str) -> bool:
-    """Long enough to be told from other text, and no path, number or boolean."""
-    if len(value) < SHORTEST or PATH_LIKE.fullmatch(value):
-        return False
-    with contextlib.suppress(ValueError):
-        float(value)
-        return False
-    return not value.isspace()
-
-
 def environment(globs: tuple[str, ...]) -> list[NamedValue]:
     """The values of variables that have a secret name, or one that --secret-env matches."""
     import fnmatch
@@ -6852,8 +6866,9 @@ Examples:
 KEYS_ALLOWED = ", ".join(key for key in SELECTOR_KEYS if key != "word")
 NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}.",
-    "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them.",
+    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}. "
+    "See --list tools and --list types.",
+    "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",
 }
 GROUPS: dict[str, list[click.Parameter]] = {}
 for row in OPTIONS:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from planting import made
 from support import completed, convert, init, result
 
 import agentfmt
@@ -32,7 +33,7 @@ def run_block(name: str) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a block registers is gone afterwards."""
-    for table in ("TOOLS", "DIALECTS", "WRITERS"):
+    for table in ("TOOLS", "DIALECTS", "WRITERS", "RULES"):
         monkeypatch.setattr(agentfmt, table, getattr(agentfmt, table).copy())
     agentfmt.plain_action.cache_clear()
 
@@ -87,6 +88,18 @@ def test_an_added_agent_keeps_its_lines_and_no_secret() -> None:
 
 def test_an_agent_takes_few_lines() -> None:
     assert block("python", "agent").count("\n") <= MOST_LINES
+
+
+def test_add_a_kind_of_secret() -> None:
+    row = agentfmt.Rule(*re.split("  +", block("text", "secret").strip()))
+    agentfmt.RULES.append(row)
+    scanner = agentfmt.Scanner({}, {})
+    for template, what in ((row.found, "[REDACTED:toy-key]"), (row.left, made(row.left).text)):
+        text = f"the key is {made(template).text}, use it"
+        assert scanner.conceal(text) == f"the key is {what}, use it"
+    assert scanner.conceal(f"the key is {made(row.found).text}, use it\n") == block(
+        "text", "secret-found"
+    )
 
 
 @pytest.mark.usefixtures("toy")

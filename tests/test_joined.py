@@ -93,6 +93,7 @@ GOOD: dict[str, Lines] = {
     "pi": pi(pi_message("stop"), {"type": "agent_end"}),
 }
 UNTYPED: Lines = lines(*({"event": "step", "n": n} for n in range(4)))
+FRAGMENT: Lines = [line.replace(b"c1", b"f1") for line in (started(session=None),)]
 UNKNOWN: Lines = lines(*({"type": kind, "n": 1} for kind in ("begin", "step", "talk", "end")))
 UNKNOWN_SESSION: Lines = lines(*({"type": "begin", "session_id": "x-1", "n": n} for n in range(4)))
 BAD: dict[str, Lines] = {
@@ -121,6 +122,7 @@ BAD: dict[str, Lines] = {
     "unknown, cut": UNKNOWN[:3],
     "unknown, with a session": UNKNOWN_SESSION,
     "unknown, without types": UNTYPED,
+    "cursor fragment": FRAGMENT,
 }  # fmt: skip
 
 
@@ -136,9 +138,9 @@ WAYS: dict[str, Callable[[Lines, Lines], Lines]] = {
     "within": lambda good, bad: [*good[:-1], *bad, *good[-1:]],
 }
 # What cannot be told: streams of one agent that have nothing which tells them apart; and within the
-# open run of another agent an error that names nobody, and objects without a type.
-ALIKE = {("copilot", "copilot unfinished"), ("pi", "pi cut")}
-TAKEN_IN = {"codex not logged in", "unknown, without types"}
+# open run of another agent an error that names nobody.
+ALIKE = {("copilot", "copilot unfinished"), ("pi", "pi cut"), ("cursor", "cursor fragment")}
+TAKEN_IN = {"codex not logged in"}
 
 
 @pytest.mark.parametrize("good", GOOD)

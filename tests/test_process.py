@@ -107,6 +107,26 @@ def reads(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        pytest.param(
+            b'{"type":"begin"}\n', "stdin:1: 1 event of unknown type (begin) belongs to no run: ",
+            id="an unknown event",
+        ),
+        pytest.param(b"hello\n", "stdin: no event in 1 line: ", id="text"),
+    ],
+)  # fmt: skip
+def test_unknown_input_is_named_when_it_falls_silent(begin: Begin, line: bytes, said: str) -> None:
+    process = begin("--exit-zero")
+    write(process, line)
+    assert process.stderr
+    while said.encode() not in (told := process.stderr.readline()):
+        assert told.startswith(b"agentfmt: stdin:1: hello")
+    write(process, whole_run())
+    assert finish(process) == Ended(READ_LINE, "", 0)
+
+
+@pytest.mark.parametrize(
     ("to", "line", "answer"),
     [
         pytest.param("text", completed(), READ_LINE, id="text"),
@@ -346,7 +366,8 @@ def test_a_signal_ends_it_without_a_verdict(begin: Begin, code: int, status: int
 def test_a_summary_of_what_a_signal_leaves_open(begin: Begin, code: int, status: int) -> None:
     process = begin("-s", "-m", "all")
     write(process, whole_run() + init("b") + assistant("Half a", "b") + completed(session="b"))
-    assert read(process, 30) == b"Read file\nDone.\nHalf a\nRead fi"
+    lines = READ_LINE + b"Done.\nHalf a\n" + READ_LINE
+    assert read(process, len(lines)) == lines
     process.send_signal(code)
     ended = finish(process)
     assert ended.status == status

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import tracemalloc
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -22,6 +25,7 @@ END = b'{"type":"result","is_error":false}\n'
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <generator object Lexer")
 BOM = b"\xef\xbb\xbf"
 LIMIT = 100  # as --max-line
+Pack = Callable[[bytes], bytes]
 
 
 def cuts(data: bytes, sizes: Iterable[int]) -> Iterator[bytes]:
@@ -211,7 +215,7 @@ def test_an_object_behind_a_prefix_needs_a_type() -> None:
 
 
 def test_prefixes_are_remembered_per_file() -> None:
-    files = {"one": [b"x " + whole_run()], "two": [b'x {"type":\n']}
+    files = {"one": [b"x " + whole_run()], "two": [b'x {"type":\n', whole_run()]}
     assert convert(files).status == 0
     assert convert(b"x " + whole_run() + b'x {"type":\n').status == 3
     assert convert(b"x " + whole_run() + b"x type\n").status == 0
@@ -247,7 +251,7 @@ def test_lines_around_one_that_is_too_long(sizes: list[int], cut: list[int]) -> 
     ended = convert(cuts(b"".join(lines) + END, cut), *SAME, "--max-line", str(LIMIT))
     assert ended.stdout == b"".join(line for line in lines if len(line) <= LIMIT + 1) + END
     long = [i for i, size in enumerate(sizes, 1) if size > LIMIT]
-    numbers = [int(line.split(":")[2]) for line in ended.stderr.splitlines()[:10]]
+    numbers = [int(line.split(":")[2]) for line in ended.stderr.splitlines() if "longer" in line]
     assert numbers[: len(long)] == long[:10]
 
 
@@ -596,3 +600,41 @@ def test_documents_hold_equal_values(values: list[Any], indent: int, array: bool
 def test_nothing_crashes(to: str, data: bytes) -> None:
     for start in (b"", b"{\n", b"[{", b'{"type":"user"}\n'):
         assert convert(start + data, "-t", to).status in (0, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("pack", "said"),
+    [
+        pytest.param(gzip.compress, "gzip data: zcat FILE | agentfmt", id="gzip"),
+        pytest.param(bz2.compress, "bzip2 data: bzcat FILE | agentfmt", id="bzip2"),
+        pytest.param(lzma.compress, "xz data: xzcat FILE | agentfmt", id="xz"),
+        pytest.param(
+            lambda data: b"\x28\xb5\x2f\xfd" + data, "zstd data: zstdcat FILE | agentfmt", id="zstd"
+        ),
+        pytest.param(
+            lambda data: b"PK\x03\x04" + data, "a zip archive: unzip -p FILE | agentfmt", id="zip"
+        ),
+        pytest.param(
+            lambda data: data.decode().encode("utf-16"),
+            "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt", id="UTF-16",
+        ),
+        pytest.param(
+            lambda data: data.decode().encode("utf-16-be"),
+            "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt", id="UTF-16 without a mark",
+        ),
+        pytest.param(
+            lambda data: b"<HTML>" + data, "an HTML page: download the log as text", id="HTML"
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_no_stream_is_named_for_what_it_is(pack: Pack, said: str) -> None:
+    data = pack(whole_run())
+    wanted = Ended(b"", f"agentfmt: stdin: this is {said}\n", 1)
+    assert convert(data) == wanted
+    assert convert(one_byte_at_a_time(data)) == wanted
+    assert convert({"good": [whole_run()], "-": [data]})[1:] == wanted[1:]
+
+
+@pytest.mark.parametrize("line", [b"B\n", b"BZ2 is no such line\n", b"P K\n", b"<p>\n", b"{\n"])
+def test_lines_that_begin_like_something_else(line: bytes) -> None:
+    assert "this is" not in convert(line + whole_run()).stderr

@@ -794,14 +794,18 @@ def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -
 
 def test_glyphs_need_a_locale_of_utf8() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-s", "--color", "never", env=GLYPHS)
-    assert seen.decode() == (
-        "  ✗ Ran terminal command npm test  exit 1\n"
-        "  ✓ Read file a  2 lines\n"
-        "\n✓ succeeded, 2 actions, 1 failed\n"
+    assert seen.decode() == labeled(
+        "  ✗ {shell} npm test  exit 1\n  ✓ {read} a  2 lines\n\n✓ succeeded, 2 actions, 1 failed\n"
     )
     plain, _ = on_terminal(spelled(*SHELL), "-s", "--color", "never")
     assert plain.isascii()
     assert plain.startswith(PLAIN_LINES + b"agentfmt: run 2f4c27dc (stdin:1): succeeded, 2 actions")
+
+
+def test_glyphs_stand_under_those_of_the_call() -> None:
+    nested = done("readToolCall", {"path": "a"}, ok(totalLines=2), parent_tool_use_id="c")
+    seen, _ = on_terminal(spelled(init(), nested, result()), "--color", "never", env=GLYPHS)
+    assert seen.decode() == labeled("    ✓ {read} a  2 lines\n")
 
 
 @pytest.mark.parametrize(
@@ -823,8 +827,8 @@ def test_locale(env: dict[str, str], utf8: bool) -> None:
 
 def test_colours_of_glyphs() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-s", env=GLYPHS)
-    assert "  \x1b[31m✗ Ran terminal command npm test  exit 1\x1b[0m\n" in seen.decode()
-    assert "  \x1b[32m✓\x1b[0m Read file a \x1b[2m 2 lines\x1b[0m\n" in seen.decode()
+    assert labeled("  \x1b[31m✗ {shell} npm test  exit 1\x1b[0m\n") in seen.decode()
+    assert labeled("  \x1b[32m✓\x1b[0m {read} a \x1b[2m 2 lines\x1b[0m\n") in seen.decode()
     failed, _ = on_terminal(spelled(*SHELL[:1]), "-s", env=GLYPHS)
     assert "\x1b[31m\n✗ failed, no actions\x1b[0m\n" in failed.decode()
 
@@ -832,7 +836,7 @@ def test_colours_of_glyphs() -> None:
 @pytest.mark.parametrize("options", [("--detail",), ("--no-detail",), ()])
 def test_details_are_the_default_of_a_terminal(options: tuple[str, ...]) -> None:
     seen, _ = on_terminal(spelled(*SHELL), *options, "--color", "never")
-    plain = b"Ran terminal command (exit 1)\nRead file\n"
+    plain = labeled("{shell} (exit 1)\n{read}\n").encode()
     assert seen == (plain if options == ("--no-detail",) else PLAIN_LINES)
 
 
@@ -918,9 +922,9 @@ def test_the_last_line_ticks_while_nothing_comes() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "--color", "never", until=b"2 s", env=GLYPHS)
     lines = seen.decode().split("\r\x1b[K")
     assert [line[4:] for line in lines[:3]] == [
-        "Running terminal command npm test",
-        "Running terminal command npm test  1 s",
-        "Running terminal command npm test  2 s",
+        RUNNING.decode(),
+        f"{RUNNING.decode()}  1 s",
+        f"{RUNNING.decode()}  2 s",
     ]
 
 
@@ -944,7 +948,7 @@ def test_what_is_said_shows_as_it_grows() -> None:
 def test_where_the_last_line_is(
     options: tuple[str, ...], ends: tuple[str, ...], env: dict[str, str], shown: bool
 ) -> None:
-    until = b"Running terminal command" if shown else b""
+    until = RUNNING if shown else b""
     seen, _ = on_terminal(spelled(*SHELL), *options, ends=ends, until=until, env=env)
     assert (b"\r\x1b[K" in seen) == shown
 
@@ -965,6 +969,16 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
         (("-t", "json", "-m", "final"), "--messages goes with --to text or runs only"),
         (("-t", "stream-json", "-m", "none"), "--messages goes with --to text or runs only"),
         (("-t", "json", "--actions", "stdout"), "--actions stdout goes with --to text only"),
+        (("--thinking",), "--thinking goes with --to stream-json or cursor only"),
+        (("-t", "json", "--thinking"), "--thinking goes with --to stream-json or cursor only"),
+        (
+            ("--ci-safe",),
+            "--ci-safe goes with --to json or stream-json or cursor or runs or calls only",
+        ),
+        (
+            ("--max-event", "1K"),
+            "--max-event goes with --to json or stream-json or cursor or runs or calls only",
+        ),
     ],
 )
 def test_usage(options: tuple[str, ...], message: str) -> None:
