@@ -2977,7 +2977,7 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 ACTS = frozenset(("assistant", "thinking", "tool_call"))
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # the session of no event
-END_OF_INPUT = SpokenEvent(hidden=True)  # without a line, as implied ends, and without a run
+END_OF_INPUT = Event(hidden=True)  # without a line, as the ends that are implied, and without a run
 SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
 STRANGERS = 3  # unknown events, or types within a run, that are taken for another agent's
 
@@ -3330,7 +3330,7 @@ class Runs:
     def close_unfinished(self, run: Run, why: str) -> None:
         """A run failed that no event ends; one that was given up before has failed already."""
         self.fail(run, why) if why and not run.resumed else self.end(run)
-        self.implied_ends.append(SpokenEvent(run=run, hidden=True))
+        self.implied_ends.append(Event(run=run, hidden=True))
 
     def give_up(self, run: Run) -> None:
         """Too many are open. They are counted, and said together when the input has ended."""
@@ -3358,7 +3358,7 @@ class Runs:
     def interrupted(self) -> Iterator[Event]:
         """The ends of what a signal leaves unfinished: these runs get no verdict."""
         for run in self.runs.values():
-            yield SpokenEvent(run=run, hidden=True)
+            yield Event(run=run, hidden=True)
         yield END_OF_INPUT
 
     def end_of_file(self, source: Source) -> Iterator[Event]:
@@ -5047,13 +5047,6 @@ HELD = 64 * 1024 * 1024  # bytes of events that may wait behind such lines, in a
 WEIGHT = 1024  # bytes that an event takes in memory beside its line
 
 
-Events: TypeAlias = "list[Any]"
-# What words have in common that are taken together.
-STRETCH = operator.attrgetter(
-    "run", "type", "subtype", "parent_tool_use_id", "model_call_id", "timestamp_ms.__class__"
-)
-
-
 class Channel:
     """The words of one kind in a run, as one text: it is decided line by line, whatever the events
     are that it came in. Positions count its characters from the beginning of the run."""
@@ -5076,56 +5069,46 @@ class Channel:
         self.fresh = True  # nothing was decided since the last call
         self.segment = bytearray()  # the deltas since then, in UTF-8
         self.size = 0  # of them, in characters
-        self.doubtful: tuple[Events, list[str]] | None = None  # a delta, or a replay of the segment
+        self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
-    # These take what events say that follow each other. Is anything decided? They are taken
-    # together as long as they decide nothing: what one read delivers must not matter.
+    # These take what an event says. Is anything decided?
 
-    def deltas(self, events: Events, texts: list[str]) -> bool:
-        """Deltas, or what looks like them and may be replays."""
-        sizes = [*map(len, texts)]
-        sums = itertools.accumulate(sizes, initial=self.size)
-        if not self.doubtful and not any(map(operator.eq, sizes, sums)):
-            return self.join(events, texts)
-        if len(events) > 1:
-            return by_halves(self.deltas, events, texts)
+    def delta(self, event: Any, text: str) -> bool:
+        """A delta, or what looks like one and may be a replay."""
+        if not self.doubtful and not len(text) == self.size > 0:
+            return self.join(event, text)
         doubtful, self.doubtful = self.doubtful, None
         decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
-        replay = sizes[0] == self.size > 0 and events[0].timestamp_ms is not CERTAIN_DELTA
-        if replay and self.segment == to_utf8(texts[0]):
-            self.doubtful = events, texts
+        replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
+        if replay and self.segment == to_utf8(text):
+            self.doubtful = event, text
             return decided
-        return self.join(events, texts) or decided
+        return self.join(event, text) or decided
 
-    def join(self, events: Events, texts: list[str]) -> bool:
-        self.segment += to_utf8("".join(texts))
-        self.size += sum(map(len, texts))
-        return self.add(events, texts)
+    def join(self, event: Event, text: str) -> bool:
+        self.segment += to_utf8(text)
+        self.size += len(text)
+        return self.add(event, text)
 
-    def whole(self, events: Events, texts: list[str]) -> bool:
+    def whole(self, event: Event, text: str) -> bool:
         """A segment in one event, or the replay of the deltas before it."""
         if not self.size:
-            return self.add(events, texts)
+            return self.add(event, text)
         self.close()
-        self.add(events, texts)
+        self.add(event, text)
         self.close()
         return True
 
-    def add(self, events: Events, texts: list[str]) -> bool:
-        text = "".join(texts)
+    def add(self, event: Event, text: str) -> bool:
         if not text and not self.queue:
             return True
-        marks = self.redactor.marks
-        decides = marks or "\n" in text or self.end + len(text) - self.begin > LONG
-        if len(events) > 1 and (decides or not (texts[0] or self.queue)):
-            return by_halves(self.add, events, texts)
-        ends = itertools.accumulate(map(len, texts), initial=self.end)
-        self.queue.extend(zip(events, itertools.islice(ends, 1, None), strict=True))
-        self.end += len(text)
+        self.end = end = self.end + len(text)
+        self.queue.append((event, end))
         self.texts.append(text)
-        if decides:
-            self.decide()
-        return decides
+        if "\n" not in text and end - self.begin <= LONG and not self.redactor.marks:
+            return False
+        self.decide()
+        return True
 
     def close(self, *, cut_off: bool = False) -> None:
         """The segment ends; where the input was cut off, so may a secret have been."""
@@ -5150,7 +5133,7 @@ class Channel:
 
     def first(self) -> Event | None:
         """The first event that must wait."""
-        return self.queue[0][0] if self.queue else self.doubtful[0][0] if self.doubtful else None
+        return self.queue[0][0] if self.queue else self.doubtful[0] if self.doubtful else None
 
     def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
         """Decide the lines that are complete, or all."""
@@ -5192,12 +5175,6 @@ class Channel:
         if self.key or "-----BEGIN" in text:
             self.key = open_key(to_utf8(text), self.key)
         return size, changes
-
-
-def by_halves(take: Callable[[Events, list[str]], bool], events: Events, texts: list[str]) -> bool:
-    half = len(events) // 2
-    decided = take(events[:half], texts[:half])
-    return take(events[half:], texts[half:]) or decided
 
 
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
@@ -5265,12 +5242,10 @@ class Redactor:
         for number in some:
             batch[number].edits = ()
         runs, waiting = self.runs, self.waiting
-        for (run, *_), group in itertools.groupby(batch, STRETCH):
-            stretch, self.surgeon.run = [*group], run
+        for event in batch:
+            run = self.surgeon.run = event.run
             if run is None:
-                ready += [
-                    each if each.edits is None else self.finished(each, None) for each in stretch
-                ]
+                ready.append(event if event.edits is None else self.finished(event, None))
                 continue
             state = runs.get(run)
             if state is None:
@@ -5279,15 +5254,15 @@ class Redactor:
                 state.heard = now
                 if state.pending:
                     waiting[run] = waiting.pop(run)
-            state.pending.extend(stretch)
-            self.size += sum(len(each.raw) + WEIGHT for each in stretch)
-            if self.take(state, stretch):
+            state.pending.append(event)
+            self.size += len(event.raw) + WEIGHT
+            if self.take(state, event):
                 self.release(state, ready)
-            if state.pending:
-                waiting.setdefault(run, state)
-            else:
+            if not state.pending:
                 waiting.pop(run, None)
-            if stretch[0].type not in ACTS and any(map(ends_run, stretch)):
+            elif len(state.pending) == 1:
+                waiting[run] = state
+            if event.type not in ACTS and ends_run(event):
                 runs.pop(run, None)
         self.limit(now, ready)
         return ready
@@ -5306,32 +5281,29 @@ class Redactor:
         if len(self.runs) > 2 * MAX_RUNS:
             self.runs = {run: state for run, state in self.runs.items() if run.state != ENDED}
 
-    def take(self, state: RunWords, stretch: Events) -> bool:
-        """Hear what events say, or end. May anything leave?"""
-        event, kind = stretch[0], stretch[0].type
+    def take(self, state: RunWords, event: Any) -> bool:
+        """Hear what an event says, or ends. May anything leave?"""
+        kind = event.type
         if not self.hears or kind not in WORDED:
-            for event in stretch:
-                if not event.raw:  # the run ended without its last event
-                    state.close(cut_off=True)
-                elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
-                    state.close()
-                if kind == "system" and "paths" in self.surgeon.classes:
-                    self.enter(state, event)
+            if not event.raw:  # the run ended without its last event
+                state.close(cut_off=True)
+            elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
+                state.close()
+            if kind == "system" and "paths" in self.surgeon.classes:
+                self.enter(state, event)
             return True
         parent = event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         channel = state.channels.get(key)
         if channel is None:
             channel = state.channels[key] = Channel(self, state)
-        is_delta = event.timestamp_ms is not None and event.model_call_id is None
-        texts = [*map(words_of, stretch)]
-        if kind == "assistant" and is_delta:
-            return channel.deltas(stretch, texts)
-        if kind == "assistant":
-            return any([*map(channel.whole, ([one] for one in stretch), ([one] for one in texts))])
-        if event.subtype == "completed":
-            channel.close()
-        return channel.add(stretch, texts)
+        if kind == "thinking":
+            if event.subtype == "completed":
+                channel.close()
+            return channel.add(event, event.text or "")
+        if event.timestamp_ms is not None and event.model_call_id is None:
+            return channel.delta(event, words_of(event))
+        return channel.whole(event, words_of(event))
 
     def enter(self, state: RunWords, event: Event) -> None:
         """Remember the directory of a run, if it has two or more components and no secret."""
