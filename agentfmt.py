@@ -2860,8 +2860,8 @@ class Conversations:
     what its FILE is, and a FILE for Cursor's.
     """
 
-    def __init__(self, given: str, maker: EventMaker, *, strict: bool) -> None:
-        """``given`` overrides; ``strict``: the input's own lines leave, and must be Cursor's."""
+    def __init__(self, given: str, maker: EventMaker, *, strict: str = "") -> None:
+        """``given`` overrides; ``strict``: the classes for which every line must be Cursor's."""
         self.given = None if given == "auto" else given
         self.maker = maker
         self.strict = strict
@@ -2880,8 +2880,8 @@ class Conversations:
         if isinstance(known, Cursor):
             return None
         if self.strict:
-            what = "--redact CLASS with -t stream-json knows Cursor's events alone"
-            raise OutputError(f"{source.where()}: {what}: use -t cursor")
+            what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
+            raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
         if not parts and event.type == "error" and not (event.session_id or self.speaker):
             event.hidden = self.maker.converts
@@ -3014,7 +3014,7 @@ class Run:
 
     __slots__ = (
         "_notes", "agent", "calls", "cwd", "error", "events", "key", "matches", "reason", "resumed",
-        "session", "started_ms", "state", "succeeded", "where",
+        "session", "started_ms", "state", "succeeded", "told", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
@@ -3031,6 +3031,7 @@ class Run:
         self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init says
         self.matches: Matches = {}  # of --fail-on
+        self.told: dict[str | None, Sequence[Selector]] = {}  # which an open call has matched
         self.error: str | None = None  # what the last error event said
         self._notes: RunNotes | None = None
 
@@ -3275,9 +3276,14 @@ class Runs:
         """A run with an event that --fail-on matches will have failed, whatever it says itself."""
         if not self.fail_on:
             return
+        told: Sequence[Selector] = ()
         if event.type == "tool_call":
             event.started, event.given = run.calls.get(event.call_id, NO_CALL)
-        count_matches(run.matches, self.fail_on, event, self.source)
+            told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
+        fresh = [choice for choice in self.fail_on if choice not in told]
+        found = count_matches(run.matches, fresh, event, self.source)
+        if event.type == "tool_call" and event.subtype == "started":
+            run.told[event.call_id] = found
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
@@ -3393,12 +3399,13 @@ class Runs:
 
 def count_matches(
     matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
-) -> None:
+) -> list[Selector]:
     """Count what an event matches: of each selector the number, and where the first is."""
-    for choice in selectors:
-        if choice.matches(event):
-            count, where = matches.get(choice.text, (0, source.where()))
-            matches[choice.text] = (count + 1, where)
+    found = [choice for choice in selectors if choice.matches(event)]
+    for choice in found:
+        count, where = matches.get(choice.text, (0, source.where()))
+        matches[choice.text] = (count + 1, where)
+    return found
 
 
 def describe_matches(matches: Matches) -> str:
@@ -3644,9 +3651,10 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
 
     known = [*(EVENT_TYPES if key != "tool" else ()), *(KNOWN_TOOLS if key != "type" else ())]
     near = difflib.get_close_matches(glob.lower(), sorted(known), 1)
-    what, like = "tool or type" if key == "word" else key, near[0] if near else f"{key}=={glob}"
-    like = like if near or key != "word" else f"tool=={glob} or type=={glob}"
-    raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(like, like)}?')
+    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
+    if near:
+        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
+    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
 
 
 def check_together(terms: Sequence[tuple[str, str]]) -> None:
@@ -6396,7 +6404,7 @@ def convert(
     redacts, lines_read = native and surgeon is not None, converts or bool(surgeon or max_event)
     maker = EventMaker(reader, native, converts, redacts, lines_read and not native)
     lines = to in ("stream-json", "cursor")  # what is dropped is of no use to these
-    strict = native and surgeon is not None and surgeon.strict
+    strict = ",".join(sorted(surgeon.classes - {"paths"})) if native and surgeon else ""
     runs = Runs(
         report,
         thinking=thinking and writer.thinking and not (lines and drops_type("thinking", drop)),
