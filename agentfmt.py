@@ -6679,12 +6679,12 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("-f --from dialect", one_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
-     "Longest line accepted; suffixes K, M, G."),
+     "Longest line to accept; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-     "The member of a log collector's objects that holds the agent's lines."),
+     "Field of a log collector's JSON that contains the agent's line."),
     ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
                     "show_default": True},
-     "Release what redaction holds back after this much silence in its run."),
+     "Under redaction, print an unfinished line of words after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
@@ -6693,8 +6693,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
     ("--max-event", {"metavar": "BYTES", "type": Size()},
-     "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
-    ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
+     "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
+    ("--ci-safe", FLAG_OPTION, "Escape JSON so that CI runners don't interpret it as commands."),
     "Selecting",
     ("--only", selector_option(), "Print only matching events; repeatable."),
     ("--drop", selector_option(), "Don't print matching events; repeatable."),
@@ -6718,7 +6718,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Print the assistant's words: none (default), only the final answer, or all."),
     ("--actions", one_of(["stdout", "stderr", "none"]),
      "Where action lines go; by default to stdout with -t text, else nowhere."),
-    ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
+    ("-s --summary", FLAG_OPTION,
+     "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
     ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
     ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
@@ -6846,8 +6847,8 @@ Examples:
 KEYS_ALLOWED = ", ".join(key for key in SELECTOR_KEYS if key != "word")
 NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}. "
-    "See --list tools and --list types.",
+    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}; "
+    f"status is one of {', '.join(STATUSES)}. See --list tools and --list types.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",
 }
 GROUPS: dict[str, list[click.Parameter]] = {}
