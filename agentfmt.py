@@ -3013,7 +3013,7 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes", "agent", "calls", "cwd", "error", "events", "key", "matches", "reason", "resumed",
+        "agent", "calls", "cwd", "error", "events", "key", "matches", "notes", "reason", "resumed",
         "session", "started_ms", "state", "succeeded", "told", "where",
     )  # fmt: skip
 
@@ -3033,13 +3033,7 @@ class Run:
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # which an open call has matched
         self.error: str | None = None  # what the last error event said
-        self._notes: RunNotes | None = None
-
-    @property
-    def notes(self) -> RunNotes:
-        """What the writers remember of it."""
-        self._notes = self._notes or RunNotes()
-        return self._notes
+        self.notes: RunNotes | None = None  # what later stages remember of it
 
     @property
     def name(self) -> str:
@@ -3550,6 +3544,35 @@ class Segments:
         if segment.strip():
             self.answer = segment
         self.said = io.StringIO()
+
+
+class RunNotes:
+    """What the writers remember of a run; and what a summary adds up, of a run or of all."""
+
+    __slots__ = (
+        "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
+        "redactions", "segments", "stated", "targets", "unknown",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.segments = Segments()
+        self.line: list[str] = []  # of the words, not complete yet
+        self.cwd = self.model = ""
+        self.targets: dict[str | None, str] = {}  # of the calls that are open
+        self.acted = False  # a call has finished
+        self.depths: dict[str | None, int] = {}  # of those that sub-agents made
+        self.actions: dict[str, int] = {}  # finished calls, by tool
+        self.nested: dict[str, int] = {}  # those of sub-agents
+        self.failures = 0
+        self.files: set[int] = set()  # that calls have changed: the hashes of their paths
+        self.unknown: dict[str, int] = {}  # events, by type
+        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
+        self.redactions: dict[str, int] = {}  # by rule
+
+
+def notes_of(run: Run) -> RunNotes:
+    run.notes = run.notes or RunNotes()
+    return run.notes
 
 
 SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a run of its own
@@ -4944,7 +4967,7 @@ class EventRedactor:
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
-                counts = self.run.notes.redactions if self.run else self.counts
+                counts = notes_of(self.run).redactions if self.run else self.counts
                 counts[name] = counts.get(name, 0) + one
 
     def redacted(
@@ -5664,30 +5687,6 @@ class Writer(Protocol):
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]: ...
 
 
-class RunNotes:
-    """What the writers remember of a run; and what a summary adds up, of a run or of all."""
-
-    __slots__ = (
-        "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
-        "redactions", "segments", "stated", "targets", "unknown",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.segments = Segments()
-        self.line: list[str] = []  # of the words, not complete yet
-        self.cwd = self.model = ""
-        self.targets: dict[str | None, str] = {}  # of the calls that are open
-        self.acted = False  # a call has finished
-        self.depths: dict[str | None, int] = {}  # of those that sub-agents made
-        self.actions: dict[str, int] = {}  # finished calls, by tool
-        self.nested: dict[str, int] = {}  # those of sub-agents
-        self.failures = 0
-        self.files: set[int] = set()  # that calls have changed: the hashes of their paths
-        self.unknown: dict[str, int] = {}  # events, by type
-        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
-        self.redactions: dict[str, int] = {}  # by rule
-
-
 class RunPrefixes:
     """The runs that a writer has seen begin and not end: where they are several, lines say whose.
 
@@ -5824,7 +5823,7 @@ class Text:
                 target = self.finish(event) if self.follows else ""
                 if not event.hidden:
                     act = (
-                        detailed_action(event, run.notes.cwd, target)
+                        detailed_action(event, notes_of(run).cwd, target)
                         if self.detail
                         else action_of(event)
                     )
@@ -5835,7 +5834,7 @@ class Text:
                 if self.follows:
                     self.follow(event, run, prefix)
                 if event.type != "tool_call":
-                    if self.tells_none and ends_run(event) and not run.notes.acted:
+                    if self.tells_none and ends_run(event) and not notes_of(run).acted:
                         yield encode_line(screen.paint(DIM, f"{prefix}No actions"))
                     sessions.leave(event)
                     run = None
@@ -5843,7 +5842,7 @@ class Text:
     def indent(self, event: Event) -> str:
         """What a sub-agent does stands under the call that runs it."""
         parent = event.parent_tool_use_id
-        depths: dict[str | None, int] = event.run.notes.depths
+        depths: dict[str | None, int] = notes_of(event.run).depths
         if parent is None or not self.detail:
             return ""
         depth = depths.get(parent, 0) + 1
@@ -5855,7 +5854,7 @@ class Text:
 
     def finish(self, event: Event) -> str:
         """A call runs no longer: what its start said it was about."""
-        notes = event.run.notes
+        notes = notes_of(event.run)
         notes.acted = True
         self.last.calls.pop((event.run, event.call_id), None)
         target: str = notes.targets.pop(event.call_id, "")
@@ -5863,7 +5862,7 @@ class Text:
 
     def follow(self, event: Event, run: Run, prefix: str) -> None:
         """Remember what completions may lack: a call's target, and the directory."""
-        notes = run.notes
+        notes = notes_of(run)
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
             target = notes.targets[event.call_id] = find_target(tool, body, None, notes.cwd)
@@ -5914,7 +5913,7 @@ class Words:
 
     def said(self, event: Any, run: Run) -> Iterable[str]:
         """The lines that an event completes: a call, a question and the end complete any."""
-        segments, line = run.notes.segments, run.notes.line
+        segments, line = notes_of(run).segments, notes_of(run).line
         if event.type == "assistant":
             new = segments.say(event)
             self.last.words = line
@@ -5974,11 +5973,11 @@ class Summary:
             elif ends_run(event):
                 self.last.sessions.leave(event)
                 if event.raw or not run.resumed:
-                    yield self.close(event, run, run.notes)
+                    yield self.close(event, run, notes_of(run))
             elif event.type == "system" and event.subtype == "init":
-                run.notes.model = excerpt(first_text(details(event).get("model")))
+                notes_of(run).model = excerpt(first_text(details(event).get("model")))
             elif event.type not in self.KNOWN and event.foreign is None:
-                for notes in (run.notes, self.total):
+                for notes in (notes_of(run), self.total):
                     add_count(notes.unknown, excerpt(event.type or "without a type"))
 
     def count(self, event: Event, run: Run) -> None:
@@ -5989,7 +5988,7 @@ class Summary:
         nested = event.parent_tool_use_id is not None
         changed = tool in self.CHANGING and outcome.status == "ok"
         path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
-        for notes in (run.notes, self.total):
+        for notes in (notes_of(run), self.total):
             add_count(notes.nested if nested else notes.actions, excerpt(tool))
             notes.failures += outcome.status != "ok"
             notes.files |= {hash(path)} if path and len(notes.files) < FILES else set()
@@ -6130,10 +6129,10 @@ class Json:
             kind, run = event.type, event.run
             if kind == "assistant":
                 if run is not speaker:
-                    speaker, say = run, run.notes.segments.say
+                    speaker, say = run, notes_of(run).segments.say
                 say(event)  # type: ignore[arg-type]
             elif kind in SEGMENT_ENDS and run:
-                run.notes.segments.cut()
+                notes_of(run).segments.cut()
                 if kind == "result" and run.succeeded and not event.hidden:
                     yield self.result(event, run)
 
@@ -6143,7 +6142,7 @@ class Json:
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':
-            own["result"] = encode_json(run.notes.segments.text())
+            own["result"] = encode_json(notes_of(run).segments.text())
         if own.get("session_id", b"")[:1] != b'"':
             own["session_id"] = encode_json(run.session)
         if own.get("request_id", b"null") == b"null":
@@ -6260,7 +6259,7 @@ class CallTable(Text):
         tool, body = tool_of(event)
         tool = tool or event.started or "?"
         outcome = outcome_of(event, tool, body)
-        action = detailed_action(event, run.notes.cwd, target)
+        action = detailed_action(event, notes_of(run).cwd, target)
         result = outcome.found if isinstance(outcome.found, Success) else Success()
         named = getattr(event.tool_call, "name", None), body and body.name
         return {
@@ -6369,6 +6368,38 @@ class Output:
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
+OWN = ("stream-json", "cursor")  # outputs to which a dropped event is of no use
+
+
+def make_conversations(
+    reader: Reader, to: str, dialect: str, surgeon: EventRedactor | None, *, lines: bool
+) -> Conversations:
+    """``lines``: those of made events are read, whatever the output."""
+    native, converts, redacts = to == "stream-json", to == "cursor", surgeon is not None
+    made = not native and (converts or redacts or lines)
+    maker = EventMaker(reader, native, converts, native and redacts, made)
+    strict = ",".join(sorted(surgeon.classes - {"paths"})) if native and surgeon else ""
+    return Conversations(dialect, maker, strict=strict)
+
+
+def follow_streams(
+    streams: Streams, reader: Reader, runs: Runs, max_line: int, unwrap: str
+) -> Iterator[Iterable[Event]]:
+    """The events of each frame with their runs, and those that an end implies."""
+    try:
+        for name, arriving in streams:
+            source = Source(name)
+            for frame in read_frames(source, arriving, max_line, unwrap):
+                yield runs.follow(source, reader.read(source, frame))
+                if not frame:
+                    reader.report.name_input(source, silent=True)
+            yield runs.end_of_file(source)
+        yield runs.end_of_input()
+    except Interrupted:
+        yield runs.interrupted()
+        raise
+
+
 def convert(
     streams: Streams,
     *,
@@ -6398,30 +6429,22 @@ def convert(
     https://cursor.com/docs/cli/reference/output-format.
     """
     writer = make_writer(to, view, report)
-    thinking = thinking or any(choice.names("thinking") for choice in only)
     reader = Reader(SpokenEvent if surgeon else writer.kind, report)
-    native, converts = to == "stream-json", to == "cursor"
-    redacts, lines_read = native and surgeon is not None, converts or bool(surgeon or max_event)
-    maker = EventMaker(reader, native, converts, redacts, lines_read and not native)
-    lines = to in ("stream-json", "cursor")  # what is dropped is of no use to these
-    strict = ",".join(sorted(surgeon.classes - {"paths"})) if native and surgeon else ""
+    thinking = thinking or any(choice.names("thinking") for choice in only)
+    made = make_conversations(reader, to, dialect, surgeon, lines=bool(max_event))
+    dropped = [kind for kind in ("thinking", "assistant") if to in OWN and drops_type(kind, drop)]
     runs = Runs(
         report,
-        thinking=thinking and writer.thinking and not (lines and drops_type("thinking", drop)),
-        words=writer.words and not (lines and drops_type("assistant", drop)),
+        thinking=thinking and writer.thinking and "thinking" not in dropped,
+        words=writer.words and "assistant" not in dropped,
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
-        dialects=Conversations(dialect, maker, strict=strict),
+        dialects=made,
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
-
-    def pass_on(events: Iterable[Event]) -> None:
-        events = selection.mark(events) if selection else events
-        events = redactor.redact(events) if redactor else events
-        write(events)
 
     def write(events: Iterable[Event]) -> None:
         if shortener and to in TABLES:
@@ -6431,18 +6454,9 @@ def convert(
         out.flush()
 
     try:
-        for name, arriving in streams:
-            source = Source(name)
-            for frame in read_frames(source, arriving, max_line, unwrap):
-                events = reader.read(source, frame)
-                pass_on(runs.follow(source, events))
-                if not frame:
-                    report.name_input(source, silent=True)
-            pass_on(runs.end_of_file(source))
-        pass_on(runs.end_of_input())
-    except Interrupted:
-        pass_on(runs.interrupted())
-        raise
+        for events in follow_streams(streams, reader, runs, max_line, unwrap):
+            events = selection.mark(events) if selection else events
+            write(redactor.redact(events) if redactor else events)
     finally:  # also after a signal: what is held leaves
         if redactor:
             write(redactor.finish())
