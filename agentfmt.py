@@ -2860,8 +2860,8 @@ class Conversations:
     what its FILE is, and a FILE for Cursor's.
     """
 
-    def __init__(self, given: str, maker: EventMaker, *, strict: bool) -> None:
-        """``given`` overrides; ``strict``: the input's own lines leave, and must be Cursor's."""
+    def __init__(self, given: str, maker: EventMaker, *, strict: str = "") -> None:
+        """``given`` overrides; ``strict``: the classes for which every line must be Cursor's."""
         self.given = None if given == "auto" else given
         self.maker = maker
         self.strict = strict
@@ -2880,8 +2880,8 @@ class Conversations:
         if isinstance(known, Cursor):
             return None
         if self.strict:
-            what = "--redact CLASS with -t stream-json knows Cursor's events alone"
-            raise OutputError(f"{source.where()}: {what}: use -t cursor")
+            what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
+            raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
         if not parts and event.type == "error" and not (event.session_id or self.speaker):
             event.hidden = self.maker.converts
@@ -3014,7 +3014,7 @@ class Run:
 
     __slots__ = (
         "agent", "calls", "cwd", "error", "events", "key", "matches", "notes", "reason", "resumed",
-        "session", "started_ms", "state", "succeeded", "where",
+        "session", "started_ms", "state", "succeeded", "told", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
@@ -3031,6 +3031,7 @@ class Run:
         self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init says
         self.matches: Matches = {}  # of --fail-on
+        self.told: dict[str | None, Sequence[Selector]] = {}  # which an open call has matched
         self.error: str | None = None  # what the last error event said
         self.notes: RunNotes | None = None  # what later stages remember of it
 
@@ -3269,9 +3270,14 @@ class Runs:
         """A run with an event that --fail-on matches will have failed, whatever it says itself."""
         if not self.fail_on:
             return
+        told: Sequence[Selector] = ()
         if event.type == "tool_call":
             event.started, event.given = run.calls.get(event.call_id, NO_CALL)
-        count_matches(run.matches, self.fail_on, event, self.source)
+            told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
+        fresh = [choice for choice in self.fail_on if choice not in told]
+        found = count_matches(run.matches, fresh, event, self.source)
+        if event.type == "tool_call" and event.subtype == "started":
+            run.told[event.call_id] = found
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
@@ -3387,12 +3393,13 @@ class Runs:
 
 def count_matches(
     matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
-) -> None:
+) -> list[Selector]:
     """Count what an event matches: of each selector the number, and where the first is."""
-    for choice in selectors:
-        if choice.matches(event):
-            count, where = matches.get(choice.text, (0, source.where()))
-            matches[choice.text] = (count + 1, where)
+    found = [choice for choice in selectors if choice.matches(event)]
+    for choice in found:
+        count, where = matches.get(choice.text, (0, source.where()))
+        matches[choice.text] = (count + 1, where)
+    return found
 
 
 def describe_matches(matches: Matches) -> str:
@@ -3667,9 +3674,10 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
 
     known = [*(EVENT_TYPES if key != "tool" else ()), *(KNOWN_TOOLS if key != "type" else ())]
     near = difflib.get_close_matches(glob.lower(), sorted(known), 1)
-    what, like = "tool or type" if key == "word" else key, near[0] if near else f"{key}=={glob}"
-    like = like if near or key != "word" else f"tool=={glob} or type=={glob}"
-    raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(like, like)}?')
+    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
+    if near:
+        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
+    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
 
 
 def check_together(terms: Sequence[tuple[str, str]]) -> None:
@@ -6370,7 +6378,7 @@ def make_conversations(
     native, converts, redacts = to == "stream-json", to == "cursor", surgeon is not None
     made = not native and (converts or redacts or lines)
     maker = EventMaker(reader, native, converts, native and redacts, made)
-    strict = native and surgeon is not None and surgeon.strict
+    strict = ",".join(sorted(surgeon.classes - {"paths"})) if native and surgeon else ""
     return Conversations(dialect, maker, strict=strict)
 
 
@@ -6685,12 +6693,12 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("-f --from dialect", one_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
-     "Longest line accepted; suffixes K, M, G."),
+     "Longest line to accept; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-     "The member of a log collector's objects that holds the agent's lines."),
+     "Field of a log collector's JSON that contains the agent's line."),
     ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
                     "show_default": True},
-     "Release what redaction holds back after this much silence in its run."),
+     "Under redaction, print an unfinished line of words after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
@@ -6699,8 +6707,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
     ("--max-event", {"metavar": "BYTES", "type": Size()},
-     "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
-    ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
+     "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
+    ("--ci-safe", FLAG_OPTION, "Escape JSON so that CI runners don't interpret it as commands."),
     "Selecting",
     ("--only", selector_option(), "Print only matching events; repeatable."),
     ("--drop", selector_option(), "Don't print matching events; repeatable."),
@@ -6724,7 +6732,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Print the assistant's words: none (default), only the final answer, or all."),
     ("--actions", one_of(["stdout", "stderr", "none"]),
      "Where action lines go; by default to stdout with -t text, else nowhere."),
-    ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
+    ("-s --summary", FLAG_OPTION,
+     "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
     ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
     ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
@@ -6852,8 +6861,8 @@ Examples:
 KEYS_ALLOWED = ", ".join(key for key in SELECTOR_KEYS if key != "word")
 NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}. "
-    "See --list tools and --list types.",
+    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}; "
+    f"status is one of {', '.join(STATUSES)}. See --list tools and --list types.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",
 }
 GROUPS: dict[str, list[click.Parameter]] = {}
