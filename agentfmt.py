@@ -7070,7 +7070,7 @@ def describe(error: click.ClickException) -> str:
 
 
 # What other programs call it.
-TO_HINT = "--to, which is one of " + ", ".join(WRITERS)
+TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
 
