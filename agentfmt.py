@@ -1818,6 +1818,8 @@ class Reader:
         labels = LABELS_PREFIX.match(text)
         start = labels.end() if labels else 0
         brace = text.find(b"{", start, start + MAX_PREFIX + 1)
+        if text[:1] == b"[" and isinstance(decode_raw(text), list) and b'"type"' in text:
+            return "a JSON array among lines: pass it as a FILE of its own"
         if brace < 0:
             return None
         try:
@@ -2067,10 +2069,11 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id.
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
     """
 
     name: ClassVar[str]
+    shared_types = frozenset(("error",))
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
 
@@ -2109,7 +2112,8 @@ class Dialect:
         self.event, self.parts = event, []
         self.blank_fragments(*self.fragments.get(event.type or "", ()))
         self.read(self.line())
-        if self.parts or (event.type in SHARED_TYPES and not self.maker.native):
+        own = event.type in self.shared_types and not self.guessed
+        if self.parts or (own and not self.maker.native):
             return self.parts  # none if the line only repeats
         event.foreign = UNTRANSLATED
         event.hidden = event.hidden or (self.maker.converts and event.type not in CURSOR_TYPES)
@@ -2219,6 +2223,8 @@ class Dialect:
             self.begin_once()
             self.trouble = text or "error"
         self.make("error", message=text)
+        if fatal and self.ended:  # a later turn failed before it began
+            self.end("error", error=text or "error")
 
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
@@ -2290,6 +2296,7 @@ class Claude(Dialect):
     """
 
     name = "claude"
+    shared_types = SHARED_TYPES
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
@@ -2520,6 +2527,7 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
+    shared_types = frozenset(("error", "result"))
     places = places_in("message content")
 
     def read(self, line: Any) -> None:
@@ -2589,6 +2597,8 @@ class OpenCode(Dialect):
     def finish(self) -> None:
         if self.trouble:
             self.end("error", error=self.trouble)
+        elif self.reason == "error":
+            self.end("error", error="its last step failed")
         elif self.reason not in (None, "tool-calls"):
             self.end()
         self.reason = None
@@ -2618,7 +2628,8 @@ class Droid(Dialect):
             text = text or error_message(line["error"])
             self.answer(line["id"], text, failed=failed, code=code)
         elif kind == "error" and (line["source"] == "agent_loop" or not self.trouble):
-            self.complain(line["message"], fatal=True)  # the loop's error is the reason
+            loop = line["source"] == "agent_loop"  # its error is the reason
+            self.complain(line["message"], fatal=loop or not self.ended)
         elif kind == "completion":
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             self.end(result=line["finalText"], usage=line["usage"], **told)
@@ -2631,6 +2642,7 @@ class Copilot(Dialect):
     """
 
     name = "copilot"
+    shared_types = frozenset(("result",))
     places = places_in(
         "assistant.message data.content",
         "assistant.message_delta data.deltaContent",
@@ -2640,6 +2652,7 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
+    asked: Any = None  # the interaction that the user's message began
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
 
@@ -2651,7 +2664,11 @@ class Copilot(Dialect):
             return
         if not self.begun or self.ended:
             self.session = first_text(data["sessionId"]) or self.session
-        self.begin_once(again=kind == "user.message", model=data["model"])
+        asked, self.asked = self.asked, data["interactionId"] or self.asked
+        cut_off = kind == "user.message" and asked not in (None, self.asked) and not self.ended
+        begin = self.begin if cut_off else functools.partial(self.begin_once, again=True)
+        if kind == "user.message" or not self.begun:
+            begin(model=data["model"])
         if kind == "user.message":
             self.ask(data["content"])
         elif kind == "assistant.message_delta":
@@ -2686,7 +2703,8 @@ class Copilot(Dialect):
         """End the run; no line before names the session."""
         session, code = self.session, line["exitCode"]
         self.session = session or first_text(line["sessionId"]) or None
-        error = {} if code == 0 else {"error": self.trouble or f"exit {code}"}
+        good = code == 0 and code is not False
+        error = {} if good else {"error": self.trouble or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
         self.end("error" if error else "success", duration_ms=took, **error)
         self.session = session
@@ -2699,6 +2717,7 @@ class Pi(Dialect):
     """
 
     name = "pi"
+    shared_types = frozenset()
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
         "message_update message assistantMessageEvent.partial",
@@ -2921,9 +2940,10 @@ class Conversations:
         if not isinstance(known, kind):
             known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
         session = session or known.session_in(event)
-        if session and session != (known.session or session):
-            known = self.sessions.get(session)
-            known = known if isinstance(known, kind) else kind(self.maker)
+        if session and session != known.session:
+            other = self.sessions.get(session)
+            fresh = kind(self.maker) if known.session else known
+            known = other if isinstance(other, kind) else fresh
         source.agents[kind.name] = known
         return self.remember(known, session) if session else known
 
@@ -3187,7 +3207,7 @@ class Runs:
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
             return last if last and last.state != ENDED else run
-        if run is None and kind == END and hash(key) not in self.named:
+        if run is None and kind == END and (self.speaker or hash(key) not in self.named):
             run = self.runs.get(self.speaker or self.source)
         if key != self.recent:
             self.remember(key)
@@ -3215,7 +3235,8 @@ class Runs:
             source.has_run = True
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        certain = stray or (key is not source and event.type in HARMLESS)
+        log = log and b'type\\"' not in self.line and b'"type"' not in self.line
+        certain = stray or (key is not source and event.type in HARMLESS | {"error"})
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, evidence)
@@ -3642,7 +3663,7 @@ def parse_term(term: str) -> tuple[str, str]:
         keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
         raise ValueError(f"no key {key!r}; the keys are {keys}")
     glob = glob.removeprefix("./") if key == "path" else glob
-    if not glob:
+    if glob in ("", "="):
         raise ValueError("an empty pattern matches nothing")
     if key == "word" and glob in STATUSES:
         raise ValueError(f"no type or tool; a status is spelled status={glob}")
