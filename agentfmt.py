@@ -1,43 +1,43 @@
-"""agentfmt: read the event stream of a headless coding agent, write another form of it.
+"""agentfmt: read the event stream of a headless coding agent and write it in another form.
 
     stdin -> chunks -> frames -> events -> dialect
           -> runs -> selected -> redacted -> writer -> stdout
 
-A chunk is what one read delivered. A frame is a block of whole lines. An event is one line,
-decoded into the few members that the chosen output needs, with the line itself beside them.
-Events travel one way, a block at a time: a stage takes events and gives events, and what a block
-yields is written before the next read. A run is one answer of an agent: it opens with its first
-init, user, assistant, thinking or tool_call event and ends with its terminal event (result, or
-turn_ended with an error), as failed with a second init or with the input. Its verdict is the
-exit status.
+A chunk is the result of one read. A frame is a block of whole lines. An event is one line,
+decoded into the few members that the chosen output needs; it keeps the line itself.
+Events travel one way, a block at a time: a stage takes events and returns events, and the output
+of a block is written before the next read. A run is one answer of an agent: it opens with its
+first init, user, assistant, thinking or tool_call event and ends with its terminal event (result,
+or turn_ended with an error). A second init, or the end of the input, ends it as failed. The
+verdicts of all runs make the exit status.
 
 Contents, in the order of the file:
 
-    vocabulary     exit statuses, limits with their reasons
+    vocabulary     exit statuses, limits and their reasons
     text           escaping for terminals and CI runners, widths, cutting, sizes, durations, paths
-    JSON           values as they are spelled, shapes of objects, the places of strings
-    files          signals, os.read and os.write, and what ends them
-    events         one line, and the few of its members that stages look at
-    calls          tools and their labels; what a call is about, how it ended, what came out of it
-    messages       what is said on stderr, excerpts, rejected lines, the exit status
-    reading        frames of whole lines, or documents; a line becomes an event
-    conversations  what agents say, as moves in one vocabulary; tables of tools, arguments, failures
+    JSON           undecoded values, partial types for objects, the positions of strings
+    files          signals, reading and writing descriptors
+    events         one line and the few members that stages look at
+    calls          Cursor's tools, their printed labels; what a call is about and how it ended
+    messages       messages on stderr, excerpts, rejected lines, the exit status
+    reading        frames, envelopes of log collectors, lines to events
+    conversations  other agents' tools, arguments and failures in Cursor's terms; the moves
     agents         Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi
-    recognition    who wrote a line; one conversation a session
+    recognition    which agent wrote a line; one conversation per session
     runs           the state machine: when runs open and end, and their verdicts
-    words          what the assistant said, each text once
+    words          the assistant's words, each text once
     selecting      selectors, and which events are printed
     secrets        tokens, forms of assignment, names; the scanner
-    structure      which strings of an event are structure, and the class of every other
-    redacting      the strings of one event, and the lines of words that run over events
-    shortening     the longest strings of an event, until its line fits
-    action lines   one line for each call, as wide as the terminal
-    outputs        a small class for each form: text, words, summary, json, stream-json
-    pipeline       convert(): the specification
+    structure      which strings of an event are structure, and the class of all others
+    redacting      strings of one event; lines of words that span several events
+    shortening     cutting the longest strings of an event until its line fits
+    action lines   one line for each call, cut to the terminal's width; a path keeps its end
+    outputs        text (action lines, words), summary, json, stream-json; tables of runs and calls
+    pipeline       convert(): connects the stages
     command        options, files, and the exit status
 
-The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect turns what
-another agent writes into it, and no other stage knows that there are dialects.
+The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect translates
+another agent's lines into it; no other stage knows that dialects exist.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from typing import (
     get_type_hints,
 )
 
-gc.disable()  # until main: looking through what is imported takes a tenth of the time to start
+gc.disable()  # until main: collecting during the imports takes a tenth of the start-up time
 
 import click
 import msgspec
@@ -87,13 +87,13 @@ __version__ = "0.1.0"
 
 # ---------------------------------------------------------------- vocabulary
 #
-# Exit statuses, limits with their reasons, regular expressions that are compiled on first use.
-# Data alone: it knows nothing of what follows.
+# Exit statuses, limits and their reasons, regular expressions that are compiled on first use.
+# Constants only: no other section is known here.
 
 
 class LazyPattern:
-    """A regular expression that is compiled when it is first used: a run uses few of them, and
-    together they would take a tenth of the time that it takes to start."""
+    """A regular expression that is compiled on first use: a run needs few of them, and compiling
+    all takes a tenth of the start-up time."""
 
     def __init__(self, *source: Any) -> None:
         self.source = source
@@ -116,48 +116,46 @@ EXITS = """Exit status:
   3                   every run succeeded, but lines were damaged
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
-SILENCE = 1000  # milliseconds after which the stages are asked what has waited for too long
-BLOCK = 64 * 1024  # bytes a read asks for: what a pipe holds, and what stays in the cache
+BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
 DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
-SILENCE = 1000  # milliseconds after which stages look at the clock
-MAX_LINE = 64 * 1024 * 1024  # bytes of a line: edits carry a file four times
-MAX_WAIT = 60  # seconds of a run's silence after which its words are decided, complete or not
-MAX_RUNS = 10_000  # open at a time: what a joined log of a day may hold
-PREFIX = 256  # bytes that a log collector may put before an object
-CONCEALED = 8192  # characters of which an excerpt is made: no secret in it must have been cut
+SILENCE_MS = 1000  # without input, after which the stages look at the clock
+MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
+MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are redacted and released
+MAX_RUNS = 10_000  # open at a time: a joined log of a day may hold so many
+MAX_PREFIX = 256  # bytes that a log collector may put before an object
+CONCEALED = 8192  # characters searched for secrets before an excerpt is cut from them
 EXCERPT = 200  # characters of a refused line in a message
-MESSAGES = 10  # refused lines that are shown, then counted, until a run of their FILE ends
-SHORT = 8  # characters of a session that messages show
-CHANGED = 10_000  # files of a run that a summary tells apart
-SHOWN = 5  # names that a message lists: open calls, types
-GIVEN_UP = 10 * MAX_RUNS  # sessions of which it is remembered that too many runs were open
-UNKNOWN = 10  # lines without an event of a run, after which it is said what they look like
-TELLTALE = 12  # bytes of a known value that are enough to look closer
-SHORTEST = 8  # characters of a value of a variable or of --secrets-file that is hidden
-WIDTH = 200  # columns of an action line where no terminal says how many it has
-LEAST = 12  # columns of a target, and of a reason, that are worth showing
-TELLING = 8  # of a target, for which the size of what came out gives way
-TARGET = 2000  # characters of a target that are kept: more than any terminal is wide
-FATES = 1000  # kinds of events of which it is remembered whether they are printed
-FILES = 10_000  # that a run changed, of which a summary knows that they are different
-SHORT_TEXT = 80  # characters of an argument that tells what the call of an unknown tool is about
-SEVERAL = 3  # runs after which a summary adds up all of them
-NAMES = 20  # of tools and of unknown types that a summary tells apart
-DIGITS = 4000  # of an integer: above, int() is refused by the interpreter
+REJECTS_SHOWN = 10  # refused lines shown per run of a FILE; the others are only counted
+SESSION_PREFIX = 8  # characters of a session ID that messages show
+NAMES_SHOWN = 5  # names that a message lists: open calls, types
+MAX_GIVEN_UP = 10 * MAX_RUNS  # remembered sessions whose run was closed as one too many
+LINES_TO_HINT = 10  # lines without a run, after which a message says what they look like
+TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
+SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't hidden
+DEFAULT_WIDTH = 200  # columns of an action line without a terminal
+MIN_PART = 12  # columns of a target or reason that are worth showing
+MIN_TARGET = 8  # columns of a target: with less room the outcome is dropped
+MAX_TARGET = 2000  # characters of a target: more than any terminal is wide
+CACHED_DECISIONS = 1000  # kinds of events whose dialect, or selection, is remembered
+MAX_FILES = 10_000  # changed files that a summary tells apart
+SHORT_TEXT = 80  # characters of an argument that can be the target of an unknown tool
+MIN_RUNS_TOTALED = 3  # runs for which a summary adds a line of totals
+MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
+MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
 AGENTS = "cursor claude amp qwen codex gemini opencode droid copilot pi".split()
 BLANKS = b" \t\r\n"
-BLANKS_AND_NULS = BLANKS + b"\0"  # what a copy that was truncated begins with
+BLANKS_AND_NULS = BLANKS + b"\0"  # a log truncated by copytruncate begins with NULs
 BOM = b"\xef\xbb\xbf"
 
 
 # ---------------------------------------------------------------- text
 #
 # Escaping for terminals and CI runners, widths, cutting, sizes, durations, paths.
-# Strings in, strings out. It knows nothing of events.
+# Strings in, strings out; no events here.
 
-# What could drive a terminal: C0, DEL, C1, bidi controls, line and paragraph separators; and lone
-# surrogates, which UTF-8 cannot spell.
+# Characters that control a terminal: C0, DEL, C1, bidi controls, line and paragraph separators; and
+# lone surrogates, which UTF-8 cannot encode.
 CONTROL = regex(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -171,14 +169,14 @@ def escape_char(match: re.Match[str]) -> str:
     )
 
 
-# What a CI runner takes for a command: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and
-# `::name` at its start, where blanks do not count.
+# Commands of CI runners: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and `::name` at its
+# start, after any blanks.
 HASHES = regex(r"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
 COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 
 def escape(text: str) -> str:
-    """Text of an agent, a file or a tool, safe within a line: control characters are escaped."""
+    """Escape control characters and CI commands, so that untrusted text is safe within a line."""
     return HASHES.sub(r"\\x23", CONTROL.sub(escape_char, text))
 
 
@@ -186,17 +184,17 @@ PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def join_surrogates(text: str) -> str:
-    """A text with the characters whole that were cut into surrogates."""
+    """Join pairs of surrogates into the characters that they encode."""
     return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
 def escape_line(line: str) -> str:
-    """A line of an agent's text, safe as a line of its own; deltas may have cut a character."""
+    """Escape an agent's line so that it is safe on its own; deltas may have split a character."""
     return COLONS.sub(r"\1\\x3a", escape(join_surrogates(line.removesuffix("\r"))))
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text on one line, at most EXCERPT characters."""
+    """The beginning of a text, escaped, on one line of at most EXCERPT characters."""
     line = escape(text[:EXCERPT].strip())
     return line if len(text) <= EXCERPT >= len(line) else line[: EXCERPT - 3] + "..."
 
@@ -206,7 +204,7 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 
 def display_width(text: str) -> int:
-    """The columns that a terminal needs for a text without control characters."""
+    """The number of terminal columns of a text without control characters."""
     return len(text) if text.isascii() else sum(map(char_width, text))
 
 
@@ -222,7 +220,7 @@ def char_width(char: str) -> int:
 
 
 def truncate(text: str, limit: int) -> str:
-    """The beginning of a text, at most ``limit`` columns wide with the dots that say so."""
+    """Cut a text to at most ``limit`` columns, including the dots that mark the cut."""
     if display_width(text) <= limit:
         return text
     left, end = limit - 3, 0
@@ -244,7 +242,7 @@ def format_duration(milliseconds: int) -> str:
 
 
 def format_size(count: int) -> str:
-    """Bytes, as people say them."""
+    """A number of bytes with a decimal unit: "1.2 kB"."""
     if count < 1000:
         return plural(count, "byte")
     amount, unit = count / 1000, "kB"
@@ -255,7 +253,7 @@ def format_size(count: int) -> str:
 
 
 def wrap(text: str, room: int) -> Iterator[str]:
-    """Rows of a line, broken at blanks; a longer word is left to the terminal."""
+    """Break a line at blanks into rows of at most ``room`` columns, but for longer words."""
     row, width = "", 0
     for word in ROW_WORD.findall(text):
         size = display_width(word)
@@ -269,13 +267,13 @@ def wrap(text: str, room: int) -> Iterator[str]:
 
 
 ROW_WORD = regex(r" *[^ ]+| +\Z")
-BULLET = regex(r" *(?:[-*+] |[0-9]+[.)] )?")  # what follows rows of a list hang below
+BULLET = regex(r" *(?:[-*+] |[0-9]+[.)] )?")  # the rows of a list item are indented below its text
 
 WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 
 
 def relative_path(path: str, here: str) -> str:
-    """A path as seen from a directory that holds it. macOS spells /tmp as /private/tmp, too."""
+    """A path relative to a directory that contains it. macOS also spells /tmp as /private/tmp."""
     windows = WINDOWS.match(here) is not None
     for base in (here, here.removeprefix("/private")):
         base = base.rstrip("\\/" if windows else "/")
@@ -297,16 +295,16 @@ def fold_path(path: str, windows: bool) -> str:
 
 # ---------------------------------------------------------------- JSON
 #
-# Values as they are spelled, shapes of objects, the slow reader, the places of strings.
-# Bytes in, values, places or bytes out; one function, splice, changes them. It knows no events.
+# Undecoded values, partial types for objects, the slow decoder, the positions of strings.
+# Bytes in; values, positions or bytes out. Only splice edits them. No events here.
 
 TOKEN = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
 UNICODE = b"\\u"
-LOOSE = regex(rb"[ \t\r\n]|\\u")  # without it, JSON is compact
+LOOSE = regex(rb"[ \t\r\n]|\\u")  # JSON without a match is compact
 
 
 def members(text: bytes) -> dict[str, Raw]:
-    """The members of a JSON object (RFC 8259), their values as they are spelled; the last wins."""
+    """The members of a JSON object (RFC 8259), values undecoded; of duplicates the last wins."""
     if text.lstrip(BLANKS)[:1] != b"{":
         return {}
     try:
@@ -317,7 +315,7 @@ def members(text: bytes) -> dict[str, Raw]:
 
 
 def members_slowly(text: bytes) -> dict[str, Raw]:
-    """The same, where lone surrogates and any depth are no matter."""
+    """The same for any depth, and with lone surrogates."""
     keys = [one for one in find_strings(text) if one.is_key and len(one.path) == 1]
     ends = [*(key.start for key in keys[1:]), text.rindex(b"}")] if keys else []
     values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
@@ -325,10 +323,10 @@ def members_slowly(text: bytes) -> dict[str, Raw]:
 
 
 def compact(text: bytes) -> bytes:
-    """A JSON value without blanks between tokens, in UTF-8; numbers keep their spelling."""
+    """A JSON value without blanks between tokens, in UTF-8; numbers stay as they are spelled."""
     if not LOOSE.search(text) or (text[:1] not in b"{[" and UNICODE not in text):
         return text
-    done, position = bytearray(), 0  # no list of pieces: of a long array that would be huge
+    done, position = bytearray(), 0  # a list of pieces would be huge for a long array
     for match in TOKEN.finditer(text):
         token = match[0]
         if token[:1] in b" \t\r\n" or (token[:1] == b'"' and UNICODE in token):
@@ -339,7 +337,7 @@ def compact(text: bytes) -> bytes:
 
 
 def encode_json(value: Any) -> bytes:
-    """A value as compact JSON in UTF-8: what is Raw as it is spelled, a lone surrogate escaped."""
+    """A value as compact JSON in UTF-8; Raw stays as it is, lone surrogates are escaped."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -355,7 +353,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Any JSON value; see ``parse_slowly``."""
+    """Decode any JSON value. Raises ValueError or RecursionError; see ``parse_slowly``."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -363,10 +361,10 @@ def decode_json(text: bytes) -> Any:
 
 
 def parse_slowly(text: bytes) -> Any:
-    """A JSON value, decoded slowly: lone surrogates and integers of any length are accepted.
+    """Decode a JSON value, with lone surrogates and integers of any length.
 
-    An integer too long for the interpreter stays a string of digits. Raises ValueError with the
-    reason for a reader where the text is no JSON, RecursionError where it is nested too deeply.
+    An integer too long for the interpreter stays a string of digits. Raises ValueError with a
+    readable reason if the text isn't JSON, RecursionError if it is nested too deeply.
     """
     import json
 
@@ -381,7 +379,7 @@ def parse_slowly(text: bytes) -> Any:
 
 
 def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= DIGITS else digits
+    return int(digits) if len(digits) <= MAX_DIGITS else digits
 
 
 def _constant(word: str) -> Any:
@@ -394,7 +392,7 @@ MISFIT = object()
 
 @functools.cache
 def shape(texts: str = "", raws: str = "", anys: str = "", **others: Any) -> Any:
-    """A type for some members of an object: texts, values as they are spelled, any, and others."""
+    """A Struct for some members of an object: strings, undecoded values, any values, others."""
     fields: list[Any] = [(name, str | None, None) for name in texts.split()]
     fields += [(name, Raw, Raw()) for name in raws.split()]
     fields += [(name, Any, None) for name in anys.split()]
@@ -403,7 +401,7 @@ def shape(texts: str = "", raws: str = "", anys: str = "", **others: Any) -> Any
 
 
 def coerce(value: Any, kind: Any) -> Any:
-    """What of a parsed value fits a type; a member of another shape counts as unknown."""
+    """The part of a parsed value that fits a type, or MISFIT; a misfit member is left out."""
     origin = get_origin(kind)
     if origin in (Union, UnionType):
         fits = (coerce(value, option) for option in get_args(kind))
@@ -431,14 +429,14 @@ def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
 
 @functools.cache
 def fields(kind: type[Struct]) -> list[tuple[str, str, Any]]:
-    """The members of a type: attribute, name in JSON, type."""
+    """The attribute, JSON name and type of each member of a Struct."""
     hints = get_type_hints(kind)
     names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
     return [(field, name, hints[field]) for field, name in names]
 
 
 def decode_as(raw: bytes, kind: type[T]) -> T:
-    """What of an undecoded object fits a type, whatever it is."""
+    """Decode the part of an object that fits a type; of anything else, nothing."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, RecursionError):
@@ -446,7 +444,7 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
 
 
 def as_count(value: Any) -> int | None:
-    """A count that is stated; protobuf's JSON writes 64-bit integers as strings."""
+    """A count, or None; protobuf's JSON writes 64-bit integers as strings."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
         return int(value)
     if isinstance(value, float):
@@ -455,7 +453,7 @@ def as_count(value: Any) -> int | None:
 
 
 def decode_raw(raw: Raw | bytes) -> Any:
-    """What a member holds that was left undecoded; None where it is absent or beyond reach."""
+    """Decode a member that was left undecoded; None if it is absent or malformed."""
     try:
         return decode_json(bytes(raw)) if bytes(raw) else None
     except (ValueError, RecursionError):
@@ -463,12 +461,12 @@ def decode_raw(raw: Raw | bytes) -> Any:
 
 
 def first_text(*values: Any) -> str:
-    """The first text that says something."""
+    """The first string that isn't blank, or ""."""
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """An object; an empty one in the place of anything else."""
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
@@ -477,7 +475,7 @@ def as_text(value: Any) -> str:
 
 
 class Node:
-    """A JSON value that forgives: what stands at a path, or None, whatever is on the way."""
+    """A JSON value with lenient access: a path leads to a value, or to None."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -489,15 +487,15 @@ class Node:
         return found
 
     def each(self, path: str) -> Iterator[Node]:
-        """The objects in an array."""
+        """The objects in the array at a path."""
         found = self[path]
         items = found if isinstance(found, list) else ()
         return (Node(item) for item in items if isinstance(item, dict))
 
 
 class StringLiteral(NamedTuple):
-    """A string in a line: where its literal stands, what it says, under which names, and in which
-    object or array."""
+    """A string in a line: the span of its literal, its value, the names of the members that lead
+    to it, and the number of the object or array that holds it."""
 
     start: int
     end: int
@@ -508,14 +506,14 @@ class StringLiteral(NamedTuple):
     in_array: bool
 
 
-# A string and, after a name, its colon; or a bracket.
+# A string, with the colon if it is a name; or a bracket.
 LITERAL = regex(rb'("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?|[{}\[\]]', re.DOTALL)
 
 
 def find_strings(raw: bytes) -> Iterator[StringLiteral]:
-    """All strings of a valid JSON object, names of members too."""
+    """All strings of a valid JSON object, including the names of its members."""
     stack: list[tuple[tuple[str, ...], bool, int]] = []
-    path: tuple[str, ...] = ()  # of the value that comes
+    path: tuple[str, ...] = ()  # of the next value
     base, array, holder, count = path, False, 0, 0
     for match in LITERAL.finditer(raw):
         kind = match.lastindex
@@ -537,14 +535,14 @@ def find_strings(raw: bytes) -> Iterator[StringLiteral]:
 def edit_strings(
     raw: bytes, found: Iterable[StringLiteral], change: Callable[[StringLiteral], str]
 ) -> bytes:
-    """A line in which some strings say something else, and no other byte has changed."""
+    """Change some strings of a line, and no other byte."""
     changed = ((one, change(one)) for one in found)
     edits = [(one.start, one.end, encode_json(new)) for one, new in changed if new != one.text]
     return splice(raw, edits) if edits else raw
 
 
 def splice(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
-    """A text in which something else stands from one position to another."""
+    """Replace spans of a text, given in order, by other texts."""
     done: list[Any] = []
     position = 0
     for start, end, new in edits:
@@ -554,7 +552,7 @@ def splice(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
 
 
 def to_utf8(text: str) -> bytes:
-    """A text for RE2; lone surrogates as if they were characters."""
+    """Encode a text for RE2, lone surrogates included."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -562,42 +560,26 @@ def from_utf8(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-def error_message(value: Any, depth: int = 4) -> str:
-    """The first text in an error: it is a text, an object with a message, which may be spelled in
-    a text, or a list of these."""
-    if isinstance(value, str):
-        inner = decode_raw(to_utf8(value)) if depth and value.startswith("{") else None
-        return error_message(inner, depth - 1) or value
-    if isinstance(value, dict):
-        value = [value[key] for key in MESSAGE_KEYS if key in value]
-    if not isinstance(value, list) or not depth:
-        return ""
-    return next(filter(None, (error_message(item, depth - 1) for item in value)), "")
-
-
-MESSAGE_KEYS = ("message", "error", "errorMessage", "data", "text")
-
-
 # ---------------------------------------------------------------- files
 #
-# Signals, os.read and os.write, and what ends them.
-# Descriptors in, chunks of bytes out, or the other way round. It knows no lines.
+# Signals, os.read and os.write.
+# Reading turns descriptors into chunks of bytes, writing the reverse. No lines here.
 
 
 class Interrupted(Exception):  # noqa: N818
-    """A signal ended the reading."""
+    """A signal stopped the input."""
 
 
 class ReaderGone(Exception):  # noqa: N818
-    """The reader of the output is gone."""
+    """Nobody reads the output any more."""
 
 
 class OutputError(Exception):
-    """The output cannot be written; the message says which and why."""
+    """An output cannot be written; the message says which and why."""
 
 
 class Signals:
-    """Remembers the signal that asks the program to end, and wakes the read that waits."""
+    """Remembers the signal that asks the program to end, and wakes the waiting read."""
 
     CODES = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
@@ -612,30 +594,30 @@ class Signals:
 
     def _catch(self, code: int, _frame: object) -> None:
         self.caught = self.caught or code
-        signal.signal(code, signal.SIG_DFL)  # who asks twice is not kept waiting
+        signal.signal(code, signal.SIG_DFL)  # a second signal ends the program at once
 
 
 def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
-    """What each read of a FILE delivers, until its end. A FILE that cannot be read is reported.
+    """The chunks of a FILE until its end. A FILE that cannot be read is reported.
 
-    Raises Interrupted after a signal, when what was there already has been delivered.
+    Raises Interrupted after a signal, once the input that had arrived has been delivered.
     """
     fd = -1
     try:
-        # Non-blocking, for a FIFO that nobody writes to: a signal must end that wait too.
+        # Non-blocking: a signal must also end the wait for a FIFO that nobody writes to.
         fd = 0 if name == "-" else os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         yield from read_chunks(fd, signals)
     except OSError as error:
         report.error(f"{file_name(name)}: {error.strerror}")
     finally:
-        if fd > 0 or (fd == 0 and signals.caught):  # who still writes learns that nobody reads
+        if fd > 0 or (fd == 0 and signals.caught):  # so that the writer gets SIGPIPE
             os.close(fd)
 
 
 def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
-    """What each read delivers, and b"" after each second of silence, for what waits in the stages.
+    """The chunks of a descriptor, and b"" after each second of silence, for stages that wait.
 
-    Waits in poll and not in read: a neighbor may have made the pipe non-blocking.
+    Waits in poll, not in read: another process may have made the pipe non-blocking.
     """
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
@@ -646,7 +628,7 @@ def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
         if caught:
             with contextlib.suppress(KeyError):
                 waiting.unregister(signals.fd)
-        ready = [number for number, _ in waiting.poll(0 if caught else SILENCE)]
+        ready = [number for number, _ in waiting.poll(0 if caught else SILENCE_MS)]
         if caught and (left <= 0 or not ready):
             raise Interrupted
         if fd not in ready:
@@ -679,7 +661,7 @@ def output_errors(name: str) -> Iterator[None]:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write every byte, also to a pipe that a neighbour made non-blocking."""
+    """Write every byte, even to a pipe that another process has made non-blocking."""
     view = memoryview(data)
     while view:
         try:
@@ -691,7 +673,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def write_ci_safe(fd: int, data: bytes) -> None:
-    """JSON, spelled so that it holds no command of a CI runner: its values stay the same."""
+    """Write JSON with every CI command escaped; its values stay the same."""
     write_all(fd, HASHES_IN_JSON.sub(rb"\\u0023", data))
 
 
@@ -701,23 +683,22 @@ HASHES_IN_JSON = regex(rb"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
 # ---------------------------------------------------------------- events
 #
 # One line, and the few of its members that stages look at.
-# What flows through the program. What only a detail needs is read from the line on demand.
+# Rarely needed members are decoded from the line on demand. No runs and no writers here.
 
 if TYPE_CHECKING:
     Internal: TypeAlias = Any
 else:
-    Internal = None  # of what the stages set: the input can say nothing but null there
+    Internal = None  # members that stages set: in the input only null is valid there
 
 
 class Event(Struct, gc=False):
-    """One event in Cursor's vocabulary: what the state machine looks at.
+    """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line without the prefix of a log collector, blanks around it included; ``run``
-    is the run it belongs to; ``started`` is the tool of a call that is completed, and ``given``
-    what stood there then; ``hidden`` says that it is followed, but not printed; ``foreign`` is what
-    it was made from, where that is what leaves; ``edits`` is redaction's: what changes in its
-    words, None where nothing may change. An event without a line is implied: its run ended, and no
-    event of the input says so.
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``run`` is
+    the run it belongs to; ``started`` and ``given`` are the tool and the body that started a
+    completed call; ``hidden`` events count but aren't printed; ``foreign`` is set if the line that
+    is printed is another agent's; ``edits`` are redaction's changes to its words, None if it needs
+    none; ``where`` is its FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
     type: str | None = None
@@ -725,7 +706,7 @@ class Event(Struct, gc=False):
     session_id: str | None = None
     call_id: str | None = None
     tool_call: Call | None = None  # type: ignore[valid-type]
-    parent_tool_use_id: Any = None  # the call whose sub-agent acts
+    parent_tool_use_id: Any = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
@@ -737,7 +718,7 @@ class Event(Struct, gc=False):
 
 
 class TextBlock(Struct, gc=False):
-    text: str | None = None  # only blocks of type text have it
+    text: str | None = None  # only in blocks of type text
 
 
 class Message(Struct, gc=False):
@@ -745,30 +726,46 @@ class Message(Struct, gc=False):
 
 
 class SpokenEvent(Event, gc=False):
-    """An event with words: the assistant's, with what tells a delta from a replay, or thoughts."""
+    """An event with words: thoughts, or the assistant's, which may be a delta or a replay."""
 
     message: Message | None = None
     timestamp_ms: Any = None
     model_call_id: Any = None
-    text: str | None = None  # of thinking
+    text: str | None = None  # in thinking events
 
 
 def details(event: Event) -> dict[str, Any]:
-    """All members of an event, for the few of which its type is not enough."""
+    """All members of an event, decoded from its line; {} if that fails."""
     try:
         return as_object(decode_json(event.raw))
     except (ValueError, RecursionError):
         return {}
 
 
+def error_message(value: Any, depth: int = 4) -> str:
+    """What an error says, however it is wrapped: the first text in a string, in an object with a
+    message, also one encoded in a string, or in a list of these."""
+    if isinstance(value, str):
+        inner = decode_raw(to_utf8(value)) if depth and value.startswith("{") else None
+        return error_message(inner, depth - 1) or value
+    if isinstance(value, dict):
+        value = [value[key] for key in MESSAGE_KEYS if key in value]
+    if not isinstance(value, list) or not depth:
+        return ""
+    return next(filter(None, (error_message(item, depth - 1) for item in value)), "")
+
+
+MESSAGE_KEYS = ("message", "error", "errorMessage", "data", "text")
+
+
 def error_text(event: Event) -> str:
-    """What an event says went wrong, or ""."""
+    """The error that an event reports, or ""."""
     end = details(event)
     return error_message([end.get("error"), end.get("errors"), end.get("message")])
 
 
 def message_text(content: list[TextBlock] | str | None) -> str:
-    """The text of an assistant event's message."""
+    """The text of a message: its content is a string or a list of blocks."""
     if not content:
         return ""
     return content if isinstance(content, str) else "".join(block.text or "" for block in content)
@@ -785,28 +782,27 @@ def words_of(event: Any) -> str:
 
 # ---------------------------------------------------------------- calls
 #
-# Tools and their labels; what a call is about, how it ended, what came out of it.
-# An event in, an action out; one row of TOOLS a tool. It knows no runs and no writers.
+# Cursor's tools, their printed labels; what a call is about and how it ended.
+# A tool_call event in, an action out; TOOLS has a row for each tool. No runs and no writers here.
 
 
-# What a call is about, from its arguments and the run's directory; and what came out of it: one
-# fact each, or "" where nothing is stated.
 class FinishedCall(NamedTuple):
-    """A finished call: its arguments, what its result holds, its milliseconds, and whether it is an
-    edit that created its file."""
+    """A finished call; ``created``: it is an edit that created its file."""
 
     args: Any
     result: Any
-    took: int | None
+    took: int | None  # milliseconds
     created: bool
 
 
+# A target tells what a call is about, from its arguments and the run's directory; a fact tells what
+# came out of it. Either is "" if the call doesn't say.
 Target: TypeAlias = Callable[[Any, str], str]
 Fact: TypeAlias = Callable[[FinishedCall], str]
 
 
 def arg(*names: str) -> Target:
-    """The first of some arguments that is there."""
+    """The first of some arguments that is present."""
     return lambda args, _here: first_text(*(getattr(args, name) for name in names))
 
 
@@ -834,19 +830,19 @@ def question_arg(args: Any, _here: str) -> str:
 
 
 def plan_arg(args: Any, _here: str) -> str:
-    """Its name, or the first line of it."""
+    """The name of a plan, or its first line."""
     return first_text(args.name, args.title) or first_text(args.plan).strip("# \n").split("\n")[0]
 
 
 def any_arg(args: Any, here: str) -> str:
-    """Of a tool that nobody knows."""
+    """The target of an unknown tool."""
     names = "command query pattern globPattern searchTerm url title description taskId".split()
     known = path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
     return known or first_text(args.text)
 
 
 def short_text(given: Any) -> str | None:
-    """The only argument of a tool that is a short text."""
+    """The one argument that is a short text; None if there are several."""
     texts = [text for text in as_object(given).values() if isinstance(text, str) and text.strip()]
     short = [text for text in texts if len(text) <= SHORT_TEXT and "\n" not in text]
     return short[0] if len(short) == 1 else None
@@ -866,7 +862,7 @@ def exit_status(call: FinishedCall) -> str:
 
 
 def counted(member: str, noun: str, nouns: str = "") -> Fact:
-    """A number that is stated, or how many items a list has that was left undecoded."""
+    """A stated number, or the length of an undecoded list, with its unit."""
 
     def fact(call: FinishedCall) -> str:
         value = getattr(call.result, member)
@@ -878,7 +874,7 @@ def counted(member: str, noun: str, nouns: str = "") -> Fact:
 
 
 def either(*facts: Fact) -> Fact:
-    """The first of some facts that is stated."""
+    """The first of some facts that isn't empty."""
     return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
 
 
@@ -920,16 +916,16 @@ def lines_changed(call: FinishedCall) -> str:
 
 
 def matches(call: FinishedCall) -> str:
-    """What the three output modes of a search state, of all workspaces together."""
+    """The totals of a search over all workspaces, in any of its three output modes."""
     found = decode_raw(call.result.workspaceResults)
     spaces = map(as_object, as_object(found).values())
     modes = [mode for space in spaces for mode in space.values() if isinstance(mode, dict)]
     stated = ("totalMatchedLines", "totalMatches")
     lines = total(as_count(mode.get(name)) for mode in modes for name in stated)
     files = total(map(files_matched, modes))
-    some = plural(files, "file") if files or (files == 0 and lines is None) else ""
-    many = "" if lines is None else plural(lines, "match", "matches")
-    return " in ".join(filter(None, (many, some)))
+    where = plural(files, "file") if files or (files == 0 and lines is None) else ""
+    what = "" if lines is None else plural(lines, "match", "matches")
+    return " in ".join(filter(None, (what, where)))
 
 
 def files_matched(mode: dict[str, Any]) -> int | None:
@@ -952,7 +948,7 @@ def entries(call: FinishedCall) -> str:
 
 
 def page_size(call: FinishedCall) -> str:
-    """Of a page that redaction replaced, the size that its marker states."""
+    """The size of a page; if redaction replaced it, as its marker states."""
     page = decode_raw(call.result.markdown)
     marker = MARKER.fullmatch(page) if isinstance(page, str) else None
     count = as_count(marker[1]) if marker else len(page) if isinstance(page, (str, list)) else None
@@ -963,7 +959,7 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 
 def todos_done(call: FinishedCall) -> str:
-    """Of the whole list, which an update that merges does not carry in its arguments."""
+    """Progress of the whole list; the arguments of a merging update hold only a part of it."""
     given = None if call.args.merge is True else call.args.todos
     lists = (value for value in (decode_raw(call.result.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
@@ -972,7 +968,7 @@ def todos_done(call: FinishedCall) -> str:
 
 
 class Label(NamedTuple):
-    """What a call is called: when it happened, after "Failed to", and while it runs."""
+    """The label of a call once it is done, after "Failed to", and while it runs."""
 
     done: str
     do: str
@@ -1041,15 +1037,15 @@ TOOLS = {
     }.items()
 }  # fmt: skip
 LABELS = {name: tool.label for name, tool in TOOLS.items()}
-KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
+TOOL_KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
 
 
 def tool_named(name: str) -> Tool:
-    """A tool that is unknown is called by its name."""
+    """A tool, or a stand-in labeled with the name of an unknown one."""
     return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}", any_arg, time_taken)
 
 
-# The variant of a call's result -> its status; every other variant is an error.
+# Variant of a call's result -> status; every other variant is an error.
 VARIANTS = {
     "success": "ok", "failure": "error", "rejected": "rejected", "permissionDenied": "denied",
     "readPermissionDenied": "denied", "writePermissionDenied": "denied", "fileNotFound": "notfound",
@@ -1063,8 +1059,7 @@ REASONS = {
 
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
 
-# What is decoded of a call: what tells its target, and how it ended. What may be large is not
-# decoded yet.
+# The members of a call that are decoded, for its target and its outcome; large ones stay undecoded.
 Args = shape(
     anys="path filePath paths command globPattern pattern query searchTerm url server "
     "providerIdentifier toolName name title description questions todos merge taskId timeout "
@@ -1079,13 +1074,13 @@ Success = shape(
 )
 Result = shape(anys=" ".join([*VARIANTS][2:]), success=Success, failure=Success)
 ToolCall = shape(anys="name arguments", args=Args, result=Result)
-Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(KEYS, ToolCall))
+Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(TOOL_KEYS, ToolCall))
 
 
 def tool_of(event: Event) -> tuple[str, Any]:
-    """The name of a call's tool, and what stands under it: a ToolCall."""
+    """The name of a call's tool, and its body: a ToolCall."""
     call = event.tool_call
-    for key, tool in KEYS.items():
+    for key, tool in TOOL_KEYS.items():
         body = getattr(call, key, None)
         if body is not None:
             named = tool == "function" and isinstance(body.name, str)
@@ -1099,14 +1094,15 @@ def tool_of(event: Event) -> tuple[str, Any]:
 
 
 def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All members of a call that are a tool's."""
+    """The members of a call that are named after a tool, with their objects."""
     for key, body in as_object(details(event).get("tool_call")).items():
         if key.endswith("ToolCall") and isinstance(body, dict):
             yield key, body
 
 
 class Outcome(NamedTuple):
-    """How a finished call ended: ok, nonzero, or a key of REASONS; and the variant that says so."""
+    """How a finished call ended. ``status`` is ok, nonzero, or a key of REASONS; ``found`` is the
+    value of the result's ``variant``."""
 
     status: str
     code: int = 0
@@ -1130,10 +1126,7 @@ def outcome_of(event: Event, tool: str, body: Any) -> Outcome:
 
 
 def variant_of(event: Event, result: Any) -> tuple[str, Any]:
-    """The variant of a result, and what it holds.
-
-    One that VARIANTS does not know is an object; a failure that it knows may be without a value.
-    """
+    """The variant of a result and its value: any object, or a known failure without a value."""
     for variant in VARIANTS:
         found = getattr(result, variant)
         if found is not None:
@@ -1146,20 +1139,20 @@ def variant_of(event: Event, result: Any) -> tuple[str, Any]:
 
 
 def exit_code(value: Any) -> int:
-    """Protobuf's JSON writes 64-bit integers as strings."""
+    """An exit status, or 0; protobuf's JSON writes 64-bit integers as strings."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-# How the diff of an edit begins that created its file. Cursor spells it in three ways, of which
-# two name a first line that was empty.
+# The beginning of the diff of an edit that created its file. Cursor has three forms, two of which
+# replace an empty first line.
 CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 
 def creates_file(tool: str, body: Any) -> bool:
-    """An edit may create its file: then there was nothing before."""
+    """Did an edit create its file?"""
     success = body.result.success if tool == "edit" and body and body.result else None
     if success is None:
         return False
@@ -1169,7 +1162,7 @@ def creates_file(tool: str, body: Any) -> bool:
 
 
 class Action(NamedTuple):
-    """What the line of a finished call says."""
+    """The parts of an action line."""
 
     label: str
     target: str = ""
@@ -1178,7 +1171,7 @@ class Action(NamedTuple):
 
 
 def action_of(event: Event) -> Action:
-    """What became of a finished call, in a word."""
+    """The label of a finished call, and its outcome in a word."""
     tool, body = tool_of(event)
     tool = tool or event.started or "?"
     outcome = outcome_of(event, tool, body)
@@ -1198,15 +1191,15 @@ def plain_action(tool: str, status: str, code: int) -> Action:
 
 
 def find_target(tool: str, body: Any, found: Any, here: str) -> str:
-    """What a call is about; a failed one may name it in its result alone."""
+    """The target of a call; a failed one may name it only in its result."""
     args = call_arguments(body)
     if args is None:
         args = coerce_struct(found, Args) if isinstance(found, dict) else Args()
-    return tool_named(tool).target(args, here)[:TARGET].strip()
+    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
 
 
 def call_arguments(body: Any) -> Any:
-    """The arguments of a call; those of a function are JSON in a string."""
+    """The arguments of a call; a function's are JSON in a string."""
     value = body.arguments if body else None
     if isinstance(value, str):
         value = decode_raw(Raw(to_utf8(value)))
@@ -1215,25 +1208,25 @@ def call_arguments(body: Any) -> Any:
 
 
 def ends_subagent(event: Event) -> bool:
-    """Of one that ran in the background; a foreign line that has not been translated does not."""
+    """Does an event end a background sub-agent? An untranslated foreign line doesn't."""
     return event.subtype == "task_notification" and not event.foreign and not event.hidden
 
 
 def end_of_subagent(event: Event) -> Action:
-    """What became of one that ran in the background."""
+    """The action that a background sub-agent's end becomes."""
     told = Node(details(event))
     status, took = as_text(told["status"]), as_count(told["duration_ms"])
     failed = status not in ("", "completed")
     label = "Failed to finish subagent" if failed else "Finished subagent"
     outcome = excerpt(status) if failed else "" if took is None else format_duration(took)
-    target = first_text(told["description"], told["summary"])[:TARGET]
+    target = first_text(told["description"], told["summary"])[:MAX_TARGET]
     return Action(label, target, outcome, failed)
 
 
 def detailed_action(event: Event, here: str, target: str) -> Action:
-    """What became of a finished call, to what, and what came out of it.
+    """A finished call with its target and facts.
 
-    ``target`` is what its start said it was about: a completion may carry nothing but the outcome.
+    ``target`` is the one that its start named: a completion may hold nothing but the outcome.
     """
     tool, body = tool_of(event)
     tool = tool or event.started or "?"
@@ -1252,7 +1245,7 @@ def detailed_action(event: Event, here: str, target: str) -> Action:
 
 
 def call_duration(event: Event, result: Any) -> int | None:
-    """Milliseconds: as the two clocks of the call say, else as its result does."""
+    """Milliseconds by the timestamps of the call, else as its result states."""
     clocks = (getattr(event.tool_call, name, None) for name in ("startedAtMs", "completedAtMs"))
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
@@ -1262,7 +1255,7 @@ def call_duration(event: Event, result: Any) -> int | None:
 
 
 def failure_reason(outcome: Outcome) -> str:
-    """Why a call did not happen, in its own words too."""
+    """Why a call failed, with its own message."""
     status, _, variant, found = outcome
     own = found if isinstance(found, dict) else {}
     limit = as_count(own.get("timeoutMs"))
@@ -1274,13 +1267,13 @@ def failure_reason(outcome: Outcome) -> str:
     else:
         unknown = "" if variant in VARIANTS else variant
         text = first_text(own.get("reason"), error_message(found), unknown)
-    return ": ".join(filter(None, (REASONS[status], text.strip()[:TARGET])))
+    return ": ".join(filter(None, (REASONS[status], text.strip()[:MAX_TARGET])))
 
 
 # ---------------------------------------------------------------- messages
 #
-# What is said on stderr, excerpts, rejected lines, the exit status.
-# Every message of the program passes here. It knows no formats.
+# Messages on stderr, excerpts, rejected lines, the exit status.
+# All stages report errors, refused lines and failed runs here. No formats of events here.
 
 
 EXPECTED = "is this the output of --output-format stream-json?"
@@ -1291,7 +1284,7 @@ TRANSCRIPT = (
 
 
 class Report:
-    """What went wrong so far: says it on stderr, keeps the refused lines, owns the exit status."""
+    """Reports what goes wrong on stderr, saves refused lines, and knows the exit status."""
 
     def __init__(
         self,
@@ -1299,15 +1292,15 @@ class Report:
         rejects: int | None = None,
         conceal: Callable[[str], str] | None = None,
     ) -> None:
-        """``conceal`` takes the secrets out of what others wrote; without it, that is not shown."""
+        """``conceal`` removes secrets from untrusted text, which isn't shown without it."""
         self.out = out
         self.conceal = conceal
         self.rejects = rejects  # a descriptor
-        self.strict = False  # the allow-lists hold: nothing is shown of what others wrote
-        self.prose: str | None = None  # the last line of it, mostly the reason of a failure
+        self.strict = False  # content is redacted: untrusted text isn't shown
+        self.prose: str | None = None  # its last line, usually the reason for a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
         self.redactions: dict[str, int] = {}  # by rule, outside any run, since the last summary
-        self.unused = 0  # values of variables and files that are not looked for
+        self.unused = 0  # values of variables and files that are too weak to search for
         self.damaged = self.failed = self.has_error = False
 
     def status(self) -> int:
@@ -1322,7 +1315,7 @@ class Report:
     def write(self, line: bytes) -> None:
         self.out.write_lines()
         self.out.last.erase()
-        with contextlib.suppress(OSError):  # nobody left to tell
+        with contextlib.suppress(OSError):  # stderr may be closed
             write_all(2, line + b"\n")
 
     def error(self, text: str) -> None:
@@ -1330,7 +1323,7 @@ class Report:
         self.message(text)
 
     def excerpt(self, text: str) -> str:
-        """The beginning of what others wrote, without its secrets."""
+        """The beginning of an untrusted text, without secrets."""
         if self.strict:
             return f"[content: {len(text)} chars]" if text else ""
         return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
@@ -1340,12 +1333,12 @@ class Report:
         self.message(why)
 
     def reject(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Take a line that is no event."""
+        """Save and show a line that isn't an event."""
         self.save_rejected(line.removesuffix(b"\n") + b"\n")
         self.show_rejected(source, reason, line)
 
     def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
-        """Take part of a frame that is refused unread."""
+        """Save a part of a frame that was refused unread; show the first."""
         if source.looks_like and not source.is_named:
             source.is_named = source.looks_like
             self.failure(f"{source.name}: this is {source.looks_like}")
@@ -1359,7 +1352,7 @@ class Report:
             self.save_rejected(b"\n")
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Say which line is refused; without a reason it is prose."""
+        """Show a refused line, or count it; without a reason it is prose."""
         seen = line if self.strict else line[: 4 * CONCEALED]
         text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
@@ -1368,27 +1361,27 @@ class Report:
             self.damaged = True
         self.counts["prose line" if reason is None else "damaged line"] += 1
         source.refused += 1
-        if source.refused <= MESSAGES:
+        if source.refused <= REJECTS_SHOWN:
             self.message(": ".join(filter(None, (source.where(), reason, text))))
         self.name_input(source)
 
     def name_input(self, source: Source, *, silent: bool = False) -> None:
-        """Say at once that nobody understands a FILE: after some lines, or when it is silent."""
+        """Warn early about a FILE without a run: after some lines, or when it falls silent."""
         lines = source.number()
-        known = source.outside and not any(one.strange for one in source.outside.values())
+        known = source.outside and not any(one.has_unknown for one in source.outside.values())
         if known or source.is_named or source.has_run or source.dialect or not lines:
             return
-        if lines >= UNKNOWN or silent:
+        if lines >= LINES_TO_HINT or silent:
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
             self.message(self.describe_outside(source) if source.outside else what)
             source.is_named = "events" if source.outside else "text"
 
     def describe_outside(self, source: Source) -> str:
-        """Which events of a FILE belong to no run, and the way out where it has none."""
+        """Which events of a FILE belong to no run, and a hint if it has no run at all."""
         found = list(source.outside.values())
         count, types = sum(one.count for one in found), {t: 0 for one in found for t in one.types}
         unknown = (
-            f" of unknown type{'s' * (len(types) > 1)}" if any(o.strange for o in found) else ""
+            f" of unknown type{'s' * (len(types) > 1)}" if any(o.has_unknown for o in found) else ""
         )
         kinds = f"{unknown} ({self.listed(types)})" if types else " without a type"
         hint = "" if source.has_run else f"name the agent with --from ({', '.join(AGENTS)})"
@@ -1403,17 +1396,17 @@ class Report:
             self.message(self.describe_outside(source))
 
     def no_events(self, source: Source) -> None:
-        """A FILE is over and held nothing: why, where that can be told."""
+        """Report a FILE without events, with the likely reason."""
         why = EXPECTED
         if source.prose:
             why = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
         self.failure(f"{source.name}: no events: {why}")
 
     def listed(self, names: Iterable[str]) -> str:
-        """The first few names."""
-        some = itertools.islice(names, SHOWN + 1)
+        """The first few names, with commas."""
+        some = itertools.islice(names, NAMES_SHOWN + 1)
         shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
-        return ", ".join(shown[:SHOWN]) + ", ..." * (len(shown) > SHOWN)
+        return ", ".join(shown[:NAMES_SHOWN]) + ", ..." * (len(shown) > NAMES_SHOWN)
 
     def save_rejected(self, data: bytes) -> None:
         if self.rejects is not None:
@@ -1421,25 +1414,26 @@ class Report:
                 write_all(self.rejects, data)
 
     def count_rest(self, source: Source) -> None:
-        """A run of this FILE, or the FILE, has ended: say how many lines were not shown."""
-        if source.refused > MESSAGES:
-            more = plural(source.refused - MESSAGES, "more line")
+        """Say how many refused lines weren't shown, at the end of a run or a FILE."""
+        if source.refused > REJECTS_SHOWN:
+            more = plural(source.refused - REJECTS_SHOWN, "more line")
             self.message(f"{source.name}: {more} without an event")
         source.refused = 0
 
 
 # ---------------------------------------------------------------- reading
 #
-# Frames of whole lines, or documents; a line becomes an event.
-# Chunks in, events out, damage stays in its line. It knows no agents and no runs.
+# Frames of whole lines or documents, envelopes of log collectors, lines to events.
+# Chunks in, events out; a damaged line affects no other. No agents and no runs here.
 
-# The first line that is not blank is `{` alone, `[` alone, or `[` followed by `{` or `]`: no lines.
+# Heads of a FILE that may become either, and of documents: their first line that isn't blank is `{`
+# alone, `[` alone, or `[` followed by `{` or `]`.
 UNDECIDED = regex(rb"(?:\xef(?:\xbb(?:\xbf)?)?)?[ \t\r\n]*(?:[{\[][ \t\r]*)?")
 DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
 
 
 class RefusedPiece(NamedTuple):
-    """Part of a frame that is refused unread: a line that is too long, a document cut short."""
+    """A part of a frame that is refused unread: of a line too long, or a document cut short."""
 
     data: bytes
     reason: str
@@ -1451,7 +1445,7 @@ Frame: TypeAlias = "bytes | RefusedPiece"
 
 
 class Source:
-    """One FILE: what of it outlives a block."""
+    """The state of one FILE."""
 
     __slots__ = (
         "agents", "before", "dialect", "documents", "has_run", "is_named", "last", "left",
@@ -1460,37 +1454,37 @@ class Source:
 
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
-        self.before = 0  # lines, or objects, before those of this block,
-        self.size = 0  # of it, in lines,
-        self.left = iter(list[bytes]())  # of which these are still to be looked at
+        self.before = 0  # lines, or objects, before the current block
+        self.size = 0  # lines in the current block
+        self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.documents = False  # JSON that is not lines
-        self.prefixed = False  # an event stood behind a prefix
+        self.prefixed = False  # an event followed a prefix
         self.refused = 0  # lines since the last end of a run
-        self.prose = ""  # the last line of it
-        self.looks_like = ""  # what it is, if it is no stream, and the way out
-        self.is_named = ""  # it was said that nobody understands its text, or its events
-        self.outside: dict[object, Outside] = {}  # events outside any run, by who speaks
+        self.prose = ""  # its last line
+        self.looks_like = ""  # the format of a FILE that is no stream, and a hint
+        self.is_named = ""  # what a warning was printed about: its text, its events, its format
+        self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
-        self.agents: dict[str, Dialect] = {}  # the last conversation with each
+        self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
     def begin(self, block: bytes) -> list[bytes]:
-        """The lines of the next block."""
+        """Start the next block; its lines."""
         lines = lines_of(block)
         self.before, self.size = self.before + self.size, len(lines)
         self.left = iter(lines)
         return lines
 
     def number(self) -> int:
-        """Of the line, or object, that is being looked at."""
+        """The number of the current line, or object."""
         return self.before + self.size - operator.length_hint(self.left)
 
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
-# What a FILE begins with that holds no lines of UTF-8, what it is, and the way out.
+# Heads of files in other formats -> the format, and a hint.
 OTHER_FORMATS = {
     b"\x1f\x8b": "gzip data: zcat FILE | agentfmt",
     b"PK\x03\x04": "a zip archive: unzip -p FILE | agentfmt",
@@ -1507,7 +1501,7 @@ OTHER_FORMATS = {
 
 
 def is_undecided(head: bytes) -> bool:
-    """May a FILE that begins like this still be anything?"""
+    """Does the head of a FILE leave its format open?"""
     begins = any(begun.startswith(one) for begun in OTHER_FORMATS for one in (head, head.lower()))
     return begins or UNDECIDED.fullmatch(head) is not None
 
@@ -1515,8 +1509,8 @@ def is_undecided(head: bytes) -> bool:
 def read_frames(
     source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
 ) -> Iterator[Frame]:
-    """Blocks of whole lines from the chunks of one FILE, as each arrives; an empty one for an empty
-    chunk. ``unwrap``: the member that holds the agent's lines, auto or none."""
+    """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
+    ``unwrap``: auto, none, or the member of an envelope that holds the agent's lines."""
     head = b""
     for chunk in arriving:
         head += chunk
@@ -1533,15 +1527,15 @@ def read_frames(
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
     frames = framing(limit, itertools.chain((head,), arriving))
-    for _ in range({"auto": LAYERS, "none": 0}.get(unwrap, 1)):
+    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)):
         frames = Unwrapper(unwrap, limit).frames(frames)
     return frames
 
 
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
-    """Blocks that end with a line; a line longer than ``limit`` bytes leaves in pieces."""
+    """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
     reason = f"longer than --max-line {limit}"
-    tail, cut = bytearray(), False  # the line that is not complete yet; has its beginning left?
+    tail, cut = bytearray(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
             yield b""
@@ -1552,7 +1546,7 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
-        while end:  # a line that is large leaves alone: then it is not copied again
+        while end:  # a large line is yielded alone, to copy it only once
             stop = chunk.find(b"\n") + 1 if len(tail) > BLOCK else end
             block = b"".join((tail, memoryview(chunk)[:stop]))
             tail, chunk, end = bytearray(), chunk[stop:], end - stop
@@ -1568,13 +1562,13 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
 
 
 def lines_of(block: bytes) -> list[bytes]:
-    """The lines of a block; one that is alone, and may be large, is not copied."""
+    """The lines of a block; a single one, which may be large, isn't copied."""
     alone = block.find(b"\n") in (-1, len(block) - 1)
     return [block] if alone and block else io.BytesIO(block).readlines()
 
 
 def limited_frames(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
-    """A block in which a line may be too long: that one as a piece, the others in blocks."""
+    """Blocks of the lines of a block; a line that is too long is refused."""
     start = end = 0
     for line in io.BytesIO(block):
         end += len(line)
@@ -1588,33 +1582,32 @@ def limited_frames(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
 
 
 def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
-    """JSON that is not lines: each object of a stream, or of an array, becomes a line.
+    """Turn JSON documents into lines: one for each object of a stream or of an array.
 
-    ijson's lexer for Python finds the tokens; they are joined as they are spelled, and the line is
-    decoded like any other. So numbers of any length, lone surrogates and depth are left to the one
-    decoder, out of reach of what ijson does with them after its lexer: its C backend crashes on
-    integers of 5,000 digits and corrupts lone surrogates. Bytes pass through as Latin-1, which
-    makes the lexer's positions byte positions.
+    ijson's lexer for Python finds the tokens; they are joined unchanged, and the line is decoded
+    like any other. Only the lexer is used: ijson's C backend crashes on integers of 5,000 digits
+    and corrupts lone surrogates. Bytes are passed as Latin-1, so that the lexer's positions are
+    byte positions.
     """
     from ijson.backends.python import Lexer
     from ijson.common import IncompleteJSONError
     from ijson.utils import sendable_list
 
-    found = sendable_list()  # tokens: their positions and spellings
-    lexer, tokens = Lexer(found), list[str]()  # of the object that is not complete yet
-    depth = arrays = size = read = 0  # inside that object, around it; bytes of it, and of all
-    skipped, bare = "", False  # why the rest is; the last token was a number or a word
+    found = sendable_list()  # tokens: position and text
+    lexer, tokens = Lexer(found), list[str]()  # tokens: of the incomplete object
+    depth = arrays = size = read = 0  # depth in that object, around it; its bytes, all bytes
+    skipped, bare = "", False  # why the rest is skipped; the last token was a number or word
 
     def line() -> bytes:
-        return "".join(tokens).translate(ITSELF).encode("latin-1")
+        return "".join(tokens).translate(UNSHIELD).encode("latin-1")
 
     try:
         for chunk in itertools.chain(filter(None, arriving), (b"",)):
-            if skipped:  # there is no way back into step
+            if skipped:  # the lexer can't resynchronize
                 yield RefusedPiece(chunk, skipped, last=not chunk)
                 continue
             try:
-                lexer.send(chunk.decode("latin-1").translate(VISIBLE)) if chunk else lexer.close()
+                lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
             except IncompleteJSONError:  # within a string
                 depth += 1
             size = size + len(chunk) if depth else 0
@@ -1643,30 +1636,30 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             elif not skipped and size > limit + BLOCK:
                 skipped = f"longer than --max-line {limit}{REST_SKIPPED}"
                 yield RefusedPiece(line(), skipped, first=True)
-    finally:  # left within a string it complains, even to the interpreter that collects it
+    finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
 
 
 REST_SKIPPED = "; the rest of the file is skipped"
-# What str counts as a blank and JSON does not must not be lost in the lexer.
+# Blanks of str that JSON doesn't allow are shielded: the lexer would drop them.
 BLANK_BYTES = [code for code in range(256) if chr(code).isspace() and chr(code) not in " \t\r\n"]
-VISIBLE = {code: 0x100 + code for code in BLANK_BYTES}
-ITSELF = {0x100 + code: code for code in BLANK_BYTES}
+SHIELD = {code: 0x100 + code for code in BLANK_BYTES}
+UNSHIELD = {0x100 + code: code for code in BLANK_BYTES}
 SEPARATORS = {"[": 1, ",": 0, "]": -1}
 STRUCTURAL = frozenset('"{}[]:,')
 NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
-# Where log collectors put the line that they wrap: behind CRI's tag, or in a member of an object.
+# Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
 ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
 )  # fmt: skip
-LAYERS = 2  # of envelopes: one collector may read what another one wrote
-LOOKED = 100  # events of a FILE without an envelope, after which none is expected
+MAX_LAYERS = 2  # of envelopes: one collector may read what another wrote
+EVENTS_PROBED = 100  # events without an envelope after which none is expected
 COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
 LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
@@ -1674,27 +1667,27 @@ CRI_LINE = regex(rb"[0-9]\S* (stdout|stderr) ([PF])(?::\S*)? (.*)", re.DOTALL)
 
 
 class Wrapped(NamedTuple):
-    """What an envelope holds: a line, or a piece of one."""
+    """The line in an envelope, or a piece of one."""
 
     place: str  # a member, or CRI
     text: bytes
     writer: bytes  # pieces of one writer are joined
-    ended: bool  # the line ends here; else that is not said
+    ended: bool  # the line is known to end here
 
 
 def raw_members(text: bytes) -> dict[str, Raw]:
-    """The members of an object; none of anything else."""
+    """The undecoded members of an object; {} for anything else."""
     if text.lstrip(BLANKS)[:1] != b"{":
         return {}
     try:
         return msgspec.json.decode(text, type=dict[str, Raw])
-    except UNREADABLE:
+    except DECODE_ERRORS:
         is_object = isinstance(decode_raw(text), dict)
     return members_slowly(text) if is_object else {}
 
 
 def unwrap_text(value: bytes) -> bytes:
-    """What a string holds, or journald's array of bytes."""
+    """The text of a string, or of journald's array of bytes, in UTF-8; else b""."""
     found = decode_raw(value) if value[:1] in (b'"', b"[") else None
     try:
         return to_utf8(found) if isinstance(found, str) else bytes(found or ())
@@ -1703,8 +1696,8 @@ def unwrap_text(value: bytes) -> bytes:
 
 
 class Unwrapper:
-    """Frames of lines as they were before a collector wrapped them. How it did is recognized by the
-    first such line of a FILE; a line in no such envelope stays as it is."""
+    """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
+    is looked for; other lines stay as they are."""
 
     def __init__(self, unwrap: str, limit: int) -> None:
         """``unwrap``: auto, or the member that holds the line."""
@@ -1713,7 +1706,7 @@ class Unwrapper:
         self.looked = 0
         self.limit = limit
         self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
-        self.size = 0  # of them, in bytes
+        self.size = 0  # bytes of these pieces
 
     def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
         for frame in wrapped:
@@ -1724,15 +1717,15 @@ class Unwrapper:
             for kind, group in itertools.groupby(lines, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
-            if self.looked > LOOKED:
+            if self.looked > EVENTS_PROBED:
                 yield from wrapped
         if self.begun:
             yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
 
     def open(self, line: bytes) -> Frame:
-        """The line that a line wraps; a blank one for a piece, so that numbers stay."""
+        """The line in an envelope; a blank line for a piece, so that line numbers stay."""
         undecided = self.auto and len(self.places) > 1
-        if self.looked > LOOKED:
+        if self.looked > EVENTS_PROBED:
             return line
         found = self.contents(line, self.places)
         one = next((one for one in found if not undecided or self.is_certain(one)), None)
@@ -1743,10 +1736,10 @@ class Unwrapper:
         return line
 
     def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
-        """What an envelope holds at some places; nothing of an event."""
+        """The possible contents of an envelope at some places; none for an event."""
         if CRI in places and (match := CRI_LINE.fullmatch(line)):
             yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
-        outer = raw_members(line[max(0, line.find(b"{", 0, PREFIX + 1)) :])
+        outer = raw_members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
         kind = decode_raw(outer.get("type", b""))
         if self.auto and isinstance(kind, str) and kind not in COLLECTED:
             return
@@ -1762,10 +1755,10 @@ class Unwrapper:
 
     def is_certain(self, one: Wrapped) -> bool:
         stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
-        return one.place == CRI or stream or one.ended or self.holds_event(one.text, LAYERS)
+        return one.place == CRI or stream or one.ended or self.holds_event(one.text, MAX_LAYERS)
 
     def holds_event(self, text: bytes, layers: int) -> bool:
-        """Is a text an event, the beginning of one, or an envelope of these?"""
+        """Is a text an event, the beginning of one, or an envelope of either?"""
         members = raw_members(text)
         if text[:1] != b"{" or not members:
             return text[:1] == b"{" and b'"type"' in text
@@ -1773,25 +1766,25 @@ class Unwrapper:
         return "type" in members or any(self.holds_event(one.text, layers - 1) for one in inner)
 
     def join(self, piece: Wrapped) -> Frame:
-        """The line that a piece ends: the collector says so, or its object is whole."""
+        """Join a piece to its line; the line if it is complete, else a blank one."""
         _, text, writer, ended = piece
         begun = self.begun.pop(writer, [])
         self.size -= sum(map(len, begun))
-        if begun and text[:1] == b"{" and raw_members(text):  # the rest of what began is lost
+        if begun and text[:1] == b"{" and raw_members(text):  # the rest of the line before is lost
             return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
         begun.append(text)
         closed = text.rstrip(BLANKS)[-1:] == b"}"
         if ended or begun[0][:1] != b"{" or (closed and raw_members(b"".join(begun))):
             return b"".join(begun).removesuffix(b"\n") + b"\n"
         long = self.size + sum(map(len, begun)) > self.limit
-        self.begun[writer] = [b"{"] if long else begun  # what is still to come is damaged, too
+        self.begun[writer] = [b"{"] if long else begun  # its remaining pieces are damaged, too
         self.size += sum(map(len, self.begun[writer]))
         reason = f"longer than --max-line {self.limit}"
         return RefusedPiece(b"".join(begun), reason, first=True, last=True) if long else b"\n"
 
 
 class Reader:
-    """Frames in, events out, each with its line. A line that is no event goes to the report."""
+    """Turns frames into events with their lines; other lines go to the report."""
 
     def __init__(self, kind: type[Event], report: Report) -> None:
         self.kind = kind
@@ -1803,14 +1796,14 @@ class Reader:
             self.report.reject_piece(source, frame)
             return ()
         lines = source.begin(frame)
-        try:  # msgspec does not look into the strings that it skips
+        try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
             return zip(source.left, [*map(self.decode, lines)], strict=True)
-        except UNREADABLE:
+        except DECODE_ERRORS:
             return self.read_one_by_one(source)
 
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
-        """The same of a block in which a line is difficult: damage stays in its line."""
+        """The same for a block with a difficult line: damage affects that line alone."""
         for line in source.left:
             text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
             examined = self.examine(source, text) if text else None
@@ -1820,18 +1813,20 @@ class Reader:
                 self.report.reject(source, examined, line)
 
     def examine(self, source: Source, text: bytes) -> tuple[bytes, Event] | str | None:
-        """The one function that says of a difficult line what it is: an event, with its line
-        without the prefix of a log collector; damaged for a reason; or, None, prose."""
+        """Classify a difficult line: an event with its line, less a log collector's prefix; the
+        reason for damage; or None for prose."""
         labels = LABELS_PREFIX.match(text)
         start = labels.end() if labels else 0
-        brace = text.find(b"{", start, start + PREFIX + 1)
+        brace = text.find(b"{", start, start + MAX_PREFIX + 1)
+        if text[:1] == b"[" and isinstance(decode_raw(text), list) and b'"type"' in text:
+            return "a JSON array among lines: pass it as a FILE of its own"
         if brace < 0:
             return None
         try:
             event = self.reread(text[brace:])
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            damaged = brace == 0 or (source.prefixed and brace < PREFIX)
+            damaged = brace == 0 or (source.prefixed and brace < MAX_PREFIX)
             return reason if damaged else None
         if brace and event.type is None:
             return None
@@ -1839,22 +1834,20 @@ class Reader:
         return text[brace:], event
 
     def reread(self, text: bytes) -> Event:
-        """Raises ValueError with the reason, or RecursionError, where it is no JSON object."""
+        """Decode a line. Raises ValueError with the reason, or RecursionError."""
         try:
             text.decode()
             return self.decode(text)
-        except UNREADABLE:
+        except DECODE_ERRORS:
             return coerce_struct(parse_slowly(text), self.kind)
 
 
 # ---------------------------------------------------------------- conversations
 #
-# What agents say, as moves in one vocabulary; tables of tools, arguments, failures.
-# Members of a foreign line in, events of Cursor's vocabulary out. It knows no writers, no
-# selectors, no redaction.
+# Other agents' tools, arguments and failures in Cursor's terms; the moves that make events.
+# Members of a foreign line in, events in Cursor's vocabulary out. No runs and no writers here.
 
-# Cursor's tool -> other names for it: Claude Code's, Amp's, Gemini's and Qwen's, OpenCode's,
-# Droid's, Copilot's, Pi's. Case and underscores do not count.
+# Other agents' names for Cursor's tools, in lower case without underscores -> Cursor's name.
 TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     name: tool
     for tool, names in {
@@ -1883,7 +1876,7 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
 }
 MCP_TOOL = r"(?s)(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)"
 
-# Arguments that other agents name differently, of any tool, and of one of Cursor's.
+# Other agents' names for arguments -> Cursor's: of any tool, and of a particular one.
 ARGUMENT_NAMES = {
     name: known
     for known, names in {
@@ -1908,7 +1901,7 @@ TOOL_ARGUMENTS = {
     "task": {"task": "description"},
 }
 
-# How the result of a call that failed begins, or the agent's word for it -> the variant it is.
+# Beginning of a failed call's result, or the agent's word for it -> Cursor's variant.
 FAILURES = (
     (
         r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
@@ -1928,21 +1921,21 @@ FAILURES = (
     (r"(?i)File[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT", "fileNotFound"),
 )
 ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
-WORDED_AS = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
+FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
 class ForeignCall(NamedTuple):
-    """A call of a foreign tool; its arguments have Cursor's names."""
+    """A call by another agent; tool and arguments have Cursor's names."""
 
     id: str
     tool: str = ""
-    name: str = ""  # what the agent calls it
+    name: str = ""  # the agent's own name for the tool
     args: dict[str, Any] = {}  # noqa: RUF012
-    parent: str | None = None  # the call whose sub-agent made it
+    parent: str | None = None  # the call of the sub-agent that made it
 
 
 def translate_call(identity: str, name: str, given: Any, parent: str | None) -> ForeignCall:
-    """A call in Cursor's vocabulary, from the agent's name for the tool and its arguments."""
+    """Translate an agent's name for a tool, and its arguments."""
     args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
     if mcp := re.fullmatch(MCP_TOOL, name):
         server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
@@ -1959,7 +1952,7 @@ def translate_call(identity: str, name: str, given: Any, parent: str | None) -> 
 
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
-    """A to-do list with Cursor's names for what became of an item."""
+    """A to-do list with Cursor's members and statuses."""
     return [
         {
             "id": str(one["id"] or number),
@@ -1974,7 +1967,7 @@ TODO_STATES = ("pending", "completed")
 
 
 def make_success(called: ForeignCall, content: Any) -> dict[str, Any]:
-    """Where Cursor's result of a call has what came back from it: a text, or something else."""
+    """The members of Cursor's result that hold the returned content: a text, or undecoded."""
     args, text = called.args, content if isinstance(content, str) else ""
     if called.tool == "shell":
         streams = {"stdout": text, "stderr": "", "interleavedOutput": content}
@@ -1992,51 +1985,51 @@ def make_success(called: ForeignCall, content: Any) -> dict[str, Any]:
 
 
 def make_failure(content: Any, kind: str) -> dict[str, Any]:
-    """The same of a call that failed, for which ``kind`` is the agent's own word, or ""."""
+    """The result of a failed call; ``kind`` is the agent's own word for the failure, or ""."""
     text = as_text(content)
     tagged = re.match(ERROR_TAG, text)
     text = tagged[1] if tagged else text
     told = (name for said in (kind, text) for rule, name in FAILURES if re.match(rule, said))
     variant = next(told, "error")
-    return {variant: {WORDED_AS.get(variant, "errorMessage"): text}}
+    return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
 
 
 def find_code(pattern: str, text: str) -> int | None:
-    """The exit status of a command, where its output states it."""
+    """The exit status of a command if its output states it."""
     found = re.findall(pattern, text)
     return int(found[-1]) if found else None
 
 
-Place: TypeAlias = "tuple[str, ...]"  # the names of members, from the outermost in
+Place: TypeAlias = "tuple[str, ...]"  # names of members, outermost first
 Places: TypeAlias = "tuple[Place, ...]"
 
 
 def places_in(*rows: str) -> dict[str, Places]:
-    """Places by the type of a line; a row is a type, and paths."""
+    """Places by type of line; each row is a type and its paths."""
     split = (row.split() for row in rows)
     return {kind: tuple(tuple(path.split(".")) for path in paths) for kind, *paths in split}
 
 
 class Foreign(Struct, gc=False):
-    """What belongs to an event that leaves as an agent's own line: what it holds of ours, which is
-    followed and asked by selectors, and where its words are. Nothing in it leads back to the event:
-    nobody would collect the cycle."""
+    """The translation of an event that is printed as the agent's own line: its events in Cursor's
+    vocabulary, and the places of its words. It must not refer to the event: such a cycle would
+    never be collected."""
 
     parts: Sequence[Event]
     places: Places | None
 
 
-UNTRANSLATED = Foreign((), None)  # of a line that has no counterpart
-FINISHED = 100  # calls that are known to have finished: their line may come again
-CERTAIN_DELTA = object()  # as ``timestamp_ms``: a delta, whatever its text equals
+UNTRANSLATED = Foreign((), None)  # for a line without a counterpart
+MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
+CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
 
 class EventMaker(NamedTuple):
-    """Makes events in Cursor's vocabulary: the line that one would be, and what the reader makes
-    of that.
+    """Makes events in Cursor's vocabulary: encodes a line, and decodes the event from it.
 
-    ``native``: the input's own lines leave. ``converts``: the lines that are made leave.
-    ``redacts``: own lines leave without what nobody can redact. ``lines``: those of words are read.
+    ``native``: the input's own lines are printed. ``converts``: the encoded lines are printed.
+    ``redacts``: strings that can't be redacted are blanked in own lines. ``lines``: words need a
+    line, too.
     """
 
     reader: Reader
@@ -2046,17 +2039,17 @@ class EventMaker(NamedTuple):
     lines: bool = False
 
     def event(self, **members: Any) -> Event:
-        """The event that a line with these members would be, but for those that are absent."""
+        """The event of a line with these members, less those that are None."""
         raw = encode_json({key: value for key, value in members.items() if value is not None})
         try:
             new = self.reader.reread(raw)
-        except (ValueError, RecursionError):  # what stands in it is at the limit of the decoder
+        except (ValueError, RecursionError):  # nested almost too deeply
             new = self.reader.kind(members["type"], session_id=members["session_id"])
         new.raw = raw
         return new
 
     def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Event:
-        """What is asked, said or thought. Where nobody reads the line, it is not spelled out."""
+        """An event with words; its line is encoded only if something reads it."""
         thought = kind == "thinking"
         if self.lines:
             message = {"role": kind, "content": [{"type": "text", "text": text}]}
@@ -2071,32 +2064,33 @@ class EventMaker(NamedTuple):
 
 
 class Dialect:
-    """A conversation with an agent. Its lines become events of ours, by a few moves.
+    """A conversation with an agent: a few moves translate its lines into events of ours.
 
-    What is particular to a dialect is ``read``: which moves a line makes. ``line`` is the type of
-    what it looks at. By the type of a line, ``places`` are where words stand in it, ``fragments``
-    where pieces of something stand that comes whole. ``names_session`` is the type of the line that
-    names the session otherwise than by session_id ("": of any), and the member that does.
+    Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
+    are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
+    ``names_session`` is a type of line ("": any), and its member that names the session, if that
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
     """
 
     name: ClassVar[str]
+    shared_types = frozenset(("error",))
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
         self.session = session
-        self.guessed = False  # nothing in the stream says that it is this dialect
+        self.guessed = False  # no event of the session shows this dialect
         self.begun = False
-        self.ended = False  # and nothing has been said or done since
-        self.event = Event()  # what is read
-        self.parent: str | None = None  # of it: the call whose sub-agent acts
-        self.parts: list[Event] = []  # of it
-        self.calls: dict[str, ForeignCall] = {}  # that are open
-        self.finished: deque[str] = deque(maxlen=FINISHED)  # calls that no longer are
+        self.ended = False  # with nothing said or done since
+        self.event = Event()  # the current one
+        self.parent: str | None = None  # the call of the current event's sub-agent
+        self.parts: list[Event] = []  # the current event's translation
+        self.calls: dict[str, ForeignCall] = {}  # open ones
+        self.finished: deque[str] = deque(maxlen=MAX_FINISHED)  # IDs of calls
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
-        self.usage: dict[str, int] = {}  # the tokens of all steps, where nobody states their sum
-        self.trouble = ""  # an error that decides, unless the agent says how the run ended
+        self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
+        self.trouble = ""  # an error that fails the run, unless a result follows
 
     def line(self) -> Any:
         return Node(details(self.event))
@@ -2105,7 +2099,7 @@ class Dialect:
         """Make the moves of a line."""
 
     def finish(self) -> None:
-        """Make those that are due when the input has ended."""
+        """Make the moves that are due at the end of the input."""
         if self.trouble:
             self.end("error", error=self.trouble)
 
@@ -2114,12 +2108,13 @@ class Dialect:
         return (kind in ("", event.type) and first_text(details(event).get(member))) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
-        """The events of ours that an event is; itself, if it has no counterpart."""
+        """Translate an event; one without a counterpart is returned itself."""
         self.event, self.parts = event, []
-        self.empty(*self.fragments.get(event.type or "", ()))
+        self.blank_fragments(*self.fragments.get(event.type or "", ()))
         self.read(self.line())
-        if self.parts or (event.type in SHARED_TYPES and not self.maker.native):
-            return self.parts  # if there are none, it says nothing new
+        own = event.type in self.shared_types and not self.guessed
+        if self.parts or (own and not self.maker.native):
+            return self.parts  # none if the line only repeats
         event.foreign = UNTRANSLATED
         event.hidden = event.hidden or (self.maker.converts and event.type not in CURSOR_TYPES)
         return (event,)
@@ -2141,7 +2136,7 @@ class Dialect:
         self.make("system", "init", converted_from=self.name, **members)
 
     def begin_once(self, *, again: bool = False, **members: Any) -> None:
-        """With the first line; ``again``: also with one that follows an end."""
+        """Begin with the first line; ``again``: also with the first after an end."""
         if not self.begun or (again and self.ended):
             self.begin(**members)
 
@@ -2164,7 +2159,7 @@ class Dialect:
             self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
     def call(self, identity: Any, name: Any, given: Any) -> None:
-        """``given``: the arguments, by name or as they are spelled."""
+        """Start a call; ``given``: its arguments, decoded or not."""
         identity = as_text(identity)
         known = identity in self.calls
         called = translate_call(identity, as_text(name) or "?", given, self.parent)
@@ -2184,10 +2179,10 @@ class Dialect:
         code: Any = None,
         **facts: Any,
     ) -> None:
-        """What came back from a call: a text, or something as it is spelled.
+        """Complete a call with its content: a text, or undecoded.
 
         ``failed``: the text says why, and ``kind`` is the agent's word for it; ``code`` is an exit
-        status; ``facts`` have the names that they have in Cursor's result.
+        status; ``facts`` are members of Cursor's result.
         """
         identity, content = as_text(identity), "" if content is None else content
         if identity in self.finished:
@@ -2202,8 +2197,8 @@ class Dialect:
         result = make_failure(content, as_text(kind)) if failed else result
         self.make_call("completed", called, {"result": result})
 
-    def act(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
-        """A call and its answer in one line, which may come again."""
+    def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
+        """Start and complete a call whose line may be repeated."""
         if as_text(identity) not in self.finished:
             self.call(identity, name, given)
             self.answer(identity, content, **outcome)
@@ -2216,28 +2211,30 @@ class Dialect:
         for of_run in (self.calls, self.finished, self.said, self.usage):
             of_run.clear()
 
-    def spend(self, tokens: Any) -> None:
+    def add_usage(self, tokens: Any) -> None:
         for name in ("input", "output"):
             if count := as_count(Node(tokens)[name]):
                 self.usage[name] = self.usage.get(name, 0) + count
 
     def complain(self, message: Any, *, fatal: bool = False) -> None:
-        """``fatal``: the run has failed, unless it ends otherwise."""
+        """Make an error event; ``fatal``: the run has failed unless a result follows."""
         text = error_message(message)
         if fatal and not self.ended:
             self.begin_once()
             self.trouble = text or "error"
         self.make("error", message=text)
+        if fatal and self.ended:  # a later turn failed before it began
+            self.end("error", error=text or "error")
 
-    def empty(self, *places: Place) -> None:
-        """Fragments of what comes whole cannot be redacted: they must not leave."""
+    def blank_fragments(self, *places: Place) -> None:
+        """Blank fragments, which cannot be redacted; another line repeats them whole."""
         if self.maker.redacts and places:
-            self.event.raw = empty_strings(self.event.raw, places)
+            self.event.raw = blank_strings(self.event.raw, places)
 
-    # What they have in common.
+    # Parts of the moves.
 
     def rest(self, kind: str, text: str, *, delta: bool) -> str:
-        """What of a text was not said yet: it may come in deltas, and then once more whole."""
+        """The part of a text that wasn't said yet: deltas may be followed by their whole text."""
         deltas = self.said.setdefault((kind, self.parent), [])
         if delta:
             deltas.append(text)
@@ -2262,14 +2259,16 @@ class Cursor(Dialect):
     name = "cursor"
 
 
-SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # which mean something else
+SHARED_TYPES = frozenset(
+    ("user", "assistant", "error", "result")
+)  # of other agents as well, in other shapes
 CURSOR_TYPES = SHARED_TYPES | frozenset(
     "thinking tool_call interaction_query connection retry turn_ended".split()
 )
 
 
-def empty_strings(raw: bytes, places: Places) -> bytes:
-    """A line whose strings at some places, and in what stands there, are empty."""
+def blank_strings(raw: bytes, places: Places) -> bytes:
+    """Blank the strings of a line at some places and below them."""
 
     def change(one: StringLiteral) -> str:
         there = any(one.path[: len(place)] == place for place in places)
@@ -2280,8 +2279,8 @@ def empty_strings(raw: bytes, places: Places) -> bytes:
 
 # ---------------------------------------------------------------- agents
 #
-# Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
-# A class each: the places of words in its lines, and one `read` that makes moves.
+# Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi: a class each, with the
+# places of words in its lines, and one `read` that makes the moves of a line. No runs here.
 
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
@@ -2291,19 +2290,20 @@ CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
 class Claude(Dialect):
     """`claude -p --output-format stream-json --verbose`, and its relatives Amp and Qwen Code.
 
-    An assistant event holds blocks of text, of thinking, and calls; a user event holds their
-    results, or a prompt. With --include-partial-messages deltas come before, in stream events.
+    An assistant event holds blocks of text, thinking and calls; a user event holds their results,
+    or a prompt. With --include-partial-messages, stream events with deltas come first.
     https://code.claude.com/docs/en/headless
     """
 
     name = "claude"
+    shared_types = SHARED_TYPES
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
-        self.denied: set[str] = set()  # the calls that permission was denied for
-        self.background: dict[str, Any] = {}  # sub-agents that run there, and what they do
+        self.denied: set[str] = set()  # calls without permission
+        self.background: dict[str, Any] = {}  # background sub-agents: call -> description
 
     def line(self) -> Any:
         return decode_as(self.event.raw, claude_line())
@@ -2338,7 +2338,9 @@ class Claude(Dialect):
         if isinstance(content, str):
             say(content)
         for block in content if isinstance(content, list) else ():
-            if block.tool_use_id is not None:  # the agent's own, where its model's servers did it
+            if (
+                block.tool_use_id is not None
+            ):  # in an assistant event if the model's servers ran the tool
                 self.returned(block, line)
             elif block.text is not None:
                 say(block.text)
@@ -2356,10 +2358,10 @@ class Claude(Dialect):
             self.think(delta.thinking, delta=True)
 
     def result(self) -> None:
-        """Success is a subtype without an error; the words of an error stay where they are."""
+        """Only the subtype success without is_error succeeds; an error keeps its members."""
         own, subtype = members(self.event.raw), self.event.subtype
         for one in Node({"": decode_raw(own.get("permission_denials", b""))}).each(""):
-            if as_text(one["tool_use_id"]) in self.calls:  # nobody has answered it
+            if as_text(one["tool_use_id"]) in self.calls:  # it got no result
                 self.answer(one["tool_use_id"], "", failed=True, kind="denied")
         erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
         named = isinstance(subtype, str) and subtype.startswith("error") and subtype
@@ -2384,7 +2386,7 @@ class Claude(Dialect):
 
 @functools.cache
 def claude_line() -> Any:
-    """What is looked at in a line; there are many, and what is large stays as it is spelled."""
+    """The type of a line; what may be large stays undecoded."""
     block: Any = shape("type text thinking id name tool_use_id", "input content", "is_error")
     event = shape("type", delta=shape("type text thinking"))
     message = shape(content=list[block] | str)
@@ -2392,7 +2394,7 @@ def claude_line() -> Any:
     return shape(ids, "tool_use_result", "is_api_error_message", message=message, event=event)
 
 
-# Cursor's name for what a result tells -> where Claude Code has it, beside what its model sees.
+# Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
 CLAUDE_FACTS: dict[str, dict[str, str]] = {
     "read": {"totalLines": "file.totalLines"},
     "shell": {"stdout": "stdout", "stderr": "stderr", "executionTime": "durationMs"},
@@ -2428,19 +2430,19 @@ GREP_MODES = {
 
 
 def claude_code(text: str, told: Any, *, failed: bool) -> int | None:
-    """The exit status of a command where it is told: beside the result, or in its text."""
+    """The exit status of a command, as stated beside its result or in its text."""
     codes = [told["exit_code"], told["exitCode"]]
     if text.startswith('{"') and '"exitCode"' in text:  # Amp
         codes.append(Node(decode_raw(to_utf8(text)))["exitCode"])
     if failed:
         codes.append(find_code(r"\A(?:Error: )?Exit code:? (-?[0-9]{1,9})\b", text))
-    if text.startswith("Command: "):  # Qwen: what it printed comes before
+    if text.startswith("Command: "):  # Qwen: its output comes before the status
         codes.append(find_code(r"(?m)^Exit Code: (-?[0-9]{1,9})$", text))
     return next((code for code in codes if type(code) is int), None)
 
 
 def text_in(content: Any) -> str:
-    """The text of a result: it is one, or a list of blocks with texts."""
+    """The text of a result: a string, or a list of blocks with texts."""
     texts = [block["text"] for block in Node({"": content}).each("")]
     texts = [text for text in texts if isinstance(text, str)]
     return as_text(content) or "\n".join(texts)
@@ -2460,7 +2462,7 @@ class Codex(Dialect):
         "item.plan.delta delta",
     )
     names_session = ("thread.started", "thread_id")
-    answered: Any = None  # what the agent said last
+    answered: Any = None  # the last message
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, Node(line["item"])
@@ -2477,7 +2479,7 @@ class Codex(Dialect):
         elif kind == "error":
             self.complain(line["message"])
         elif kind == "request_user_input":
-            self.act(line["call_id"], "askQuestion", {"questions": line["questions"]}, "")
+            self.call_once(line["call_id"], "askQuestion", {"questions": line["questions"]}, "")
         elif what == "agent_message" and done:
             self.answered = self.answered if item["phase"] == "commentary" else item["text"]
             self.say(item["text"])
@@ -2498,12 +2500,12 @@ class Codex(Dialect):
         declined, text = item["status"] == "declined", text or item["aggregated_output"]
         outcome = {"kind": "declined" if declined else "", "code": item["exit_code"]}
         failed = declined or item["status"] == "failed"
-        self.act(identity, name, given, text, failed=failed, **outcome)
+        self.call_once(identity, name, given, text, failed=failed, **outcome)
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
 COLLAB = {"send_input": "sendMessage", "wait": "await", "close_agent": "taskStop"}
-# What an item is -> Cursor's tool and its arguments.
+# Type of an item -> a tool and its arguments.
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
     "command_execution": lambda item: ("shell", {"command": item["command"]}),
     "mcp_tool_call": lambda item: (f"mcp__{item['server']}__{item['tool']}", item["arguments"]),
@@ -2525,6 +2527,7 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
+    shared_types = frozenset(("error", "result"))
     places = places_in("message content")
 
     def read(self, line: Any) -> None:
@@ -2552,8 +2555,8 @@ class Gemini(Dialect):
 
 
 class OpenCode(Dialect):
-    """`opencode run --format json`. No line is the last, but for `done` in the newest: the run has
-    succeeded if its last step finished for another reason than that it calls tools."""
+    """`opencode run --format json`. Only the newest version prints a last line, `done`. The run has
+    succeeded if its last step finished for another reason than calling tools."""
 
     name = "opencode"
     places = places_in("text part.text", "reasoning part.text")
@@ -2573,7 +2576,7 @@ class OpenCode(Dialect):
             self.use(part, Node(part["state"]))
         elif kind == "step_finish":
             self.reason = part["reason"] or "stop"
-            self.spend(part["tokens"])
+            self.add_usage(part["tokens"])
         elif kind == "error":
             self.complain([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
@@ -2582,18 +2585,20 @@ class OpenCode(Dialect):
     def use(self, part: Any, state: Any) -> None:
         call = (part["callID"], part["tool"], state["input"])
         if state["status"] not in ("completed", "error"):  # it comes whole
-            self.empty(*(("part", "state", name) for name in ("metadata", "output", "raw")))
+            self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
             self.call(*call)
             return
         failed, code = state["status"] == "error", state["metadata.exit"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = end - start if start and end else None
-        self.act(*call, text, failed=failed, code=code, executionTime=took)
+        self.call_once(*call, text, failed=failed, code=code, executionTime=took)
 
     def finish(self) -> None:
         if self.trouble:
             self.end("error", error=self.trouble)
+        elif self.reason == "error":
+            self.end("error", error="its last step failed")
         elif self.reason not in (None, "tool-calls"):
             self.end()
         self.reason = None
@@ -2604,7 +2609,7 @@ class Droid(Dialect):
 
     name = "droid"
     places = places_in("message text", "reasoning text")
-    thought: Any = None  # the last id of a thought: it may come twice
+    thought: Any = None  # the last thought's ID: a thought may come twice
 
     def read(self, line: Any) -> None:
         kind = self.event.type
@@ -2623,7 +2628,8 @@ class Droid(Dialect):
             text = text or error_message(line["error"])
             self.answer(line["id"], text, failed=failed, code=code)
         elif kind == "error" and (line["source"] == "agent_loop" or not self.trouble):
-            self.complain(line["message"], fatal=True)  # what the loop says is why
+            loop = line["source"] == "agent_loop"  # its error is the reason
+            self.complain(line["message"], fatal=loop or not self.ended)
         elif kind == "completion":
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             self.end(result=line["finalText"], usage=line["usage"], **told)
@@ -2636,6 +2642,7 @@ class Copilot(Dialect):
     """
 
     name = "copilot"
+    shared_types = frozenset(("result",))
     places = places_in(
         "assistant.message data.content",
         "assistant.message_delta data.deltaContent",
@@ -2645,8 +2652,9 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
-    streamed: Any = None  # the message of which deltas came
-    permission = ""  # the last that was asked for
+    asked: Any = None  # the interaction that the user's message began
+    streamed: Any = None  # the message whose deltas came
+    permission = ""  # the answer to the last request
 
     def read(self, line: Any) -> None:
         kind, data = self.event.type or "", Node(line["data"])
@@ -2656,7 +2664,11 @@ class Copilot(Dialect):
             return
         if not self.begun or self.ended:
             self.session = first_text(data["sessionId"]) or self.session
-        self.begin_once(again=kind == "user.message", model=data["model"])
+        asked, self.asked = self.asked, data["interactionId"] or self.asked
+        cut_off = kind == "user.message" and asked not in (None, self.asked) and not self.ended
+        begin = self.begin if cut_off else functools.partial(self.begin_once, again=True)
+        if kind == "user.message" or not self.begun:
+            begin(model=data["model"])
         if kind == "user.message":
             self.ask(data["content"])
         elif kind == "assistant.message_delta":
@@ -2688,22 +2700,24 @@ class Copilot(Dialect):
         self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
 
     def result(self, line: Any) -> None:
-        """Nothing before it names the session."""
+        """End the run; no line before names the session."""
         session, code = self.session, line["exitCode"]
         self.session = session or first_text(line["sessionId"]) or None
-        error = {} if code == 0 else {"error": self.trouble or f"exit {code}"}
+        good = code == 0 and code is not False
+        error = {} if good else {"error": self.trouble or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
         self.end("error" if error else "success", duration_ms=took, **error)
         self.session = session
 
 
 class Pi(Dialect):
-    """`pi --mode json`. What its last message says decides, once nothing is tried again.
+    """`pi --mode json`. The last message decides the verdict, once no retry follows.
 
     https://github.com/badlogic/pi-mono/blob/main/packages/coding-agent/docs/json.md
     """
 
     name = "pi"
+    shared_types = frozenset()
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
         "message_update message assistantMessageEvent.partial",
@@ -2711,10 +2725,10 @@ class Pi(Dialect):
     )
     names_session = ("session", "id")
     last = Node(None)  # the agent's last message
-    due = False  # the run has ended, unless it is tried again
-    busy = False  # it has begun, and has not ended even for now
+    due = False  # the run has ended, unless a retry follows
+    busy = False  # an agent_start had no agent_end yet
     cwd: Any = None
-    failures = ("error", "aborted")  # why a message stopped
+    failures = ("error", "aborted")  # stop reasons
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["assistantMessageEvent"])
@@ -2729,9 +2743,9 @@ class Pi(Dialect):
         elif what in ("text_delta", "thinking_delta"):
             (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
         elif what == "toolcall_delta":
-            self.empty(("assistantMessageEvent", "delta"))
+            self.blank_fragments(("assistantMessageEvent", "delta"))
         elif kind == "message_start" and line["message.role"] == "assistant":
-            self.empty(("message", "content"))  # its first delta
+            self.blank_fragments(("message", "content"))  # its first delta
         elif kind == "message_end":
             self.message(Node(line["message"]))
         elif kind == "tool_execution_start":
@@ -2758,12 +2772,12 @@ class Pi(Dialect):
                 self.call(block["id"], block["name"], block["arguments"])
         if message["role"] == "assistant":
             self.last = message
-            self.spend(message["usage"])
+            self.add_usage(message["usage"])
             if message["stopReason"] in self.failures:
                 self.complain([message["errorMessage"], message["stopReason"]])
 
     def agent_end(self, line: Any) -> None:
-        """Older versions do not say whether they will try again: then success alone is certain."""
+        """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
         said = [one for one in line.each("messages") if one["role"] == "assistant"]
         self.last = said[-1] if said else self.last
@@ -2783,10 +2797,10 @@ class Pi(Dialect):
 
 # ---------------------------------------------------------------- recognition
 #
-# Who wrote a line; one conversation a session.
-# Events in, events in Cursor's vocabulary out. It knows of agents what DIALECTS says.
+# Which agent wrote a line; one conversation per session.
+# Events in, events in Cursor's vocabulary out. No runs and no writers here.
 
-OWN_KEYS = ("env", "flag", "login")  # what Cursor's init names as the source of its key
+CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
 CLAUDE_TYPES = ("stream_event", "rate_limit_event", "control_request")
 PI_TYPES = frozenset(
     "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
@@ -2796,8 +2810,8 @@ PI_TYPES = frozenset(
 
 
 def recognize(line: bytes) -> str | None:
-    """The dialect that an object decides for; None if it does not tell. The first sign counts:
-    what agentfmt converted itself, others, Claude and its relatives, Cursor."""
+    """The dialect that a line shows, or None. The first sign counts: agentfmt's own conversions,
+    other agents, Claude and its relatives, Cursor."""
     try:
         e = decode_json(line)
     except (ValueError, RecursionError):
@@ -2805,7 +2819,7 @@ def recognize(line: bytes) -> str | None:
     if not isinstance(e, dict) or not isinstance(e.get("type"), str):
         return None
     kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
-    init, own_key = name == "system/init", e.get("apiKeySource") in OWN_KEYS
+    init, own_key = name == "system/init", e.get("apiKeySource") in CURSOR_KEY_SOURCES
     shared = kind in ("assistant", "user", "system", "result")
     signs: tuple[tuple[str, Any], ...] = (
         ("cursor", "converted_from" in has),
@@ -2852,29 +2866,29 @@ DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
 
 
 class Conversations:
-    """Recognises who wrote an event, per session, and has it turned into events of ours.
+    """Recognizes the agent of each session, and has its events translated.
 
-    Most events never come here: those of a session that is known to be Cursor's go the short way
-    (see Runs.follow). A session has one agent. An event without one is of the agent that it shows,
-    else of the conversation that its FILE had last. Until an event decides, a session is taken for
-    what its FILE is, and a FILE for Cursor's.
+    Most events bypass this class: Runs.follow handles sessions that are known to be Cursor's. A
+    session has one agent. An event without a session belongs to the agent that it shows, else to
+    the last conversation of its FILE. Until an event decides, a session has the dialect of its
+    FILE, and a FILE that of Cursor.
     """
 
     def __init__(self, given: str, maker: EventMaker, *, strict: str = "") -> None:
-        """``given`` overrides; ``strict``: the classes for which every line must be Cursor's."""
+        """``given`` overrides recognition; ``strict``: classes for which lines must be Cursor's."""
         self.given = None if given == "auto" else given
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
         self.own_types = set[tuple[str, str | None]]()  # seen, by dialect
-        self.speaker: Dialect | None = None  # who shows in the last event without a session
+        self.speaker: Dialect | None = None  # shown by the last event, unless all is Cursor's
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
-        """The events of ours that an event is; None where it is one, and so is what follows it.
+        """Translate an event; None if it is Cursor's, like the next ones of its session.
 
-        Raises OutputError where its line would have to be Cursor's.
+        Raises OutputError if only Cursor's lines may be printed.
         """
-        known = self.of(source, event)
+        known = self.conversation_of(source, event)
         if known is None:
             return (event,)
         if isinstance(known, Cursor):
@@ -2890,14 +2904,14 @@ class Conversations:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
 
-    def of(self, source: Source, event: Event) -> Dialect | None:
-        """The conversation of an event; None as long as it may be anybody's."""
+    def conversation_of(self, source: Source, event: Event) -> Dialect | None:
+        """The conversation of an event; None if it may be any agent's."""
         last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed or not session:
             name = self.given or self.recognize(known, event)
             if name:
-                known = self.conversation(source, event, known, name)
+                known = self.named_conversation(source, event, known, name)
             elif known is None and session and last and not isinstance(last, Cursor):
                 known = type(last)(self.maker)
                 self.remember(known, session).guessed = True
@@ -2909,27 +2923,27 @@ class Conversations:
         return known
 
     def recognize(self, known: Dialect | None, event: Event) -> str | None:
-        """The dialect of an event. A type that a conversation had before is its own, unless other
-        agents have it, too."""
+        """The dialect of an event. The types that only one dialect has are remembered."""
         if known and (known.name, event.type) in self.own_types:
             return known.name
         name = recognize(event.raw)
-        if name and event.type not in (*SHARED_TYPES, "system") and len(self.own_types) < FATES:
+        shared = event.type in SHARED_TYPES or event.type == "system"
+        if name and not shared and len(self.own_types) < CACHED_DECISIONS:
             self.own_types.add((name, event.type))
         return name
 
-    def conversation(
+    def named_conversation(
         self, source: Source, event: Event, known: Dialect | None, name: str
     ) -> Dialect:
-        """That of an event which shows whose it is: of its session, or the FILE's last with this
-        agent."""
+        """The conversation of an event that shows its agent: of its session, or the FILE's last."""
         kind, session = DIALECTS[name], event.session_id
         if not isinstance(known, kind):
             known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
         session = session or known.session_in(event)
-        if session and session != (known.session or session):
-            known = self.sessions.get(session)
-            known = known if isinstance(known, kind) else kind(self.maker)
+        if session and session != known.session:
+            other = self.sessions.get(session)
+            fresh = kind(self.maker) if known.session else known
+            known = other if isinstance(other, kind) else fresh
         source.agents[kind.name] = known
         return self.remember(known, session) if session else known
 
@@ -2941,7 +2955,7 @@ class Conversations:
         return known
 
     def finish(self) -> Iterator[Event]:
-        """What conversations mean that no line says: the input has ended."""
+        """The events that conversations add at the end of the input."""
         for known in self.sessions.values():
             known.parts = []
             known.finish()
@@ -2951,12 +2965,12 @@ class Conversations:
 
 
 def parts_of(event: Event) -> Sequence[Event]:
-    """What an event holds: itself, or, where it is foreign, some of ours."""
+    """The translation of a foreign event; any other event itself."""
     return (event.foreign and event.foreign.parts) or (event,)
 
 
 def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> Event:
-    """A foreign event that leaves as its own line, once, whatever it holds."""
+    """Combine the translation of a line that is printed itself, once, into one event."""
     last = parts[-1]
     whole = msgspec.structs.replace(last, raw=event.raw, foreign=Foreign(parts, places))
     if whole.type == "assistant" and isinstance(whole, SpokenEvent):
@@ -2968,44 +2982,44 @@ def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> E
 # ---------------------------------------------------------------- runs
 #
 # The state machine: when runs open and end, and their verdicts.
-# Events in, the same events with their run out. It knows no agents and no writers.
+# Events in, the same events with their run out. No agents and no writers here.
 
-# Kinds of event, and states of a run. A run is open until it has its init, then begun.
+# Kinds of events, and states of a run: it is open before its init, begun after it.
 INIT, ACT, END, OTHER = "init", "act", "end", "other"
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 ACTS = frozenset(("assistant", "thinking", "tool_call"))
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
-NO_SESSION = object()  # the session of no event
-END_OF_INPUT = Event(hidden=True)  # without a line, as the ends that are implied, and without a run
-SAYING = frozenset(("stream_event",))  # Claude's: words and thoughts, nothing else
-STRANGERS = 3  # unknown events, or types within a run, that are taken for another agent's
+NO_SESSION = object()  # differs from any event's session
+END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
+SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
+SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
-# What is known of Cursor names its session, or is harmless without.
+# Cursor's types, which name their session, or may lack a run.
 HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
-# What tells a line of somebody's log, or of an agent, that has no type.
+# Members that show that a line without a type is an ordinary log's, or an agent's.
 LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
 
 
-class Outside:
-    """Events outside any run: where they begin, how many they are, of which types, whether one is
-    unknown. ``doubts``: how sure it is that they are an agent's."""
+class OutsideEvents:
+    """The events of one key outside any run. From an ``evidence`` of SURE_FOREIGN on, they are
+    another agent's; ``has_unknown``: one has an unknown type."""
 
-    __slots__ = ("count", "doubts", "error", "strange", "types", "where")
+    __slots__ = ("count", "error", "evidence", "has_unknown", "types", "where")
 
     def __init__(self, where: str) -> None:
         self.where = where
-        self.count = self.doubts = 0
-        self.strange = False
+        self.count = self.evidence = 0
+        self.has_unknown = False
         self.types: dict[str, None] = {}
-        self.error = ""  # what the last of them said, if it was an error
+        self.error = ""  # the message of the last error event
 
-    def add(self, kind: str | None, doubts: int) -> None:
+    def add(self, kind: str | None, evidence: int) -> None:
         self.count += 1
-        self.doubts += doubts
-        self.strange |= kind not in HARMLESS and kind != "error"
-        if kind and len(self.types) < NAMES:
+        self.evidence += evidence
+        self.has_unknown |= kind not in HARMLESS and kind != "error"
+        if kind and len(self.types) < MAX_NAMES:
             self.types[kind] = None
 
 
@@ -3019,39 +3033,39 @@ class Run:
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
         self.session = session
-        self.key = key  # who speaks in it: its session, a conversation without one, or a FILE
+        self.key = key  # its session, or a conversation or FILE without one
         self.where = where  # FILE:LINE of its first event
         self.state = OPEN
         self.events = 1
         self.succeeded = False
         self.agent = "cursor"
-        self.started_ms: int | None = None  # since 1970, as its first event says
+        self.started_ms: int | None = None  # since 1970, as its first event states
         self.reason: str | None = None  # why it failed
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
-        self.cwd = ""  # as its init says
+        self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # which an open call has matched
-        self.error: str | None = None  # what the last error event said
-        self.notes: RunNotes | None = None  # what later stages remember of it
+        self.error: str | None = None  # the message of the last error event
+        self.notes: RunNotes | None = None  # that later stages keep
 
     @property
     def name(self) -> str:
-        return f"run {escape(self.session[:SHORT])}" if self.session else str(self)
+        return f"run {escape(self.session[:SESSION_PREFIX])}" if self.session else str(self)
 
     def __str__(self) -> str:
         return f"{self.name if self.session else 'run'} ({self.where})"
 
 
-Matches: TypeAlias = "dict[str, tuple[int, str]]"  # of a selector: how many, and where the first is
+Matches: TypeAlias = "dict[str, tuple[int, str]]"  # selector -> matches, FILE:LINE of the first
 
 
 class Runs:
     """The state machine: which run an event belongs to, when runs open and end, and how.
 
-    Without ``thinking``, and without ``words``, the thinking and the assistant events, which are
-    most of a stream, are followed here and go no further: the writer does not read them. A
-    ``silent`` writer reads nothing that was said, in whatever line it stands.
+    Thinking and assistant events are most of a stream. Without ``thinking``, or ``words``, they are
+    counted here and dropped: the writer doesn't read them. A ``silent`` writer reads no words in
+    events of any type.
     """
 
     def __init__(
@@ -3065,38 +3079,38 @@ class Runs:
         dialects: Conversations | None = None,
         locates: bool = False,
     ) -> None:
-        """``dialects`` are asked about each event that is not simply one more of its run.
-        ``locates``: calls know where they stand."""
+        """``dialects`` translate each event that isn't simply one more of its run. ``locates``:
+        calls get their FILE:LINE."""
         self.track = self.locate if locates else track_call
         self.report = report
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
         self.unread = frozenset(kind for kind in read if not read[kind])
-        self.speech = SAYING if silent else frozenset[str | None]()
+        self.speech = SPEECH_TYPES if silent else frozenset[str | None]()
         self.fail_on = fail_on
-        self.runs: dict[object, Run] = {}  # the open ones by key, least recently active first
-        self.named: dict[int, bool] = {}  # the hashes of the last MAX_RUNS keys: did they run?
-        self.given_up: dict[int, None] = {}  # of those whose run was closed unfinished
+        self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
+        self.named: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
+        self.given_up: dict[int, None] = {}  # hashes of keys whose run was given up
         self.first_given_up, self.given_up_count = "", 0
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
-        self.line = b""  # as it was read
-        self.run: Run | None = None  # of the event before
-        self.session: object = NO_SESSION  # of the event before, while its run is open,
-        self.foreign: object = NO_SESSION  # and where it was foreign
-        self.recent: object = NO_SESSION  # the key that spoke last
-        self.speaker: Dialect | None = None  # who shows in an event without a session
-        self.nameless = False  # the event as it was read names no session, and shows no agent
-        self.implied_ends: list[Event] = []  # made up: the ends that no event carries
-        self.failures: list[str] = []  # runs failed, said when their last line is written
+        self.line = b""  # the current one, as it was read
+        self.run: Run | None = None  # of the previous event
+        self.session: object = NO_SESSION  # of the previous event, while its run is open
+        self.foreign: object = NO_SESSION  # the same for a foreign event
+        self.recent: object = NO_SESSION  # the last event's key
+        self.speaker: Dialect | None = None  # the conversation that the event shows
+        self.nameless = False  # the event, as read, names no session and shows no agent
+        self.implied_ends: list[Event] = []  # for runs that ended without an event
+        self.failures: list[str] = []  # messages that follow the output of failed runs
 
     def follow(self, source: Source, events: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
-        """Each event with its run. Most are acts in the run of the event before: only counted."""
+        """Each event with its run. Most are acts in the previous event's run, and only counted."""
         if source is not self.source:
             self.source, self.session, self.foreign = source, NO_SESSION, NO_SESSION
             if not self.runs:
                 self.report.prose = None
-        unread, saying = self.unread, self.speech
+        unread, speech = self.unread, self.speech
         session, foreign, run, acts = self.session, self.foreign, self.run, 0
         for line, event in events:
             kind = event.type
@@ -3108,7 +3122,7 @@ class Runs:
                 if kind == "tool_call":
                     self.track(run, event)  # type: ignore[arg-type]
                 yield event
-            elif kind in saying and event.session_id == foreign:
+            elif kind in speech and event.session_id == foreign:
                 acts += 1
             else:
                 if acts:
@@ -3121,7 +3135,7 @@ class Runs:
             run.events += acts  # type: ignore[union-attr]
 
     def dispatch(self, event: Event) -> Iterator[Event]:
-        """An event that may be foreign: then so may be the next, and few are passed over."""
+        """Translate an event, and follow each part."""
         self.line = event.raw
         found = self.dialects.translate(self.source, event) if self.dialects else None
         before, self.speaker = self.speaker, self.dialects.speaker if self.dialects else None
@@ -3132,9 +3146,9 @@ class Runs:
             parts = parts_of(whole)
             for part in parts:
                 if part.session_id == session and part.type in ACTS:
-                    self.act(part)
+                    self.add_act(part)
                 else:
-                    self.step(part)
+                    self.advance(part)
                     session = self.session
                     yield from self.ends() if self.implied_ends else ()
                 thought = part.type == "thinking" and drops
@@ -3145,15 +3159,15 @@ class Runs:
         self.foreign = NO_SESSION if found is None else session
         self.session = session if found is None else NO_SESSION
 
-    def act(self, event: Event) -> None:
-        """One more event of the run of the event before."""
+    def add_act(self, event: Event) -> None:
+        """Count one more event of the previous event's run."""
         event.run = self.run
         self.run.events += 1  # type: ignore[union-attr]
         if event.type == "tool_call":
             self.track(self.run, event)  # type: ignore[arg-type]
 
-    def step(self, event: Event) -> None:
-        """An event that may open or end runs."""
+    def advance(self, event: Event) -> None:
+        """Follow an event that may open or end runs."""
         kind = event_kind(event)
         event.run = run = self.find(self.key(event), kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
@@ -3177,7 +3191,7 @@ class Runs:
         track_call(run, event)
 
     def ends(self) -> Iterator[Event]:
-        """The ends that no event carries: an event without a line. Then why runs failed."""
+        """The implied ends: events without a line. Then report why runs failed."""
         yield from self.implied_ends
         self.implied_ends.clear()
         for why in self.failures:
@@ -3185,22 +3199,22 @@ class Runs:
         self.failures.clear()
 
     def key(self, event: Event) -> object:
-        """Who speaks: a session, a conversation that names none, or somebody in this FILE."""
+        """The session, else the conversation, else the FILE of an event."""
         return event.session_id or self.speaker or self.source
 
     def find(self, key: object, kind: str) -> Run | None:
-        """The open run that an event belongs to."""
+        """The run that an event of a key belongs to."""
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
             return last if last and last.state != ENDED else run
-        if run is None and kind == END and hash(key) not in self.named:
+        if run is None and kind == END and (self.speaker or hash(key) not in self.named):
             run = self.runs.get(self.speaker or self.source)
         if key != self.recent:
             self.remember(key)
         return run
 
     def remember(self, key: object) -> None:
-        """Somebody else than before speaks: it is the most recent one now."""
+        """Make another key the most recently active one."""
         self.recent = key
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)
@@ -3208,12 +3222,12 @@ class Runs:
         if len(self.named) > MAX_RUNS:
             del self.named[next(iter(self.named))]
 
-    # What is done: each takes the open run, if there is one, and gives the one after it.
+    # Actions of transitions: each takes the open run, if any, and returns the next one.
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
-        """What names the session of a run is a latecomer. A known type of another session, and an
-        error that names none, belong to a run of which nobody knows how it ended. So do unknown
-        types, and what has no type and is no line of somebody's log, if they are several."""
+        """An event of a session that had a run is late, and ignored. A known type of another
+        session, or an error without one, shows a run whose end is unknown. So do several events of
+        unknown type, or without one unless they are lines of an ordinary log."""
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
@@ -3221,23 +3235,24 @@ class Runs:
             source.has_run = True
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        certain = stray or (key is not source and event.type in HARMLESS)
-        doubts = STRANGERS if certain else 0 if log else event.type not in HARMLESS
+        log = log and b'type\\"' not in self.line and b'"type"' not in self.line
+        certain = stray or (key is not source and event.type in HARMLESS | {"error"})
+        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
-        self.add_outside(key if known else source, event, doubts)
+        self.add_outside(key if known else source, event, evidence)
         self.report.name_input(source)
 
-    def add_outside(self, key: object, event: Event, doubts: int) -> None:
+    def add_outside(self, key: object, event: Event, evidence: int) -> None:
         if key not in self.source.outside:
-            self.source.outside[key] = Outside(self.source.where())
+            self.source.outside[key] = OutsideEvents(self.source.where())
         found = self.source.outside[key]
-        found.add(event.type, doubts)
+        found.add(event.type, evidence)
         if event.type == "error":
             found.error = self.report.excerpt(error_text(event)) or found.error
 
-    def notice_stranger(self, run: Run, event: Event) -> Run:
-        """An unknown type within a run is new in its agent; several that name no session, where the
-        run does, are another agent's; so is what has no type, but looks like an agent's."""
+    def check_unknown(self, run: Run, event: Event) -> Run:
+        """An unknown type within a run may be new in its agent. Several that lack the run's session
+        are another agent's; so are events without a type that look like an agent's."""
         strange = self.nameless and run.key is not self.source and event.type not in HARMLESS
         if strange and event.type is None:
             known = details(event).keys()
@@ -3261,13 +3276,13 @@ class Runs:
         run.resumed = hash(key) in self.given_up
         return run
 
-    def take(self, run: Run, event: Event) -> Run:
+    def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
         self.check_fail_on(run, event)
         return run
 
     def check_fail_on(self, run: Run, event: Event) -> None:
-        """A run with an event that --fail-on matches will have failed, whatever it says itself."""
+        """Note matches of --fail-on: they fail the run, whatever its result says."""
         if not self.fail_on:
             return
         told: Sequence[Selector] = ()
@@ -3299,20 +3314,20 @@ class Runs:
         self.report.prose = None
         return run
 
-    #  state  kind         done, in this order
+    #  state  kind         actions, in this order
     TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., Any], ...]]] = {
         (ABSENT, INIT): (start, begin),
         (ABSENT, ACT): (start,),
         (ABSENT, END): (start, close),
         (ABSENT, OTHER): (outside_run,),
-        (OPEN, INIT): (take, begin),
-        (OPEN, ACT): (take,),
-        (OPEN, END): (take, close),
-        (OPEN, OTHER): (take, notice_stranger),
+        (OPEN, INIT): (count_event, begin),
+        (OPEN, ACT): (count_event,),
+        (OPEN, END): (count_event, close),
+        (OPEN, OTHER): (count_event, check_unknown),
         (BEGUN, INIT): (supersede, start, begin),
-        (BEGUN, ACT): (take,),
-        (BEGUN, END): (take, close),
-        (BEGUN, OTHER): (take, notice_stranger),
+        (BEGUN, ACT): (count_event,),
+        (BEGUN, END): (count_event, close),
+        (BEGUN, OTHER): (count_event, check_unknown),
     }
 
     # How runs end.
@@ -3328,22 +3343,22 @@ class Runs:
         self.failures.append(f"{run} failed: {why}")
 
     def close_unfinished(self, run: Run, why: str) -> None:
-        """A run failed that no event ends; one that was given up before has failed already."""
+        """Fail a run without a terminal event, unless it failed before when it was given up."""
         self.fail(run, why) if why and not run.resumed else self.end(run)
         self.implied_ends.append(Event(run=run, hidden=True))
 
     def give_up(self, run: Run) -> None:
-        """Too many are open. They are counted, and said together when the input has ended."""
+        """Close a run because too many are open; one message at the end counts them all."""
         self.report.failed = True
         self.first_given_up = self.first_given_up or str(run)
         self.given_up_count += not run.resumed
         self.given_up[hash(run.key)] = None
-        if len(self.given_up) > GIVEN_UP:
+        if len(self.given_up) > MAX_GIVEN_UP:
             del self.given_up[next(iter(self.given_up))]
         self.close_unfinished(run, "")
 
     def end_unfinished(self, run: Run) -> None:
-        """The input ended before the run did."""
+        """Fail a run that is open at the end of the input."""
         if run.error:
             self.close_unfinished(run, run.error)
             return
@@ -3356,7 +3371,7 @@ class Runs:
         self.close_unfinished(run, "; ".join(why))
 
     def interrupted(self) -> Iterator[Event]:
-        """The ends of what a signal leaves unfinished: these runs get no verdict."""
+        """The implied ends of runs that a signal interrupts; they get no verdict."""
         for run in self.runs.values():
             yield Event(run=run, hidden=True)
         yield END_OF_INPUT
@@ -3370,15 +3385,18 @@ class Runs:
         if matches := describe_matches(self.matches):
             self.report.failure(f"{matches} after the end of a run")
         self.matches = {}
-        if any(one.doubts >= STRANGERS or not source.has_run for one in source.outside.values()):
+        groups = source.outside.values()
+        if any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups):
             self.report.fail_outside(source)
-        elif not (source.has_run or source.looks_like or self.report.has_error):  # else it was said
+        elif not (
+            source.has_run or source.looks_like or self.report.has_error
+        ):  # else it is reported already
             self.report.no_events(source)
 
     def end_of_input(self) -> Iterator[Event]:
         self.line = b""
         for event in self.dialects.finish() if self.dialects else ():
-            self.step(event)
+            self.advance(event)
             yield event
             yield from self.ends()
         if self.given_up_count:
@@ -3394,7 +3412,7 @@ class Runs:
 def count_matches(
     matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
 ) -> list[Selector]:
-    """Count what an event matches: of each selector the number, and where the first is."""
+    """Count the matches of each selector, with the place of the first."""
     found = [choice for choice in selectors if choice.matches(event)]
     for choice in found:
         count, where = matches.get(choice.text, (0, source.where()))
@@ -3425,7 +3443,7 @@ NO_CALL = (None, None)
 
 
 def stated_time(line: bytes) -> int | None:
-    """When an event happened, in milliseconds since 1970, if it says so, as agents do."""
+    """The timestamp of an event in milliseconds since 1970, from a number or ISO 8601; or None."""
     if b'"timestamp' not in line:
         return None
     import datetime
@@ -3439,20 +3457,21 @@ def stated_time(line: bytes) -> int | None:
 
 
 def failure_of(event: Event) -> str | None:
-    """Why a terminal event says that its run failed, "" if it does not say that it succeeded; None
-    if it does."""
+    """Why a terminal event failed its run; "" if it gives no reason, None if it is a success."""
     end, error = details(event), (event.subtype or "").startswith("error")
     failed = end.get("is_error")
     if event.type == "result" and failed is False and not error:
         return None
-    if event.type == "result" and failed is not True and not error:  # its words are its answer
+    if (
+        event.type == "result" and failed is not True and not error
+    ):  # its text is the answer, not an error
         return error_message([end.get("error"), end.get("errors")])
     answer = error_message(end.get("result"))
     return error_text(event) or answer or (event.subtype or "" if error else "")
 
 
 def track_call(run: Run, event: Event) -> None:
-    """Remember a call while it is open: its completion may carry nothing but the outcome."""
+    """Remember a call while it is open: its completion may hold nothing but the outcome."""
     if event.subtype == "started":
         run.calls[event.call_id] = tool_of(event)
     elif event.subtype == "completed":
@@ -3461,34 +3480,34 @@ def track_call(run: Run, event: Event) -> None:
 
 # ---------------------------------------------------------------- words
 #
-# What the assistant said, each text once.
-# Assistant events of one run in, their text out. It knows no formats.
+# The assistant's words, each text once, whether it came in deltas, whole, or both.
+# Assistant events of one run in, their text out. No other events and no output forms here.
 
 
 class Segments:
-    """What the assistant said in a run, each text once.
+    """The assistant's words in a run, each text once.
 
     A segment is the text between two calls. It comes whole, or in deltas, or in deltas and then
     once more whole (a replay). Only a delta has timestamp_ms and no model_call_id, but the replay
-    before an interaction_query looks like one: a text that equals the segment so far is held
-    until the next telling event. Written down in the captures' rule, FORMATS 1.3.
+    before an interaction_query looks like one: a text that equals the segment so far is held until
+    the next event: after another delta it was a delta, at the segment's end a replay.
     """
 
     __slots__ = ("answer", "held", "length", "said", "segment")
 
     def __init__(self) -> None:
-        self.said = io.StringIO()  # what is complete
+        self.said = io.StringIO()  # complete segments
         self.segment: list[str] = []  # the deltas since the last call
-        self.length = 0  # of them, in characters
-        self.held = ""
-        self.answer = ""  # the last closed segment that says something
+        self.length = 0  # characters of these deltas
+        self.held = ""  # a delta or a replay
+        self.answer = ""  # the last closed segment that isn't blank
 
     def text(self) -> str:
-        """All that was said, at the end of the run."""
+        """All words of the run, at its end."""
         return join_surrogates(self.said.getvalue() + "".join(self.segment) + self.held)
 
     def say(self, event: SpokenEvent) -> str:
-        """Take an assistant event; what of it had not been said yet."""
+        """Take an assistant event; its text that wasn't said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
             return ""
         message = event.message
@@ -3507,10 +3526,9 @@ class Segments:
         return text
 
     def repeat(self, text: str) -> str:
-        """A delta that may be a replay, or the one after it, or begin with half a character: the
-        few that deserve a look."""
+        """A delta that may be a replay, follow one, or begin with half a character: a few are."""
         new, self.held = self.held, ""
-        if new:  # two in a row: the first was no replay
+        if new:  # two in a row: the first was a delta
             self.add(new)
         if len(text) == self.length > 0 and "".join(self.segment) == text:
             self.held = text
@@ -3519,7 +3537,7 @@ class Segments:
         return new + text
 
     def add(self, text: str) -> None:
-        """Append a delta; a replay has the character whole that two deltas have by halves."""
+        """Append a delta; join a character that was split between two, as in their replay."""
         last = self.segment[-1] if self.segment else ""
         if PAIR.match(last[-1:] + text[:1]):
             self.segment.pop()
@@ -3529,7 +3547,7 @@ class Segments:
         self.length += len(text)
 
     def cut(self, whole: str = "") -> str:
-        """The segment ends: with a call, a question, a result, or its whole text in one event."""
+        """End the segment: at a call, a question, a result, or its whole text in one event."""
         segment = "".join(self.segment)
         new = whole.removeprefix(segment)
         self.said.write(segment + new)
@@ -3538,7 +3556,7 @@ class Segments:
         return new
 
     def close(self) -> None:
-        """What is said next is another segment; what was said before the answer is forgotten."""
+        """End the segment, and keep it as the answer unless it is blank."""
         self.cut()
         segment = self.said.getvalue()
         if segment.strip():
@@ -3581,17 +3599,17 @@ SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a r
 # ---------------------------------------------------------------- selecting
 #
 # Selectors, and which events are printed.
-# Events in, the same events out, some of them hidden. It knows no writers.
+# Events in, the same events out, some of them hidden. No writers here.
 
 
-# What a term may name without a wildcard: types, and tools as any agent calls them.
+# Names that a term may have without a wildcard: types, and any agent's names of tools.
 EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
 KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
 MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
 WILDCARD = regex(r"[*?[]")
 
-# What is written for a selector, but can match nothing, and what to write instead.
-MISTAKES = (
+# Common mistakes in a term, which could match nothing, and hints.
+SELECTOR_MISTAKES = (
     (r"\s.*|.*\s|.*\s(?:type|subtype|tool|status|path|session)=.*", "no blanks around a term"),
     (r"!.*", "there is no negation: --drop leaves out what matches"),
     (r"(type|subtype|tool|status|path|session):(.+)", r"did you mean \1=\2?"),
@@ -3600,7 +3618,7 @@ MISTAKES = (
 
 
 class Selector(NamedTuple):
-    """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or the name of a tool."""
+    """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
 
     text: str
     terms: tuple[tuple[str, re.Pattern[str]], ...]
@@ -3609,7 +3627,7 @@ class Selector(NamedTuple):
         return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
 
     def names(self, kind: str) -> bool:
-        """Does it spell out this type, and not by a wildcard?"""
+        """Does a term name this type without a wildcard?"""
         spelled = {kind, f"type={kind}", f"type=={kind}"}
         return not spelled.isdisjoint(split_terms(self.text))
 
@@ -3619,7 +3637,7 @@ def split_terms(text: str) -> list[str]:
 
 
 def parse_selector(text: str) -> Selector:
-    """Raises ValueError with the reason where the text is no selector, or can match nothing."""
+    """Parse a selector. Raises ValueError if it is invalid or can match nothing."""
     import fnmatch
 
     try:
@@ -3635,8 +3653,8 @@ def parse_selector(text: str) -> Selector:
 
 
 def parse_term(term: str) -> tuple[str, str]:
-    """The key of a term and its pattern; a word without a wildcard is a type or a tool."""
-    for mistake, hint in MISTAKES:
+    """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
+    for mistake, hint in SELECTOR_MISTAKES:
         if match := re.fullmatch(mistake, term, re.DOTALL):
             raise ValueError(match.expand(hint))
     key, equals, glob = term.partition("=")
@@ -3645,7 +3663,7 @@ def parse_term(term: str) -> tuple[str, str]:
         keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
         raise ValueError(f"no key {key!r}; the keys are {keys}")
     glob = glob.removeprefix("./") if key == "path" else glob
-    if not glob:
+    if glob in ("", "="):
         raise ValueError("an empty pattern matches nothing")
     if key == "word" and glob in STATUSES:
         raise ValueError(f"no type or tool; a status is spelled status={glob}")
@@ -3660,7 +3678,7 @@ def parse_term(term: str) -> tuple[str, str]:
 
 
 def parse_name(key: str, glob: str) -> tuple[str, str]:
-    """A type or a tool; what nothing known fits must be spelled as unknown, with ==."""
+    """Check the name of a type or a tool; an unknown one must be given with ==."""
     if key != "word" and glob.startswith("="):
         return key, re.sub(r"[*?[]", r"[\g<0>]", glob[1:])
     if WILDCARD.search(glob):
@@ -3681,7 +3699,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
 
 
 def check_together(terms: Sequence[tuple[str, str]]) -> None:
-    """Raises ValueError where no event can match all terms."""
+    """Raises ValueError if no event can match all terms."""
     types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
     tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
     calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
@@ -3692,7 +3710,7 @@ def check_together(terms: Sequence[tuple[str, str]]) -> None:
 
 
 def event_tools(event: Event) -> Iterable[str]:
-    """The names of a call's tool: ours, the agent's own, and an MCP tool's with its server."""
+    """The names of a call's tool: Cursor's, the agent's own, and an MCP tool's with its server."""
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
@@ -3715,8 +3733,8 @@ def event_statuses(event: Event) -> Iterable[str]:
 
 
 def event_paths(event: Event) -> Iterable[str]:
-    """The files and directories that a call names, each in three spellings: as it stands there,
-    from the run's directory, and from the root. A completion may lack them."""
+    """The paths that a call names, each as it is, relative to the run's directory, and absolute. A
+    completion may lack them: then those of its start."""
     if event.type != "tool_call":
         return
     found: list[Any] = []
@@ -3735,10 +3753,10 @@ def event_paths(event: Event) -> Iterable[str]:
 
 def event_sessions(event: Event) -> Iterable[str]:
     named = event.session_id or (event.run.session if event.run else None)
-    return (named, named[:SHORT]) if named else ()
+    return (named, named[:SESSION_PREFIX]) if named else ()
 
 
-# What a selector may ask of an event: each gives the texts of which one must match.
+# Key of a term -> the texts of an event, one of which must match.
 SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
     "type": lambda event: (event.type,) if event.type else (),
     "subtype": lambda event: (event.subtype,) if event.subtype else (),
@@ -3753,18 +3771,18 @@ STATUSES = ("ok", "nonzero", *REASONS, "failed")
 
 
 def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
-    """Is every event of a type dropped, whatever else it holds?"""
+    """Is every event of a type dropped?"""
     return any(choice.names(kind) and len(choice.terms) == 1 for choice in drop)
 
 
 class Selection:
-    """Decides which events are printed; all of them go on, for what is aggregated needs all."""
+    """Hides the events that aren't printed; later stages still aggregate them."""
 
     def __init__(self, only: Sequence[Selector], drop: Sequence[Selector]) -> None:
         self.only = only
         self.drop = drop
         keys = {key for choice in (*only, *drop) for key, _ in choice.terms}
-        self.simple = keys.isdisjoint(("session", "status", "path"))  # the same for all of a kind
+        self.simple = keys.isdisjoint(("session", "status", "path"))  # cacheable by kind of event
         self.known: dict[tuple[str | None, ...], bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
@@ -3774,7 +3792,7 @@ class Selection:
                 kind = (event.type, event.subtype, *event_tools(event))
                 kept = known.get(kind)
                 if kept is None:
-                    if len(known) > FATES:  # an input may invent types for ever
+                    if len(known) > CACHED_DECISIONS:  # the input may have any number of types
                         known.clear()
                     kept = known[kind] = self.keeps(event)
             else:
@@ -3784,9 +3802,9 @@ class Selection:
             yield event
 
     def keeps(self, event: Event) -> bool:
-        """A result leaves only where it is named, so that a filtered stream keeps its verdict.
+        """A result is dropped only if it is named, so that a filtered stream keeps its verdict.
 
-        A foreign event leaves if one of its parts is asked for, or not all are refused.
+        A foreign event is kept if a part of it is selected, and not all parts are dropped.
         """
         parts, result = parts_of(event), event.type == "result"
         drop = [choice for choice in self.drop if not result or choice.names("result")]
@@ -4905,8 +4923,8 @@ _CLASS = rf"\[({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?\]"
 STAND_IN = regex(rf"(?:{CREATED})?{_CLASS}(?: [0-9]+)?")
 ANY_MARKER = regex(rf"\[REDACTED:([\w.:-]+)\]|{_CLASS}")
 FLAG = regex(r"--?[A-Za-z][\w-]*")
-WORDED = frozenset(("assistant", "thinking"))  # events with words
-PLACES = (("message", "content", "text"), ("message", "content"), ("text",))  # of these
+SPOKEN_TYPES = frozenset(("assistant", "thinking"))  # events with words
+SPOKEN_PLACES = (("message", "content", "text"), ("message", "content"), ("text",))  # of these
 
 
 class EventRedactor:
@@ -4927,7 +4945,7 @@ class EventRedactor:
         they are strings like any other."""
         raw = event.raw.strip()
         found = [*find_strings(raw)]
-        places = (event.foreign.places if event.foreign else None) or PLACES
+        places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
         words = [one for one in found if one.path in places and not one.is_key]
         if edits is not None and "".join(one.text for one in words) != words_of(event):
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a member twice
@@ -4946,7 +4964,7 @@ class EventRedactor:
                 return splice(text, clip(edits or [], begin, begin + len(text)))
             whole = one.start in assigned
             if whole or one.start in suspects:
-                new = self.redacted(one, event.type, cwd, whole=whole)
+                new = self.redact_string(one, event.type, cwd, whole=whole)
             if one.is_key:
                 new = number_names(names, one.holder, text, new)
             if new != text:
@@ -4970,7 +4988,7 @@ class EventRedactor:
                 counts = notes_of(self.run).redactions if self.run else self.counts
                 counts[name] = counts.get(name, 0) + one
 
-    def redacted(
+    def redact_string(
         self, one: StringLiteral, kind: str | None, cwd: str | None, *, whole: bool
     ) -> str:
         stand_in = self.marker_for(one, kind) if self.strict and one.text else None
@@ -5073,9 +5091,9 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 
 
-LONG = 64 * 1024  # characters of a line of words that may wait to be decided
-HELD = 64 * 1024 * 1024  # bytes of events that may wait behind such lines, in all runs together
-WEIGHT = 1024  # bytes that an event takes in memory beside its line
+LONG_LINE = 64 * 1024  # characters of a line of words that may wait to be decided
+MAX_HELD = 64 * 1024 * 1024  # bytes of events that may wait behind such lines, in all runs together
+EVENT_OVERHEAD = 1024  # bytes that an event takes in memory beside its line
 
 
 class Channel:
@@ -5136,7 +5154,7 @@ class Channel:
         self.end = end = self.end + len(text)
         self.queue.append((event, end))
         self.texts.append(text)
-        if "\n" not in text and end - self.begin <= LONG and not self.redactor.marks:
+        if "\n" not in text and end - self.begin <= LONG_LINE and not self.redactor.marks:
             return False
         self.decide()
         return True
@@ -5190,21 +5208,21 @@ class Channel:
     def mark(self, size: int) -> list[Replacement]:
         """[messages] stands where a segment begins, and nothing in the rest of it."""
         fresh, self.fresh = self.fresh, False
-        self.redactor.surgeon.count("[messages]" if fresh else "")
+        self.redactor.redaction.count("[messages]" if fresh else "")
         return [(0, size, "[messages]" if fresh else "")]
 
     def search(self, waiting: str, *, whole: bool, cut_off: bool) -> tuple[int, list[Replacement]]:
         """How much of a text can be decided, and what changes in it."""
         parts = split_lines(waiting, self.word)
-        size = len(waiting) if whole else self.redactor.complete(waiting, parts)
+        size = len(waiting) if whole else self.redactor.decidable(waiting, parts)
         text = waiting[:size]
         parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.redactor.decided(text, parts, self.key, self.state.cwd, cut_off=cut_off)
+        changes = self.redactor.changes(text, parts, self.key, self.state.cwd, cut_off=cut_off)
         if parts:  # what goes on with a secret that had to be decided is hidden, too
             begun = cut_off and bool(changes) and changes[-1][1] == size
             self.word = (parts[-1][2] or begun) and text[-1] != "\n"
         if self.key or "-----BEGIN" in text:
-            self.key = open_key(to_utf8(text), self.key)
+            self.key = ends_inside_key(to_utf8(text), self.key)
         return size, changes
 
 
@@ -5218,7 +5236,7 @@ def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement
     ]
 
 
-def open_key(text: bytes, inside: bool) -> bool:
+def ends_inside_key(text: bytes, inside: bool) -> bool:
     """Does a text end inside a private key, if it began so?"""
     end = PEM_END.search(text) if inside else None
     if inside and not end:
@@ -5230,10 +5248,10 @@ def open_key(text: bytes, inside: bool) -> bool:
 class RunWords:
     """What redaction remembers of a run: its channels, and its events that wait, in their order."""
 
-    __slots__ = ("channels", "cwd", "heard", "pending")
+    __slots__ = ("channels", "cwd", "last_s", "pending")
 
     def __init__(self) -> None:
-        self.heard = 0.0  # when the last event came, in seconds
+        self.last_s = 0.0  # when the last event came, in seconds
         self.channels: dict[str, Channel] = {}
         self.pending: deque[Event] = deque()
         self.cwd: str | None = None
@@ -5251,17 +5269,18 @@ class Redactor:
     """
 
     def __init__(
-        self, surgeon: EventRedactor, reread: Callable[[bytes], Event], max_wait: float = MAX_WAIT
+        self, redaction: EventRedactor, reread: Callable[[bytes], Event], max_wait: float = MAX_WAIT
     ) -> None:
         """``max_wait``: seconds of a run's silence after which its words are decided."""
         self.max_wait = max_wait
-        self.surgeon = surgeon
-        self.scanner = surgeon.scanner
+        self.redaction = redaction
+        self.scanner = redaction.scanner
         self.reread = reread
         anchored = self.scanner is not None and self.scanner.anchored
-        self.every = bool(surgeon.classes) or anchored  # each event is looked at
-        self.marks = "messages" in surgeon.classes  # words are replaced, whatever they say
-        self.hears = not surgeon.classes.isdisjoint(("messages", "paths")) or bool(self.scanner)
+        self.every = bool(redaction.classes) or anchored  # each event is looked at
+        self.marks = "messages" in redaction.classes  # words are replaced, whatever they say
+        wordy = redaction.classes & {"messages", "paths"}
+        self.reads_words = bool(wordy or self.scanner)
         self.runs: dict[Run, RunWords] = {}
         self.waiting: dict[Run, RunWords] = {}  # where events wait, the longest silent run first
         self.size = 0  # of these events, in bytes
@@ -5274,20 +5293,20 @@ class Redactor:
             batch[number].edits = ()
         runs, waiting = self.runs, self.waiting
         for event in batch:
-            run = self.surgeon.run = event.run
+            run = self.redaction.run = event.run
             if run is None:
-                ready.append(event if event.edits is None else self.finished(event, None))
+                ready.append(event if event.edits is None else self.rewritten(event, None))
                 continue
             state = runs.get(run)
             if state is None:
                 state = runs[run] = RunWords()
-            if state.heard != now:
-                state.heard = now
+            if state.last_s != now:
+                state.last_s = now
                 if state.pending:
                     waiting[run] = waiting.pop(run)
             state.pending.append(event)
-            self.size += len(event.raw) + WEIGHT
-            if self.take(state, event):
+            self.size += len(event.raw) + EVENT_OVERHEAD
+            if self.accept(state, event):
                 self.release(state, ready)
             if not state.pending:
                 waiting.pop(run, None)
@@ -5302,9 +5321,9 @@ class Redactor:
         """Decide what has waited for too long, and what is too much."""
         while self.waiting:
             run, state = next(iter(self.waiting.items()))
-            if self.size <= HELD and now - state.heard <= self.max_wait:
+            if self.size <= MAX_HELD and now - state.last_s <= self.max_wait:
                 break
-            self.surgeon.run = run
+            self.redaction.run = run
             for channel in state.channels.values():
                 channel.flush()
             self.release(state, ready)
@@ -5312,16 +5331,16 @@ class Redactor:
         if len(self.runs) > 2 * MAX_RUNS:
             self.runs = {run: state for run, state in self.runs.items() if run.state != ENDED}
 
-    def take(self, state: RunWords, event: Any) -> bool:
+    def accept(self, state: RunWords, event: Any) -> bool:
         """Hear what an event says, or ends. May anything leave?"""
         kind = event.type
-        if not self.hears or kind not in WORDED:
+        if not self.reads_words or kind not in SPOKEN_TYPES:
             if not event.raw:  # the run ended without its last event
                 state.close(cut_off=True)
             elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
                 state.close()
-            if kind == "system" and "paths" in self.surgeon.classes:
-                self.enter(state, event)
+            if kind == "system" and "paths" in self.redaction.classes:
+                self.remember_cwd(state, event)
             return True
         parent = event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
@@ -5336,7 +5355,7 @@ class Redactor:
             return channel.delta(event, words_of(event))
         return channel.whole(event, words_of(event))
 
-    def enter(self, state: RunWords, event: Event) -> None:
+    def remember_cwd(self, state: RunWords, event: Event) -> None:
         """Remember the directory of a run, if it has two or more components and no secret."""
         for part in parts_of(event):
             cwd = first_text(details(part).get("cwd"))
@@ -5351,53 +5370,53 @@ class Redactor:
         pending = state.pending
         while pending and id(pending[0]) not in held:
             event = pending.popleft()
-            self.size -= len(event.raw) + WEIGHT
-            ready.append(event if event.edits is None else self.finished(event, state))
+            self.size -= len(event.raw) + EVENT_OVERHEAD
+            ready.append(event if event.edits is None else self.rewritten(event, state))
 
     def finish(self) -> list[Event]:
         """The input was cut off: what is held leaves, beginnings of secrets hidden."""
         ready: list[Event] = []
         for run, state in self.waiting.items():
-            self.surgeon.run = run
+            self.redaction.run = run
             state.close(cut_off=True)
             self.release(state, ready)
         self.waiting.clear()
         return ready
 
-    def finished(self, event: Event, state: RunWords | None) -> Event:
+    def rewritten(self, event: Event, state: RunWords | None) -> Event:
         """An event as it leaves."""
-        heard = self.hears and event.type in WORDED and state is not None
+        heard = self.reads_words and event.type in SPOKEN_TYPES and state is not None
         if event.foreign:  # its calls are told in lines of their own
             event.foreign.parts = [
-                part if part.type in WORDED else self.finished(part, state)
+                part if part.type in SPOKEN_TYPES else self.rewritten(part, state)
                 for part in event.foreign.parts
             ]
         edits = (event.edits or ()) if heard else None
-        raw = self.surgeon.redact_event(event, state.cwd if state else None, edits)
+        raw = self.redaction.redact_event(event, state.cwd if state else None, edits)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
     # What channels ask.
 
-    def complete(self, text: str, parts: list[Part]) -> int:
+    def decidable(self, text: str, parts: list[Part]) -> int:
         """How much of a text can be decided while more of its last line may come."""
         end = text.rfind("\n") + 1
-        if len(text) - end > LONG:
+        if len(text) - end > LONG_LINE:
             return parts[-1][0]
         if not self.scanner:
             return end
         return whole_blocks(text, self.scanner.settled(text, end), self.scanner.blocks)
 
-    def decided(
+    def changes(
         self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
         """What changes in words whose lines are complete; ``inside`` a private key at first."""
         data = to_utf8(text)
-        spans = self.found(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
-        if not spans and not self.surgeon.classes:
+        spans = self.find_spans(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
+        if not spans and not self.redaction.classes:
             return []
-        changes = self.surgeon.with_paths(data, cwd, markers_for(spans))
+        changes = self.redaction.with_paths(data, cwd, markers_for(spans))
         for _, _, new in changes:
-            self.surgeon.count(from_utf8(new))
+            self.redaction.count(from_utf8(new))
         if data.isascii():
             return [(first, last, from_utf8(new)) for first, last, new in changes]
         return [
@@ -5405,7 +5424,7 @@ class Redactor:
             for first, last, new in changes
         ]
 
-    def found(
+    def find_spans(
         self, text: str, data: bytes, parts: list[Part], inside: bool, *, cut_off: bool
     ) -> list[Span]:
         scanner: Any = self.scanner
@@ -5444,7 +5463,7 @@ def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
                 hold = min(hold, text.rfind("\n", 0, end - position) + 1)
             position = form.find("\n", position) + 1
     cutting = hold < end
-    while cutting and end - hold < LONG:
+    while cutting and end - hold < LONG_LINE:
         cutting = False
         for form in blocks:
             start = text.rfind(form, 0, min(hold + len(form) - 1, end))
@@ -5461,7 +5480,7 @@ def split_lines(text: str, inside: bool) -> list[Part]:
 
     ``inside`` a word of which the beginning was too long: then so is the rest of it.
     """
-    if len(text) <= LONG and not inside:
+    if len(text) <= LONG_LINE and not inside:
         return [(0, len(text), False)]
     parts: list[Part] = []
     position = 0
@@ -5471,7 +5490,7 @@ def split_lines(text: str, inside: bool) -> list[Part]:
         )
         match = short or NO_BLANK.match(text, position)
         end = match.end() if match else position
-        inside = not short and end - position == LONG and end < len(text)
+        inside = not short and end - position == LONG_LINE and end < len(text)
         begun = text.rfind("-----BEGIN ", position, end)
         if short and begun > position and KEY_BEGUN.fullmatch(text, begun, end):
             end = begun  # the first line of a private key stays whole
@@ -5480,9 +5499,9 @@ def split_lines(text: str, inside: bool) -> list[Part]:
     return parts
 
 
-SHORT_LINES = regex(rf"(?:[^\n]{{0,{LONG}}}(?:\n|\Z))+")
-TO_LAST_BLANK = regex(rf"[^\n]{{0,{LONG - 1}}}[ \t\r]")
-NO_BLANK = regex(rf"[^ \t\r\n]{{1,{LONG}}}")
+SHORT_LINES = regex(rf"(?:[^\n]{{0,{LONG_LINE}}}(?:\n|\Z))+")
+TO_LAST_BLANK = regex(rf"[^\n]{{0,{LONG_LINE - 1}}}[ \t\r]")
+NO_BLANK = regex(rf"[^ \t\r\n]{{1,{LONG_LINE}}}")
 KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
 
 
@@ -5580,8 +5599,8 @@ class Screen:
     def width(self) -> int:
         if self.fd is not None:
             with contextlib.suppress(OSError):
-                return os.get_terminal_size(self.fd).columns or WIDTH
-        return WIDTH
+                return os.get_terminal_size(self.fd).columns or DEFAULT_WIDTH
+        return DEFAULT_WIDTH
 
     def paint(self, code: str, text: str) -> str:
         return f"{code}{text}{RESET}" if self.color and text else text
@@ -5596,7 +5615,7 @@ def is_utf8(env: Mapping[str, str]) -> bool:
 
 PLAIN = Screen()
 RED, GREEN, DIM, RESET = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
-DONE, UNDONE, SPINNER = "✓", "✗", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+CHECK_MARK, CROSS_MARK, SPINNER = "✓", "✗", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 def encode_line(line: str) -> bytes:
@@ -5615,11 +5634,11 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
     line = truncate(" ".join(filter(None, (label, target, outcome))), room)
     if failed:
-        line = screen.paint(RED, f"{UNDONE} {line}" if glyphs else line)
+        line = screen.paint(RED, f"{CROSS_MARK} {line}" if glyphs else line)
     else:
         if outcome and line.endswith(outcome):
             line = line.removesuffix(outcome) + screen.paint(DIM, outcome)
-        line = f"{screen.paint(GREEN, DONE)} {line}" if glyphs else line
+        line = f"{screen.paint(GREEN, CHECK_MARK)} {line}" if glyphs else line
     return encode_line(margin + line)
 
 
@@ -5632,12 +5651,12 @@ def fit_action(act: Action, room: int) -> Action:
         return act
     spare = free - display_width(target)
     if display_width(fit_outcome(outcome, 0)) > spare:
-        spare = free - max(LEAST, free // 2)
+        spare = free - max(MIN_PART, free // 2)
     outcome = fit_outcome(outcome, spare)
     left = free - display_width(outcome)
-    if left < min(display_width(target), TELLING) and not failed:
+    if left < min(display_width(target), MIN_TARGET) and not failed:
         outcome, left = "", free + brackets
-    elif left < 0 and room - display_width(outcome) - brackets >= LEAST:
+    elif left < 0 and room - display_width(outcome) - brackets >= MIN_PART:
         label = truncate(label, room - display_width(outcome) - brackets)
     return Action(label, cut_target(target, left), outcome, failed)
 
@@ -5646,7 +5665,7 @@ def fit_outcome(outcome: str, room: int) -> str:
     """As much as there is room for: a reason ends with dots, of facts the first ones stay."""
     word, reason, _ = outcome.partition(":")
     if reason:
-        return truncate(outcome, room) if room > display_width(word) + LEAST else word
+        return truncate(outcome, room) if room > display_width(word) + MIN_PART else word
     ends = [len(outcome), *(end.start() for end in FACT_END.finditer(outcome))]
     starts = [outcome[:end] for end in sorted(ends, reverse=True)]
     return next((start for start in starts if display_width(start) <= room), starts[-1])
@@ -5705,7 +5724,7 @@ class RunPrefixes:
             self.open[run] = None
         if len(self.open) <= (run in self.open) or not run.session:
             return ""
-        return f"[{escape(run.session[:SHORT])}] "
+        return f"[{escape(run.session[:SESSION_PREFIX])}] "
 
     def leave(self, event: Event) -> None:
         if ends_run(event):
@@ -5966,7 +5985,7 @@ class Summary:
         for event in events:
             run = event.run
             if run is None:
-                if not event.raw and sum(self.verdicts.values()) >= SEVERAL:
+                if not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
                     yield self.close_all()
             elif event.type == "tool_call" and event.subtype == "completed":
                 self.count(event, run)
@@ -5991,10 +6010,10 @@ class Summary:
         for notes in (notes_of(run), self.total):
             add_count(notes.nested if nested else notes.actions, excerpt(tool))
             notes.failures += outcome.status != "ok"
-            notes.files |= {hash(path)} if path and len(notes.files) < FILES else set()
+            notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
-        notes.stated = stated(event)
+        notes.stated = result_numbers(event)
         self.charge(run, notes.stated)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
@@ -6009,7 +6028,7 @@ class Summary:
             add_count(notes.redactions, rule, number)
             add_count(self.total.redactions, rule, number)
         self.report.redactions.clear()
-        return self.line(name + verdict + spent(notes), notes, good=run.succeeded)
+        return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
 
     def charge(self, run: Run, stated: dict[str, float]) -> None:
         """Of a session with several runs, each result states the cost of all so far."""
@@ -6023,7 +6042,7 @@ class Summary:
     def close_all(self) -> bytes:
         verdicts = sorted(self.verdicts.items(), reverse=True)
         verdict = ", ".join(f"{number} {verdict}" for verdict, number in verdicts)
-        runs = f"{sum(self.verdicts.values())} runs{spent(self.total)}: {verdict}"
+        runs = f"{sum(self.verdicts.values())} runs{time_spent(self.total)}: {verdict}"
         return self.line(runs, self.total, good=[*self.verdicts] == ["succeeded"])
 
     def line(self, verdict: str, notes: RunNotes, *, good: bool) -> bytes:
@@ -6066,14 +6085,14 @@ class Summary:
         counts.update(dict.fromkeys(counts, 0))
 
 
-def spent(notes: RunNotes) -> str:
+def time_spent(notes: RunNotes) -> str:
     took = int(notes.stated.get("took", 0))
     return f" in {format_duration(took)}" if took else ""
 
 
 def add_count(counts: dict[str, Any], name: str, number: float = 1) -> None:
     """More of a name; beyond NAMES of them, of all others together."""
-    if name not in counts and len(counts) >= NAMES:
+    if name not in counts and len(counts) >= MAX_NAMES:
         name = "..."
     counts[name] = counts.get(name, 0) + number
 
@@ -6099,7 +6118,7 @@ TOKENS = (
 )
 
 
-def stated(event: Event) -> dict[str, float]:
+def result_numbers(event: Event) -> dict[str, float]:
     """What the result states: milliseconds, turns, dollars, tokens. Nothing of what it has not."""
     members = details(event) if event.type == "result" else {}
     usage, cost = as_object(members.get("usage")), members.get("total_cost_usd")
@@ -6197,12 +6216,13 @@ class RunTable(Summary):
     def tally(self, event: Event, tools: dict[str, list[int]]) -> None:
         tool, body = tool_of(event)
         tool = tool or event.started or "?"
-        counts = tools.setdefault(tool if tool in tools or len(tools) < NAMES else "...", [0, 0])
+        name = tool if tool in tools or len(tools) < MAX_NAMES else "..."
+        counts = tools.setdefault(name, [0, 0])
         counts[0] += 1
         counts[1] += outcome_of(event, tool, body).status != "ok"
 
     def row(self, event: Event, run: Run, row: dict[str, Any], answer: str) -> dict[str, Any]:
-        numbers = stated(event)
+        numbers = result_numbers(event)
         self.charge(run, numbers)
         tools = [(name, *counts) for name, counts in row["tools"].items()]
         ended = event.raw and run.state == ENDED
@@ -6298,21 +6318,21 @@ class Tee:
         self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
         self.thinking = any(each.thinking for each in every)
         self.words = any(each.words for each in every)
-        self.hearing = [one for one in writers if one.words]  # what the assistant says
+        self.word_writers = [one for one in writers if one.words]  # what the assistant says
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        events = self.heard(events) if self.others else events
+        events = self.tell_others(events) if self.others else events
         return self.writers[0].lines(events) if len(self.writers) == 1 else self.each(events)
 
     def each(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
-            for one in self.hearing if event.type == "assistant" else self.writers:
+            for one in self.word_writers if event.type == "assistant" else self.writers:
                 yield from one.lines((event,))
 
-    def heard(self, events: Iterable[Event]) -> Iterator[Event]:
+    def tell_others(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             yield event
-            if event.type in WORDED and not event.foreign:
+            if event.type in SPOKEN_TYPES and not event.foreign:
                 continue
             for part in parts_of(event):
                 part.hidden = event.hidden
@@ -6372,13 +6392,13 @@ OWN = ("stream-json", "cursor")  # outputs to which a dropped event is of no use
 
 
 def make_conversations(
-    reader: Reader, to: str, dialect: str, surgeon: EventRedactor | None, *, lines: bool
+    reader: Reader, to: str, dialect: str, redaction: EventRedactor | None, *, lines: bool
 ) -> Conversations:
     """``lines``: those of made events are read, whatever the output."""
-    native, converts, redacts = to == "stream-json", to == "cursor", surgeon is not None
+    native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     made = not native and (converts or redacts or lines)
     maker = EventMaker(reader, native, converts, native and redacts, made)
-    strict = ",".join(sorted(surgeon.classes - {"paths"})) if native and surgeon else ""
+    strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
 
 
@@ -6414,7 +6434,7 @@ def convert(
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
     fail_on: Sequence[Selector] = (),
-    surgeon: EventRedactor | None = None,
+    redaction: EventRedactor | None = None,
     report: Report,
     out: Output,
 ) -> None:
@@ -6423,15 +6443,15 @@ def convert(
     ``streams`` are FILEs in their order: the name for messages, and its bytes as they arrive.
     ``to`` is a key of WRITERS, ``view`` what is told beside, ``dialect`` one of DIALECTS or auto;
     ``max_line`` and ``max_event`` are in bytes. ``only`` and ``drop`` select what is printed,
-    ``fail_on`` what counts as a failure, ``surgeon`` redacts. What went wrong goes to ``report``,
+    ``fail_on`` what counts as a failure, ``redaction`` redacts. What went wrong goes to ``report``,
     which then knows the exit status. Raises Gone, OutputError, and what ``streams`` raises. The
     vocabulary is Cursor's:
     https://cursor.com/docs/cli/reference/output-format.
     """
     writer = make_writer(to, view, report)
-    reader = Reader(SpokenEvent if surgeon else writer.kind, report)
+    reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    made = make_conversations(reader, to, dialect, surgeon, lines=bool(max_event))
+    made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
     dropped = [kind for kind in ("thinking", "assistant") if to in OWN and drops_type(kind, drop)]
     runs = Runs(
         report,
@@ -6443,7 +6463,7 @@ def convert(
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
-    redactor = Redactor(surgeon, reader.reread, max_wait) if surgeon else None
+    redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
@@ -6591,7 +6611,7 @@ def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
 
     def conceal(text: str) -> str:
         nonlocal key
-        began, key = key, open_key(to_utf8(text), key)
+        began, key = key, ends_inside_key(to_utf8(text), key)
         try:
             cut_off = len(text) >= CONCEALED
             return scanner().conceal((KEY_BEGIN if began else "") + text, cut_off=cut_off)
@@ -6772,9 +6792,9 @@ def run(
     if secret_env or secrets_file or patterns:
         classes |= {"secrets"}
     scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
-    surgeon = None
+    redaction = None
     if classes:
-        surgeon = EventRedactor(
+        redaction = EventRedactor(
             scanner() if "secrets" in classes else None, classes, home_directories()
         )
     signals = Signals()
@@ -6783,16 +6803,16 @@ def run(
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), last)
     report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
-    if surgeon:
-        report.strict = surgeon.strict
-        report.redactions = surgeon.counts
-        report.unused = surgeon.scanner.unused if surgeon.scanner else 0
+    if redaction:
+        report.strict = redaction.strict
+        report.redactions = redaction.counts
+        report.unused = redaction.scanner.unused if redaction.scanner else 0
     chunks = ((file, open_chunks(file, signals, report)) for file in files)
     streams = ((file, last.watch(arriving)) for file, arriving in chunks)
-    given = {name: given[name] for name in CONVERTED}
+    given = {name: given[name] for name in CONVERT_OPTIONS}
     try:
         with contextlib.closing(last):
-            convert(streams, view=view, surgeon=surgeon, report=report, out=out, **given)
+            convert(streams, view=view, redaction=redaction, report=report, out=out, **given)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
@@ -6805,22 +6825,22 @@ def run(
     return OK if exit_zero and status in (FAILED, DAMAGED) else status
 
 
-CONVERTED = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
+CONVERT_OPTIONS = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
 # Options that act on some outputs alone: with another they are a usage error.
-LINES = ("stream-json", "cursor")
-GO_WITH = {
+STREAM_OUTPUTS = ("stream-json", "cursor")
+OPTION_OUTPUTS = {
     "messages": ("text", "runs"),
-    "thinking": LINES,
-    "max_event": ("json", *LINES, *TABLES),
-    "ci_safe": ("json", *LINES, *TABLES),
+    "thinking": STREAM_OUTPUTS,
+    "max_event": ("json", *STREAM_OUTPUTS, *TABLES),
+    "ci_safe": ("json", *STREAM_OUTPUTS, *TABLES),
 }
 
 
 def check_outputs(to: str, given: dict[str, Any]) -> None:
     """Raises click.UsageError for what an output has no use for."""
-    for name, outputs in GO_WITH.items():
+    for name, outputs in OPTION_OUTPUTS.items():
         if given[name] and to not in outputs:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
@@ -6859,7 +6879,7 @@ Examples:
 \b
 {EXITS}"""
 KEYS_ALLOWED = ", ".join(key for key in SELECTOR_KEYS if key != "word")
-NOTES = {
+GROUP_NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
     f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}; "
     f"status is one of {', '.join(STATUSES)}. See --list tools and --list types.",
@@ -6881,9 +6901,9 @@ class Command(click.Command):
             records = (option.get_help_record(context) for option in options)
             with formatter.section(group):
                 formatter.write_dl([record for record in records if record])
-                if group in NOTES:
+                if group in GROUP_NOTES:
                     formatter.write_paragraph()
-                    formatter.write_text(NOTES[group])
+                    formatter.write_text(GROUP_NOTES[group])
 
 
 command = Command(
@@ -7063,17 +7083,17 @@ def main() -> int:
 def describe(error: click.ClickException) -> str:
     """What is wrong with a command line, and what was perhaps meant."""
     text = " ".join(error.format_message().split()).rstrip(".")
-    if isinstance(error, click.NoSuchOption) and error.option_name in MEANT:
-        return f"no option {error.option_name}: use {MEANT[error.option_name]}"
+    if isinstance(error, click.NoSuchOption) and error.option_name in OPTION_HINTS:
+        return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         return f"{error.param.opts[-1]}: {error.message.rstrip('.')}"
     return text[0].lower() + text[1:]
 
 
 # What other programs call it.
-FORMATS = "--to, which is one of " + ", ".join(WRITERS)
-MEANT = dict.fromkeys(("--output-format", "--format", "--output", "-o"), FORMATS)
-MEANT |= {f"--{to}": f"--to {to}" for to in WRITERS}
+TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
+OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
+OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
 
 
 def print_error(text: str, *, hint: bool = False) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from support import Ended, convert, parameters, surgeon
+from support import Ended, convert, parameters, redaction
 
 import agentfmt
 
@@ -124,8 +124,8 @@ def redact(
 ) -> Ended:
     """The pipeline in process, with the classes and patterns of the flags; no environment."""
     given = parameters(*flags)
-    made_of = surgeon(given["classes"], given["patterns"], known or {}, homes)
-    return convert(data, *flags, surgeon=made_of, **more)
+    made_of = redaction(given["classes"], given["patterns"], known or {}, homes)
+    return convert(data, *flags, redaction=made_of, **more)
 
 
 def randomly_spelled(text: str, choose: Callable[[list[str]], str]) -> str:

@@ -92,7 +92,7 @@ def convert(
         "view",
         agentfmt.view_of((), given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN, last=None),
     )
-    given.setdefault("surgeon", surgeon(given["classes"], given["patterns"]))
+    given.setdefault("redaction", redaction(given["classes"], given["patterns"]))
     known = inspect.signature(agentfmt.convert).parameters
     options = {key: value for key, value in given.items() if key in known}
     with mock.patch.object(
@@ -102,7 +102,7 @@ def convert(
     return Ended(b"".join(wrote), "".join(report.said), report.status())
 
 
-def surgeon(
+def redaction(
     classes: frozenset[str],
     patterns: Mapping[str, str] = MappingProxyType({}),
     known: Mapping[str, list[str]] = MappingProxyType({}),

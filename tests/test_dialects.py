@@ -33,7 +33,7 @@ OTHER = "0c5bd3c6-3b0c-4a4e-8f55-7f0a6a8a6c11"
 
 
 @functools.cache
-def surgeon(classes: frozenset[str]) -> agentfmt.EventRedactor:
+def redaction(classes: frozenset[str]) -> agentfmt.EventRedactor:
     scanner = agentfmt.Scanner({}, {}) if "secrets" in classes else None
     return agentfmt.EventRedactor(scanner, classes, [])
 
@@ -41,7 +41,7 @@ def surgeon(classes: frozenset[str]) -> agentfmt.EventRedactor:
 def convert(data: Any, *flags: str) -> Ended:
     """The pipeline, with what the flags redact."""
     classes = support.parameters(*flags)["classes"]
-    return support.convert(data, *flags, surgeon=surgeon(classes) if classes else None)
+    return support.convert(data, *flags, redaction=redaction(classes) if classes else None)
 
 
 # ---------------------------------------------------------------- what Claude writes

@@ -38,7 +38,7 @@ LINES = init() + user() + ODD + assistant("é😀 " * 12_000) + completed() + re
 Wrap = Callable[[bytes], bytes]
 
 
-def surgeon(classes: str) -> agentfmt.EventRedactor:
+def redaction(classes: str) -> agentfmt.EventRedactor:
     named = frozenset(agentfmt.CLASSES if classes == "all" else (classes,))
     return agentfmt.EventRedactor(SCANNER, named, [])
 
@@ -173,7 +173,9 @@ def test_redaction_sees_what_it_would_have_seen(wrap: Wrap, classes: str) -> Non
     data = init() + b"".join(assistant(text, timestamp_ms=1) for text in said)
     data += completed(result={"success": {"content": "x" * 16_300 + f" {TOKEN} " + "y" * 16_384}})
     data += result(result=f"token={TOKEN}")
-    plain, wrapped = (convert(one, *SAME, surgeon=surgeon(classes)) for one in (data, wrap(data)))
+    plain, wrapped = (
+        convert(one, *SAME, redaction=redaction(classes)) for one in (data, wrap(data))
+    )
     assert wrapped == plain
     assert TOKEN.encode() not in wrapped.stdout
 
@@ -308,7 +310,11 @@ def test_no_damage_leaks_or_crashes(case: tuple[list[bytes], list[bytes]]) -> No
     _, chunks = case
     for to in ("stream-json", "text"):
         ended = convert(
-            chunks, "-t", to, *(("-m", "all") if to == "text" else ()), surgeon=surgeon("secrets")
+            chunks,
+            "-t",
+            to,
+            *(("-m", "all") if to == "text" else ()),
+            redaction=redaction("secrets"),
         )
         assert TOKEN.encode() not in ended.stdout
         assert TOKEN not in ended.stderr

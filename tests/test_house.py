@@ -161,8 +161,10 @@ def test_a_label_has_three_forms_with_one_object(tool: str) -> None:
 
 
 def test_every_tool_has_its_member() -> None:
-    assert {tool for key, tool in agentfmt.KEYS.items() if key != "function"} == {*agentfmt.TOOLS}
-    assert {*agentfmt.KEYS} <= {*agentfmt.SHAPE["tool_call"]}
+    assert {tool for key, tool in agentfmt.TOOL_KEYS.items() if key != "function"} == {
+        *agentfmt.TOOLS
+    }
+    assert {*agentfmt.TOOL_KEYS} <= {*agentfmt.SHAPE["tool_call"]}
 
 
 def test_names_of_other_agents_lead_to_tools() -> None:
@@ -183,7 +185,7 @@ def test_every_variant_has_a_status_and_every_failure_a_reason() -> None:
     assert {*agentfmt.VARIANTS.values()} == {"ok", *agentfmt.REASONS}
     assert {*agentfmt.Result.__struct_fields__} == {*agentfmt.VARIANTS}
     assert {variant for _, variant in agentfmt.FAILURES} <= {*agentfmt.VARIANTS}
-    assert {*agentfmt.WORDED_AS} <= {*agentfmt.VARIANTS}
+    assert {*agentfmt.FAILURE_TEXT} <= {*agentfmt.VARIANTS}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +193,7 @@ def test_every_variant_has_a_status_and_every_failure_a_reason() -> None:
     [
         pytest.param(agentfmt.Args.__struct_fields__, id="arguments"),
         pytest.param(agentfmt.Success.__struct_fields__, id="results"),
-        pytest.param(agentfmt.WORDED_AS.values(), id="failures"),
+        pytest.param(agentfmt.FAILURE_TEXT.values(), id="failures"),
         pytest.param(
             [
                 *agentfmt.ARGUMENT_NAMES.values(),

@@ -31,7 +31,7 @@ from support import (
 )
 
 import agentfmt
-from agentfmt import LONG, Scanner
+from agentfmt import LONG_LINE, Scanner
 
 STREAM = ("-t", "stream-json", "--thinking", "-r", "secrets")
 TOKEN = made("ghp_<36 alnum>").text
@@ -269,8 +269,8 @@ def test_deltas_that_cut_a_surrogate_pair(style: str) -> None:
 
 
 def long_lines() -> Iterator[Any]:
-    for size in (LONG - 1, LONG, LONG + 1, 2 * LONG, 2 * LONG + 1):
-        for blank in (None, 0, LONG - 1, LONG, LONG + 1):
+    for size in (LONG_LINE - 1, LONG_LINE, LONG_LINE + 1, 2 * LONG_LINE, 2 * LONG_LINE + 1):
+        for blank in (None, 0, LONG_LINE - 1, LONG_LINE, LONG_LINE + 1):
             for end in ("", "\n", "\r\n"):
                 yield pytest.param(size, blank, end, id=f"{size}-{blank}-{len(end)}")
 
@@ -291,9 +291,9 @@ def test_long_lines_whatever_the_cut(size: int, blank: int | None, end: str) -> 
     assert len(outputs) == 1
     line = text.split("\n")[1]  # which CR belongs to
     (output,) = outputs
-    if blank is None and len(line) > LONG:
+    if blank is None and len(line) > LONG_LINE:
         assert output.startswith("first\n[REDACTED:overlong]")
-    elif len(line) <= LONG:
+    elif len(line) <= LONG_LINE:
         assert "overlong" not in output
 
 
@@ -305,8 +305,8 @@ def test_a_long_line_is_cut_at_its_last_blank() -> None:
 
 def test_a_long_piece_without_a_blank() -> None:
     """What follows it is hidden up to its first blank: a token may have been cut."""
-    assert check_long("a" * (LONG + 5) + " b") == "[REDACTED:overlong][REDACTED:overlong] b"
-    hidden = check_long("a" * (LONG - 9) + TOKEN + "\nb")
+    assert check_long("a" * (LONG_LINE + 5) + " b") == "[REDACTED:overlong][REDACTED:overlong] b"
+    hidden = check_long("a" * (LONG_LINE - 9) + TOKEN + "\nb")
     assert hidden == "[REDACTED:overlong][REDACTED:overlong]\nb"
 
 
@@ -326,7 +326,7 @@ def emitted(lines: Sequence[bytes], **more: Any) -> list[int]:
     """How many lines have left after each line that arrived."""
     left: list[int] = []
     scanner = Scanner({}, {})
-    surgeon = agentfmt.EventRedactor(scanner, frozenset({"secrets"}), [])
+    redaction = agentfmt.EventRedactor(scanner, frozenset({"secrets"}), [])
     count = 0
 
     def write(data: bytes) -> None:
@@ -341,7 +341,7 @@ def emitted(lines: Sequence[bytes], **more: Any) -> list[int]:
     out = agentfmt.Output(write)
     report = agentfmt.Report(out)
     agentfmt.convert(
-        [("-", iter(arriving()))], to="stream-json", thinking=True, surgeon=surgeon,
+        [("-", iter(arriving()))], to="stream-json", thinking=True, redaction=redaction,
         report=report, out=out, **more,
     )  # fmt: skip
     return left
@@ -459,9 +459,11 @@ def test_an_empty_delta_does_not_begin_a_segment() -> None:
 
 
 @pytest.mark.parametrize("size", [5, 11, 500])
-@pytest.mark.parametrize("long", [LONG - 18, LONG - 16, LONG - 12, LONG - 1, LONG])
+@pytest.mark.parametrize(
+    "long", [LONG_LINE - 18, LONG_LINE - 16, LONG_LINE - 12, LONG_LINE - 1, LONG_LINE]
+)
 def test_a_private_key_begins_where_a_line_is_too_long(long: int, size: int) -> None:
-    line = ("xxxxxxxxx " * LONG)[: long - 1] + " "
+    line = ("xxxxxxxxx " * LONG_LINE)[: long - 1] + " "
     text = line + pem() + "\nafter"
     texts = [text[at : at + size] for at in range(0, len(text), size)]
     events = [init(), *partial(texts), result()]
@@ -493,7 +495,7 @@ print(peak, file=sys.stderr)
 def test_events_do_not_wait_forever() -> None:
     """Behind words whose line is never completed; the beginning of a secret in them is hidden."""
     other = event("connection", subtype="reconnecting", attempt=1)
-    held = other * (agentfmt.HELD // (len(other) + agentfmt.WEIGHT) + 1)
+    held = other * (agentfmt.MAX_HELD // (len(other) + agentfmt.EVENT_OVERHEAD) + 1)
     data = init() + b"".join(partial([f"a {TOKEN[:12]}"])) + held
     reads = [data[at : at + agentfmt.BLOCK] for at in range(0, len(data), agentfmt.BLOCK)]
     *_, before, left = emitted(reads)
@@ -569,7 +571,7 @@ def fuzz(count: int, seed: int) -> tuple[int, int, int]:
         lines = [init(), *STYLES[style](texts), result()]
         agentfmt.convert(
             [("-", iter([b"".join(lines)]))], to="stream-json", thinking=True,
-            surgeon=agentfmt.EventRedactor(scanner, frozenset({"secrets"}), []),
+            redaction=agentfmt.EventRedactor(scanner, frozenset({"secrets"}), []),
             report=agentfmt.Report(out), out=out,
         )  # fmt: skip
         output = b"".join(wrote)

@@ -179,9 +179,9 @@ def test_redaction(to: str) -> None:
     )
     data += result(is_error=True, result=f"failed with {token}")
     for classes in (["secrets"], agentfmt.CLASSES):
-        surgeon = agentfmt.EventRedactor(SCANNER, frozenset(classes), [])
+        redaction = agentfmt.EventRedactor(SCANNER, frozenset(classes), [])
         for one in (data, data.replace(b'"is_error": true', b'"is_error": false')):
-            ended = convert(one, "-t", to, surgeon=surgeon, view=ANSWERS)
+            ended = convert(one, "-t", to, redaction=redaction, view=ANSWERS)
             assert token.encode() not in ended.stdout
             assert token not in ended.stderr
 
