@@ -92,8 +92,7 @@ __version__ = "0.1.0"
 
 
 class LazyPattern:
-    """A regular expression that is compiled on first use: a run needs few of them, and compiling
-    all takes a tenth of the start-up time."""
+    """A regular expression, compiled on first use: all together take a tenth of the start-up."""
 
     def __init__(self, *source: Any) -> None:
         self.source = source
@@ -253,7 +252,7 @@ def format_size(count: int) -> str:
 
 
 def wrap(text: str, room: int) -> Iterator[str]:
-    """Break a line at blanks into rows of at most ``room`` columns, but for longer words."""
+    """Break a line at blanks into rows of at most ``room`` columns; longer words stay whole."""
     row, width = "", 0
     for word in ROW_WORD.findall(text):
         size = display_width(word)
@@ -494,8 +493,7 @@ class Node:
 
 
 class StringLiteral(NamedTuple):
-    """A string in a line: the span of its literal, its value, the names of the members that lead
-    to it, and the number of the object or array that holds it."""
+    """A string in a line: its span, its value, the names that lead to it, and its container."""
 
     start: int
     end: int
@@ -743,8 +741,7 @@ def details(event: Event) -> dict[str, Any]:
 
 
 def error_message(value: Any, depth: int = 4) -> str:
-    """What an error says, however it is wrapped: the first text in a string, in an object with a
-    message, also one encoded in a string, or in a list of these."""
+    """The first text in an error: a string, perhaps of JSON, an object, or a list of these."""
     if isinstance(value, str):
         inner = decode_raw(to_utf8(value)) if depth and value.startswith("{") else None
         return error_message(inner, depth - 1) or value
@@ -1101,8 +1098,7 @@ def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 class Outcome(NamedTuple):
-    """How a finished call ended. ``status`` is ok, nonzero, or a key of REASONS; ``found`` is the
-    value of the result's ``variant``."""
+    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is the value of ``variant``."""
 
     status: str
     code: int = 0
@@ -1145,8 +1141,7 @@ def exit_code(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-# The beginning of the diff of an edit that created its file. Cursor has three forms, two of which
-# replace an empty first line.
+# Cursor's three beginnings of the diff of a created file; two replace an empty first line.
 CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
@@ -1813,8 +1808,7 @@ class Reader:
                 self.report.reject(source, examined, line)
 
     def examine(self, source: Source, text: bytes) -> tuple[bytes, Event] | str | None:
-        """Classify a difficult line: an event with its line, less a log collector's prefix; the
-        reason for damage; or None for prose."""
+        """An event with its line, less a collector's prefix; the reason for damage; None: prose."""
         labels = LABELS_PREFIX.match(text)
         start = labels.end() if labels else 0
         brace = text.find(b"{", start, start + MAX_PREFIX + 1)
@@ -2009,9 +2003,8 @@ def places_in(*rows: str) -> dict[str, Places]:
 
 
 class Foreign(Struct, gc=False):
-    """The translation of an event that is printed as the agent's own line: its events in Cursor's
-    vocabulary, and the places of its words. It must not refer to the event: such a cycle would
-    never be collected."""
+    """The translation of an event that is printed as the agent's own line, and the places of its
+    words. It must not refer to the event: such a cycle would never be collected."""
 
     parts: Sequence[Event]
     places: Places | None
@@ -2026,8 +2019,7 @@ class EventMaker(NamedTuple):
     """Makes events in Cursor's vocabulary: encodes a line, and decodes the event from it.
 
     ``native``: the input's own lines are printed. ``converts``: the encoded lines are printed.
-    ``redacts``: strings that can't be redacted are blanked in own lines. ``lines``: words need a
-    line, too.
+    ``redacts``: strings that can't be redacted are blanked. ``lines``: words need a line, too.
     """
 
     reader: Reader
@@ -2875,7 +2867,7 @@ class Conversations:
         if isinstance(known, Cursor):
             return None
         if self.strict:
-            what = "--redact CLASS with -t stream-json knows Cursor's events alone"
+            what = "--redact CLASS with -t stream-json supports only Cursor's events"
             raise OutputError(f"{source.where()}: {what}: use -t cursor")
         parts = known.translate(event)
         if not parts and event.type == "error" and not (event.session_id or self.speaker):
@@ -3289,7 +3281,7 @@ class Runs:
             self.end(run)
         else:
             why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
-            self.fail(run, why or "its result does not say that it succeeded")
+            self.fail(run, why or "its result does not report success")
         self.report.prose = None
         return run
 
@@ -3504,7 +3496,7 @@ class Segments:
         return text
 
     def repeat(self, text: str) -> str:
-        """A delta that may be a replay, follow one, or begin with half a character: a few are."""
+        """A delta that may be a replay, follow one, or begin with half a character."""
         new, self.held = self.held, ""
         if new:  # two in a row: the first was a delta
             self.add(new)
@@ -3615,7 +3607,7 @@ def parse_term(term: str) -> tuple[str, str]:
     if not glob:
         raise ValueError("an empty pattern matches nothing")
     if key == "word" and glob in STATUSES:
-        raise ValueError(f"no type or tool; a status is spelled status={glob}")
+        raise ValueError(f"not a type or tool: for a status, write status={glob}")
     if key in ("word", "tool", "type"):
         return parse_name(key, glob)
     if key == "status":
@@ -3681,8 +3673,7 @@ def event_statuses(event: Event) -> Iterable[str]:
 
 
 def event_paths(event: Event) -> Iterable[str]:
-    """The paths that a call names, each as it is, relative to the run's directory, and absolute. A
-    completion may lack them: then those of its start."""
+    """The paths that a call, or its start, names: as they are, relative to the cwd, absolute."""
     if event.type != "tool_call":
         return
     found: list[Any] = []
@@ -4845,8 +4836,7 @@ SPOKEN = {"user": "prompts", "assistant": "messages"}
 
 @functools.lru_cache(maxsize=4096)
 def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
-    """The class, or kind of structure, of the string at a path; "" for a known member's name, and
-    content for anything unknown."""
+    """The class, or kind of structure, of a string; "" for a known name, content if unknown."""
     node: Any = SHAPE
     for key in path[:-1] if is_key else path:
         if isinstance(node, str):
@@ -4888,8 +4878,7 @@ class EventRedactor:
     def redact_event(
         self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
     ) -> bytes:
-        """The redacted line of an event. ``edits`` are the changes to its words; None if these are
-        strings like any other."""
+        """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
         found = [*find_strings(raw)]
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
@@ -5677,10 +5666,8 @@ class RunNotes:
 
 
 class RunPrefixes:
-    """The open runs as a writer sees them; if there are several, lines get a prefix.
-
-    A run's own state is ahead of the output while redaction holds events back.
-    """
+    """The open runs in the output; if there are several, lines get a prefix. A run's own state is
+    ahead of the output while redaction holds events back."""
 
     def __init__(self) -> None:
         self.open: dict[Run, None] = {}
@@ -5702,8 +5689,7 @@ class RunPrefixes:
 
 
 class LastLine:
-    """The status line of a terminal: it shows what happens now, and is erased before any other
-    line is written."""
+    """The status line of a terminal; it is erased before any other line is written."""
 
     ERASE: ClassVar[bytes] = b"\r\x1b[K"
 
@@ -6277,8 +6263,7 @@ TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls"
 
 
 class Tee:
-    """Several writers: the lines of all ``writers`` for each event; ``tell`` gets those of
-    ``others``, for stderr."""
+    """Several writers: one after the other for each event; ``tell`` gets those of ``others``."""
 
     def __init__(
         self, writers: list[Writer], others: list[Writer], tell: Callable[[bytes], None]
@@ -6683,7 +6668,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
     ("--max-event", {"metavar": "BYTES", "type": Size()},
      "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
-    ("--ci-safe", FLAG_OPTION, "Spell JSON so that no CI runner takes it for commands."),
+    ("--ci-safe", FLAG_OPTION, "Escape JSON so that it holds no CI commands."),
     "Selecting",
     ("--only", selector_option(), "Print only matching events; repeatable."),
     ("--drop", selector_option(), "Don't print matching events; repeatable."),
@@ -6710,7 +6695,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
     ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
-    ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
+    ("--fail-on", selector_option(), "Fail runs that have a matching event; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
     "Help",
     ("--list", {"type": click.Choice([*LISTS]), "callback": print_list, "is_eager": True,
@@ -6799,7 +6784,7 @@ def check_outputs(to: str, given: dict[str, Any]) -> None:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
     if to == "runs" and given["messages"] == "all":
-        raise click.UsageError("--to runs holds the answer alone: --messages final")
+        raise click.UsageError("--to runs holds only the final answer: use --messages final")
     if given["actions"] == "stdout" and to != "text":
         raise click.UsageError("--actions stdout goes with --to text only")
 
