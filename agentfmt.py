@@ -1698,7 +1698,7 @@ class Unwrapper:
         """``unwrap``: auto, or the member that holds the line."""
         self.auto = unwrap == "auto"
         self.places = ENVELOPES if self.auto else (unwrap,)
-        self.looked = 0
+        self.probed = 0
         self.limit = limit
         self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
         self.size = 0  # bytes of these pieces
@@ -1712,7 +1712,7 @@ class Unwrapper:
             for kind, group in itertools.groupby(lines, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
-            if self.looked > EVENTS_PROBED:
+            if self.probed > EVENTS_PROBED:
                 yield from wrapped
         if self.begun:
             yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
@@ -1720,14 +1720,14 @@ class Unwrapper:
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
         undecided = self.auto and len(self.places) > 1
-        if self.looked > EVENTS_PROBED:
+        if self.probed > EVENTS_PROBED:
             return line
         found = self.contents(line, self.places)
         one = next((one for one in found if not undecided or self.is_certain(one)), None)
         if one:
-            self.places, self.looked = (one.place,), 0
+            self.places, self.probed = (one.place,), 0
             return self.join(one)
-        self.looked += undecided and b'"type"' in line
+        self.probed += undecided and b'"type"' in line
         return line
 
     def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
@@ -2079,7 +2079,7 @@ class Dialect:
         self.finished: deque[str] = deque(maxlen=MAX_FINISHED)  # IDs of calls
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
-        self.trouble = ""  # an error that fails the run, unless a result follows
+        self.fatal_error = ""  # an error that fails the run, unless a result follows
 
     def line(self) -> Any:
         return Node(details(self.event))
@@ -2089,8 +2089,8 @@ class Dialect:
 
     def finish(self) -> None:
         """Make the moves that are due at the end of the input."""
-        if self.trouble:
-            self.end("error", error=self.trouble)
+        if self.fatal_error:
+            self.end("error", error=self.fatal_error)
 
     def session_in(self, event: Event) -> str | None:
         kind, member = self.names_session or (None, "")
@@ -2195,7 +2195,7 @@ class Dialect:
         stated = {"is_error": subtype != "success"} if subtype else {}
         members["usage"] = members.get("usage") or self.usage or None
         self.make("result", subtype or None, **stated, **members)
-        self.trouble = ""
+        self.fatal_error = ""
         for of_run in (self.calls, self.finished, self.said, self.usage):
             of_run.clear()
 
@@ -2209,7 +2209,7 @@ class Dialect:
         text = error_message(message)
         if fatal and not self.ended:
             self.begin_once()
-            self.trouble = text or "error"
+            self.fatal_error = text or "error"
         self.make("error", message=text)
 
     def blank_fragments(self, *places: Place) -> None:
@@ -2447,7 +2447,7 @@ class Codex(Dialect):
         "item.plan.delta delta",
     )
     names_session = ("thread.started", "thread_id")
-    answered: Any = None  # the last message
+    last_message: Any = None  # the last message
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, Node(line["item"])
@@ -2457,8 +2457,8 @@ class Codex(Dialect):
         elif kind == "turn.started":
             self.begin_once(again=True)
         elif kind == "turn.completed":
-            self.end(result=self.answered, usage=line["usage"])
-            self.answered = None
+            self.end(result=self.last_message, usage=line["usage"])
+            self.last_message = None
         elif kind == "turn.failed":
             self.end("error", error=error_message(line["error"]))
         elif kind == "error":
@@ -2466,7 +2466,7 @@ class Codex(Dialect):
         elif kind == "request_user_input":
             self.call_once(line["call_id"], "askQuestion", {"questions": line["questions"]}, "")
         elif what == "agent_message" and done:
-            self.answered = self.answered if item["phase"] == "commentary" else item["text"]
+            self.last_message = self.last_message if item["phase"] == "commentary" else item["text"]
             self.say(item["text"])
         elif what == "reasoning" and done:
             self.think(item["text"])
@@ -2530,8 +2530,8 @@ class Gemini(Dialect):
             kinds = {"failed": failed, "kind": line["error.type"]}
             self.answer(line["tool_id"], text or line["output"], **kinds)
         elif kind == "result":
-            error = error_message(line["error"]) or self.trouble or None
-            ended = "success" if line["status"] == "success" and not self.trouble else "error"
+            error = error_message(line["error"]) or self.fatal_error or None
+            ended = "success" if line["status"] == "success" and not self.fatal_error else "error"
             took = {"duration_ms": line["stats.duration_ms"], "usage": line["stats"]}
             self.end(ended, error=error, **took)
         elif kind == "error" and line["severity"] != "warning":
@@ -2579,8 +2579,8 @@ class OpenCode(Dialect):
         self.call_once(*call, text, failed=failed, code=code, executionTime=took)
 
     def finish(self) -> None:
-        if self.trouble:
-            self.end("error", error=self.trouble)
+        if self.fatal_error:
+            self.end("error", error=self.fatal_error)
         elif self.reason not in (None, "tool-calls"):
             self.end()
         self.reason = None
@@ -2609,7 +2609,7 @@ class Droid(Dialect):
             code = find_code(r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z", text)
             text = text or error_message(line["error"])
             self.answer(line["id"], text, failed=failed, code=code)
-        elif kind == "error" and (line["source"] == "agent_loop" or not self.trouble):
+        elif kind == "error" and (line["source"] == "agent_loop" or not self.fatal_error):
             self.report_error(line["message"], fatal=True)  # the loop's error is the reason
         elif kind == "completion":
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
@@ -2678,7 +2678,7 @@ class Copilot(Dialect):
         """End the run; no line before names the session."""
         session, code = self.session, line["exitCode"]
         self.session = session or first_text(line["sessionId"]) or None
-        error = {} if code == 0 else {"error": self.trouble or f"exit {code}"}
+        error = {} if code == 0 else {"error": self.fatal_error or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
         self.end("error" if error else "success", duration_ms=took, **error)
         self.session = session
@@ -2967,8 +2967,8 @@ END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
-# Known types: events of these that name no session show no other agent.
-HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
+# Events of these types show no other agent, even if they name no session.
+KNOWN_TYPES = CURSOR_TYPES - {"error"} | {"system"}
 # Members that show that a line without a type is an ordinary log's, or an agent's.
 LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
@@ -2990,7 +2990,7 @@ class OutsideEvents:
     def add(self, kind: str | None, evidence: int) -> None:
         self.count += 1
         self.evidence += evidence
-        self.has_unknown |= kind not in HARMLESS and kind != "error"
+        self.has_unknown |= kind not in KNOWN_TYPES and kind != "error"
         if kind and len(self.types) < MAX_NAMES:
             self.types[kind] = None
 
@@ -3066,7 +3066,7 @@ class Runs:
         self.speech = SPEECH_TYPES if silent else frozenset[str | None]()
         self.fail_on = fail_on
         self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
-        self.named: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
+        self.had_run: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
         self.given_up: dict[int, None] = {}  # hashes of keys whose run was given up
         self.first_given_up, self.given_up_count = "", 0
         self.matches: Matches = {}  # of --fail-on, outside any run
@@ -3075,7 +3075,7 @@ class Runs:
         self.run: Run | None = None  # of the previous event
         self.session: object = NO_SESSION  # of the previous event, while its run is open
         self.foreign: object = NO_SESSION  # the same for a foreign event
-        self.recent: object = NO_SESSION  # the last event's key
+        self.last_key: object = NO_SESSION  # the last event's key
         self.speaker: Dialect | None = None  # the conversation that the event shows
         self.nameless = False  # the event, as read, names no session and shows no agent
         self.implied_ends: list[Event] = []  # for runs that ended without an event
@@ -3184,20 +3184,20 @@ class Runs:
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
             return last if last and last.state != ENDED else run
-        if run is None and kind == END and hash(key) not in self.named:
+        if run is None and kind == END and hash(key) not in self.had_run:
             run = self.runs.get(self.speaker or self.source)
-        if key != self.recent:
+        if key != self.last_key:
             self.remember(key)
         return run
 
     def remember(self, key: object) -> None:
         """Make another key the most recently active one."""
-        self.recent = key
+        self.last_key = key
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)
-        self.named[hash(key)] = self.named.pop(hash(key), False)
-        if len(self.named) > MAX_RUNS:
-            del self.named[next(iter(self.named))]
+        self.had_run[hash(key)] = self.had_run.pop(hash(key), False)
+        if len(self.had_run) > MAX_RUNS:
+            del self.had_run[next(iter(self.had_run))]
 
     # Actions of transitions: each takes the open run, if any, and returns the next one.
 
@@ -3208,12 +3208,12 @@ class Runs:
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
-        if self.named.get(hash(key)) and key is not source and not stray:
+        if self.had_run.get(hash(key)) and key is not source and not stray:
             source.has_run = True
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        certain = stray or (key is not source and event.type in HARMLESS)
-        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in HARMLESS
+        certain = stray or (key is not source and event.type in KNOWN_TYPES)
+        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, evidence)
         self.report.warn_without_run(source)
@@ -3229,7 +3229,7 @@ class Runs:
     def check_unknown(self, run: Run, event: Event) -> Run:
         """An unknown type within a run may be new in its agent. Several that lack the run's session
         are another agent's; so are events without a type that look like an agent's."""
-        strange = self.nameless and run.key is not self.source and event.type not in HARMLESS
+        strange = self.nameless and run.key is not self.source and event.type not in KNOWN_TYPES
         if strange and event.type is None:
             known = details(event).keys()
             strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
@@ -3243,7 +3243,7 @@ class Runs:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
         self.check_fail_on(run, event)
-        self.named[hash(key)] = True
+        self.had_run[hash(key)] = True
         if key is not self.source:
             self.source.outside.pop(key, None)
         if len(self.runs) >= MAX_RUNS:
@@ -5037,8 +5037,8 @@ class Channel:
     Positions count its characters from the beginning of the run."""
 
     __slots__ = (
-        "begin", "doubtful", "edits", "end", "fresh", "key", "left", "queue", "redactor", "segment",
-        "size", "state", "texts", "word",
+        "at_start", "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor",
+        "segment", "size", "state", "texts", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: RunWords) -> None:
@@ -5051,7 +5051,7 @@ class Channel:
         self.edits: list[Replacement] = []  # decided changes in waiting events
         self.word = False  # inside a word whose first LONG_LINE characters are hidden
         self.key = False  # inside a private key that began in an earlier line
-        self.fresh = True  # nothing of the segment is decided yet
+        self.at_start = True  # nothing of the segment is decided yet
         self.segment = bytearray()  # its deltas, in UTF-8
         self.size = 0  # characters of these deltas
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
@@ -5103,7 +5103,7 @@ class Channel:
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
         self.segment.clear()
-        self.size, self.key, self.word, self.fresh = 0, False, False, True
+        self.size, self.key, self.word, self.at_start = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
@@ -5143,9 +5143,9 @@ class Channel:
 
     def replace_all(self, size: int) -> list[Replacement]:
         """Replace a segment: [messages] at its beginning, nothing for the rest."""
-        fresh, self.fresh = self.fresh, False
-        self.redactor.redaction.count("[messages]" if fresh else "")
-        return [(0, size, "[messages]" if fresh else "")]
+        at_start, self.at_start = self.at_start, False
+        self.redactor.redaction.count("[messages]" if at_start else "")
+        return [(0, size, "[messages]" if at_start else "")]
 
     def search(self, waiting: str, *, whole: bool, cut_off: bool) -> tuple[int, list[Replacement]]:
         """The length of the text that can be decided, and its changes."""
