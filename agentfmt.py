@@ -88,12 +88,11 @@ __version__ = "0.1.0"
 # ---------------------------------------------------------------- vocabulary
 #
 # Exit statuses, limits and their reasons, regular expressions that are compiled on first use.
-# Constants only: no other section is known here.
+# Constants only; this section must not use any other.
 
 
 class LazyPattern:
-    """A regular expression that is compiled on first use: a run needs few of them, and compiling
-    all takes a tenth of the start-up time."""
+    """A regular expression, compiled on first use: all together take a tenth of the start-up."""
 
     def __init__(self, *source: Any) -> None:
         self.source = source
@@ -152,7 +151,7 @@ BOM = b"\xef\xbb\xbf"
 # ---------------------------------------------------------------- text
 #
 # Escaping for terminals and CI runners, widths, cutting, sizes, durations, paths.
-# Strings in, strings out; no events here.
+# Strings in, strings out. It must not know events.
 
 # Characters that control a terminal: C0, DEL, C1, bidi controls, line and paragraph separators; and
 # lone surrogates, which UTF-8 cannot encode.
@@ -253,7 +252,7 @@ def format_size(count: int) -> str:
 
 
 def wrap(text: str, room: int) -> Iterator[str]:
-    """Break a line at blanks into rows of at most ``room`` columns, but for longer words."""
+    """Break a line at blanks into rows of at most ``room`` columns; longer words stay whole."""
     row, width = "", 0
     for word in ROW_WORD.findall(text):
         size = display_width(word)
@@ -296,7 +295,7 @@ def fold_path(path: str, windows: bool) -> str:
 # ---------------------------------------------------------------- JSON
 #
 # Undecoded values, partial types for objects, the slow decoder, the positions of strings.
-# Bytes in; values, positions or bytes out. Only splice edits them. No events here.
+# Bytes in; values, positions or bytes out. Only splice edits them. It must not know events.
 
 TOKEN = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
 UNICODE = b"\\u"
@@ -494,8 +493,7 @@ class Node:
 
 
 class StringLiteral(NamedTuple):
-    """A string in a line: the span of its literal, its value, the names of the members that lead
-    to it, and the number of the object or array that holds it."""
+    """A string in a line: its span, its value, the names that lead to it, and its container."""
 
     start: int
     end: int
@@ -563,7 +561,7 @@ def from_utf8(data: bytes) -> str:
 # ---------------------------------------------------------------- files
 #
 # Signals, os.read and os.write.
-# Reading turns descriptors into chunks of bytes, writing the reverse. No lines here.
+# Reading turns descriptors into chunks of bytes, writing the reverse. It must not know lines.
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -683,7 +681,7 @@ HASHES_IN_JSON = regex(rb"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
 # ---------------------------------------------------------------- events
 #
 # One line, and the few of its members that stages look at.
-# Rarely needed members are decoded from the line on demand. No runs and no writers here.
+# Rarely needed members are decoded from the line on demand. It must not know runs or writers.
 
 if TYPE_CHECKING:
     Internal: TypeAlias = Any
@@ -743,8 +741,7 @@ def details(event: Event) -> dict[str, Any]:
 
 
 def error_message(value: Any, depth: int = 4) -> str:
-    """What an error says, however it is wrapped: the first text in a string, in an object with a
-    message, also one encoded in a string, or in a list of these."""
+    """The first text in an error: a string, perhaps of JSON, an object, or a list of these."""
     if isinstance(value, str):
         inner = decode_raw(to_utf8(value)) if depth and value.startswith("{") else None
         return error_message(inner, depth - 1) or value
@@ -783,7 +780,7 @@ def words_of(event: Any) -> str:
 # ---------------------------------------------------------------- calls
 #
 # Cursor's tools, their printed labels; what a call is about and how it ended.
-# A tool_call event in, an action out; TOOLS has a row for each tool. No runs and no writers here.
+# A tool_call event in, an action out, by a table of tools. It must not know runs or writers.
 
 
 class FinishedCall(NamedTuple):
@@ -873,12 +870,12 @@ def counted(member: str, noun: str, nouns: str = "") -> Fact:
     return fact
 
 
-def either(*facts: Fact) -> Fact:
+def first_fact(*facts: Fact) -> Fact:
     """The first of some facts that isn't empty."""
     return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
 
 
-def results(member: str) -> Fact:
+def count_of(member: str) -> Fact:
     return counted(member, "result")
 
 
@@ -888,8 +885,8 @@ def file_size(call: FinishedCall) -> str:
 
 
 steps, problems = counted("conversationSteps", "step"), counted("totalDiagnostics", "problem")
-lines_written = either(counted("linesCreated", "line"), file_size)
-files_found = either(counted("totalFiles", "file"), counted("files", "file"))
+lines_written = first_fact(counted("linesCreated", "line"), file_size)
+files_found = first_fact(counted("totalFiles", "file"), counted("files", "file"))
 
 
 def lines_read(call: FinishedCall) -> str:
@@ -900,7 +897,7 @@ def lines_read(call: FinishedCall) -> str:
         return f"lines {start}-{end} of {total}"
     if total is None and result.isEmpty is True:
         return "empty"
-    return either(counted("totalLines", "line"), file_size, counted("totalChars", "character"))(
+    return first_fact(counted("totalLines", "line"), file_size, counted("totalChars", "character"))(
         call
     )
 
@@ -915,14 +912,14 @@ def lines_changed(call: FinishedCall) -> str:
     return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
 
 
-def matches(call: FinishedCall) -> str:
+def matches_found(call: FinishedCall) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
     found = decode_raw(call.result.workspaceResults)
     spaces = map(as_object, as_object(found).values())
     modes = [mode for space in spaces for mode in space.values() if isinstance(mode, dict)]
     stated = ("totalMatchedLines", "totalMatches")
-    lines = total(as_count(mode.get(name)) for mode in modes for name in stated)
-    files = total(map(files_matched, modes))
+    lines = sum_known(as_count(mode.get(name)) for mode in modes for name in stated)
+    files = sum_known(map(files_matched, modes))
     where = plural(files, "file") if files or (files == 0 and lines is None) else ""
     what = "" if lines is None else plural(lines, "match", "matches")
     return " in ".join(filter(None, (what, where)))
@@ -935,12 +932,12 @@ def files_matched(mode: dict[str, Any]) -> int | None:
     return next(iter(lengths), None) if stated is None else stated
 
 
-def total(counts: Iterable[int | None]) -> int | None:
+def sum_known(counts: Iterable[int | None]) -> int | None:
     stated = [count for count in counts if count is not None]
     return sum(stated) if stated else None
 
 
-def entries(call: FinishedCall) -> str:
+def entries_listed(call: FinishedCall) -> str:
     root = as_object(decode_raw(call.result.directoryTreeRoot))
     children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
     lists = [child for child in children if isinstance(child, list)]
@@ -993,14 +990,14 @@ TOOLS = {
     "write": tool("Created/create/Creating new file", path_arg, lines_written),
     "delete": tool("Deleted/delete/Deleting file", path_arg, file_size),
     "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"), files_found),
-    "grep": tool("Searched/search/Searching files", arg("pattern"), matches),
-    "semSearch": tool("Searched/search/Searching codebase", arg("query"), results("codeResults")),
-    "ls": tool("Listed/list/Listing directory", path_arg, entries),
+    "grep": tool("Searched/search/Searching files", arg("pattern"), matches_found),
+    "semSearch": tool("Searched/search/Searching codebase", arg("query"), count_of("codeResults")),
+    "ls": tool("Listed/list/Listing directory", path_arg, entries_listed),
     "readLints": tool("Checked/check/Checking lints", paths_arg, problems),
     "updateTodos": tool("Updated/update/Updating to-do list", arg(), todos_done),
     "readTodos": tool("Read/read/Reading to-do list", arg(), todos_done),
     "webSearch": tool("Searched/search/Searching web", arg("searchTerm", "query"),
-                      results("references"), time_taken),
+                      count_of("references"), time_taken),
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
@@ -1101,8 +1098,7 @@ def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 class Outcome(NamedTuple):
-    """How a finished call ended. ``status`` is ok, nonzero, or a key of REASONS; ``found`` is the
-    value of the result's ``variant``."""
+    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is the value of ``variant``."""
 
     status: str
     code: int = 0
@@ -1145,8 +1141,7 @@ def exit_code(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-# The beginning of the diff of an edit that created its file. Cursor has three forms, two of which
-# replace an empty first line.
+# Cursor's three beginnings of the diff of a created file; two replace an empty first line.
 CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
@@ -1273,7 +1268,7 @@ def failure_reason(outcome: Outcome) -> str:
 # ---------------------------------------------------------------- messages
 #
 # Messages on stderr, excerpts, rejected lines, the exit status.
-# All stages report errors, refused lines and failed runs here. No formats of events here.
+# Errors, refused lines and failed runs in, messages out. It must not know formats.
 
 
 EXPECTED = "is this the output of --output-format stream-json?"
@@ -1363,9 +1358,9 @@ class Report:
         source.refused += 1
         if source.refused <= REJECTS_SHOWN:
             self.message(": ".join(filter(None, (source.where(), reason, text))))
-        self.name_input(source)
+        self.warn_without_run(source)
 
-    def name_input(self, source: Source, *, silent: bool = False) -> None:
+    def warn_without_run(self, source: Source, *, silent: bool = False) -> None:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
         lines = source.number()
         known = source.outside and not any(one.has_unknown for one in source.outside.values())
@@ -1383,7 +1378,7 @@ class Report:
         unknown = (
             f" of unknown type{'s' * (len(types) > 1)}" if any(o.has_unknown for o in found) else ""
         )
-        kinds = f"{unknown} ({self.listed(types)})" if types else " without a type"
+        kinds = f"{unknown} ({self.list_names(types)})" if types else " without a type"
         hint = "" if source.has_run else f"name the agent with --from ({', '.join(AGENTS)})"
         why = next((one.error for one in found if one.error), hint)
         events = plural(count, "event") + kinds
@@ -1402,7 +1397,7 @@ class Report:
             why = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
         self.failure(f"{source.name}: no events: {why}")
 
-    def listed(self, names: Iterable[str]) -> str:
+    def list_names(self, names: Iterable[str]) -> str:
         """The first few names, with commas."""
         some = itertools.islice(names, NAMES_SHOWN + 1)
         shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
@@ -1413,7 +1408,7 @@ class Report:
             with output_errors("--rejects"):
                 write_all(self.rejects, data)
 
-    def count_rest(self, source: Source) -> None:
+    def report_unshown(self, source: Source) -> None:
         """Say how many refused lines weren't shown, at the end of a run or a FILE."""
         if source.refused > REJECTS_SHOWN:
             more = plural(source.refused - REJECTS_SHOWN, "more line")
@@ -1424,7 +1419,7 @@ class Report:
 # ---------------------------------------------------------------- reading
 #
 # Frames of whole lines or documents, envelopes of log collectors, lines to events.
-# Chunks in, events out; a damaged line affects no other. No agents and no runs here.
+# Chunks in, events out; a damaged line affects no other. It must not know agents or runs.
 
 # Heads of a FILE that may become either, and of documents: their first line that isn't blank is `{`
 # alone, `[` alone, or `[` followed by `{` or `]`.
@@ -1501,7 +1496,7 @@ OTHER_FORMATS = {
 
 
 def is_undecided(head: bytes) -> bool:
-    """Does the head of a FILE leave its format open?"""
+    """Is the head of a FILE too short to tell its format?"""
     begins = any(begun.startswith(one) for begun in OTHER_FORMATS for one in (head, head.lower()))
     return begins or UNDECIDED.fullmatch(head) is not None
 
@@ -1703,7 +1698,7 @@ class Unwrapper:
         """``unwrap``: auto, or the member that holds the line."""
         self.auto = unwrap == "auto"
         self.places = ENVELOPES if self.auto else (unwrap,)
-        self.looked = 0
+        self.probed = 0
         self.limit = limit
         self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
         self.size = 0  # bytes of these pieces
@@ -1717,7 +1712,7 @@ class Unwrapper:
             for kind, group in itertools.groupby(lines, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
-            if self.looked > EVENTS_PROBED:
+            if self.probed > EVENTS_PROBED:
                 yield from wrapped
         if self.begun:
             yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
@@ -1725,14 +1720,14 @@ class Unwrapper:
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
         undecided = self.auto and len(self.places) > 1
-        if self.looked > EVENTS_PROBED:
+        if self.probed > EVENTS_PROBED:
             return line
         found = self.contents(line, self.places)
         one = next((one for one in found if not undecided or self.is_certain(one)), None)
         if one:
-            self.places, self.looked = (one.place,), 0
+            self.places, self.probed = (one.place,), 0
             return self.join(one)
-        self.looked += undecided and b'"type"' in line
+        self.probed += undecided and b'"type"' in line
         return line
 
     def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
@@ -1813,8 +1808,7 @@ class Reader:
                 self.report.reject(source, examined, line)
 
     def examine(self, source: Source, text: bytes) -> tuple[bytes, Event] | str | None:
-        """Classify a difficult line: an event with its line, less a log collector's prefix; the
-        reason for damage; or None for prose."""
+        """An event with its line, less a collector's prefix; the reason for damage; None: prose."""
         labels = LABELS_PREFIX.match(text)
         start = labels.end() if labels else 0
         brace = text.find(b"{", start, start + MAX_PREFIX + 1)
@@ -1845,7 +1839,7 @@ class Reader:
 # ---------------------------------------------------------------- conversations
 #
 # Other agents' tools, arguments and failures in Cursor's terms; the moves that make events.
-# Members of a foreign line in, events in Cursor's vocabulary out. No runs and no writers here.
+# Members of a foreign line in, events in Cursor's vocabulary out. It must not know runs or writers.
 
 # Other agents' names for Cursor's tools, in lower case without underscores -> Cursor's name.
 TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
@@ -2011,9 +2005,8 @@ def places_in(*rows: str) -> dict[str, Places]:
 
 
 class Foreign(Struct, gc=False):
-    """The translation of an event that is printed as the agent's own line: its events in Cursor's
-    vocabulary, and the places of its words. It must not refer to the event: such a cycle would
-    never be collected."""
+    """The translation of an event that is printed as the agent's own line, and the places of its
+    words. It must not refer to the event: such a cycle would never be collected."""
 
     parts: Sequence[Event]
     places: Places | None
@@ -2028,8 +2021,7 @@ class EventMaker(NamedTuple):
     """Makes events in Cursor's vocabulary: encodes a line, and decodes the event from it.
 
     ``native``: the input's own lines are printed. ``converts``: the encoded lines are printed.
-    ``redacts``: strings that can't be redacted are blanked in own lines. ``lines``: words need a
-    line, too.
+    ``redacts``: strings that can't be redacted are blanked. ``lines``: words need a line, too.
     """
 
     reader: Reader
@@ -2090,7 +2082,7 @@ class Dialect:
         self.finished: deque[str] = deque(maxlen=MAX_FINISHED)  # IDs of calls
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
-        self.trouble = ""  # an error that fails the run, unless a result follows
+        self.fatal_error = ""  # an error that fails the run, unless a result follows
 
     def line(self) -> Any:
         return Node(details(self.event))
@@ -2100,8 +2092,8 @@ class Dialect:
 
     def finish(self) -> None:
         """Make the moves that are due at the end of the input."""
-        if self.trouble:
-            self.end("error", error=self.trouble)
+        if self.fatal_error:
+            self.end("error", error=self.fatal_error)
 
     def session_in(self, event: Event) -> str | None:
         kind, member = self.names_session or (None, "")
@@ -2145,14 +2137,14 @@ class Dialect:
 
     def say(self, text: Any, *, delta: bool = False) -> None:
         text = as_text(text)
-        rest = self.rest("assistant", text, delta=delta)
+        rest = self.unsaid("assistant", text, delta=delta)
         if rest or delta or self.maker.native:
             part = self.words("assistant", (self.maker.native and text) or rest)
             if delta and self.maker.redacts:
                 part.timestamp_ms = CERTAIN_DELTA
 
     def think(self, text: Any, *, delta: bool = False) -> None:
-        rest = self.rest("thinking", as_text(text), delta=delta)
+        rest = self.unsaid("thinking", as_text(text), delta=delta)
         if rest or delta:
             self.words("thinking", rest)
         if not delta:
@@ -2207,7 +2199,7 @@ class Dialect:
         stated = {"is_error": subtype != "success"} if subtype else {}
         members["usage"] = members.get("usage") or self.usage or None
         self.make("result", subtype or None, **stated, **members)
-        self.trouble = ""
+        self.fatal_error = ""
         for of_run in (self.calls, self.finished, self.said, self.usage):
             of_run.clear()
 
@@ -2216,12 +2208,12 @@ class Dialect:
             if count := as_count(Node(tokens)[name]):
                 self.usage[name] = self.usage.get(name, 0) + count
 
-    def complain(self, message: Any, *, fatal: bool = False) -> None:
+    def report_error(self, message: Any, *, fatal: bool = False) -> None:
         """Make an error event; ``fatal``: the run has failed unless a result follows."""
         text = error_message(message)
         if fatal and not self.ended:
             self.begin_once()
-            self.trouble = text or "error"
+            self.fatal_error = text or "error"
         self.make("error", message=text)
         if fatal and self.ended:  # a later turn failed before it began
             self.end("error", error=text or "error")
@@ -2233,7 +2225,7 @@ class Dialect:
 
     # Parts of the moves.
 
-    def rest(self, kind: str, text: str, *, delta: bool) -> str:
+    def unsaid(self, kind: str, text: str, *, delta: bool) -> str:
         """The part of a text that wasn't said yet: deltas may be followed by their whole text."""
         deltas = self.said.setdefault((kind, self.parent), [])
         if delta:
@@ -2279,8 +2271,8 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 
 # ---------------------------------------------------------------- agents
 #
-# Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi: a class each, with the
-# places of words in its lines, and one `read` that makes the moves of a line. No runs here.
+# Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
+# A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
@@ -2302,7 +2294,7 @@ class Claude(Dialect):
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
-        self.denied: set[str] = set()  # calls without permission
+        self.denied: set[str] = set()  # calls that were denied permission
         self.background: dict[str, Any] = {}  # background sub-agents: call -> description
 
     def line(self) -> Any:
@@ -2318,7 +2310,7 @@ class Claude(Dialect):
         elif kind == "result":
             self.result()
         elif kind == "error":
-            self.complain(error_text(self.event))
+            self.report_error(error_text(self.event))
         elif subtype == "init":
             own = members(self.event.raw)
             self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
@@ -2333,7 +2325,7 @@ class Claude(Dialect):
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
         if line.error or line.is_api_error_message is True:
-            self.complain([message_text(content), line.error])
+            self.report_error([message_text(content), line.error])
         say = self.ask if role == "user" else self.say
         if isinstance(content, str):
             say(content)
@@ -2372,7 +2364,7 @@ class Claude(Dialect):
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
-        text, told = text_in(decode_raw(content)), Node(decode_raw(line.tool_use_result))
+        text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
         called = self.calls.get(identity) or ForeignCall(identity)
         failed = block.is_error is True
         kind = "denied" if failed and identity in self.denied else ""
@@ -2441,7 +2433,7 @@ def claude_code(text: str, told: Any, *, failed: bool) -> int | None:
     return next((code for code in codes if type(code) is int), None)
 
 
-def text_in(content: Any) -> str:
+def content_text(content: Any) -> str:
     """The text of a result: a string, or a list of blocks with texts."""
     texts = [block["text"] for block in Node({"": content}).each("")]
     texts = [text for text in texts if isinstance(text, str)]
@@ -2462,7 +2454,7 @@ class Codex(Dialect):
         "item.plan.delta delta",
     )
     names_session = ("thread.started", "thread_id")
-    answered: Any = None  # the last message
+    last_message: Any = None  # the last message
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, Node(line["item"])
@@ -2472,16 +2464,16 @@ class Codex(Dialect):
         elif kind == "turn.started":
             self.begin_once(again=True)
         elif kind == "turn.completed":
-            self.end(result=self.answered, usage=line["usage"])
-            self.answered = None
+            self.end(result=self.last_message, usage=line["usage"])
+            self.last_message = None
         elif kind == "turn.failed":
             self.end("error", error=error_message(line["error"]))
         elif kind == "error":
-            self.complain(line["message"])
+            self.report_error(line["message"])
         elif kind == "request_user_input":
             self.call_once(line["call_id"], "askQuestion", {"questions": line["questions"]}, "")
         elif what == "agent_message" and done:
-            self.answered = self.answered if item["phase"] == "commentary" else item["text"]
+            self.last_message = self.last_message if item["phase"] == "commentary" else item["text"]
             self.say(item["text"])
         elif what == "reasoning" and done:
             self.think(item["text"])
@@ -2496,7 +2488,7 @@ class Codex(Dialect):
         if self.event.type != "item.completed":
             self.call(identity, name, given)
             return
-        text = error_message(item["error"]) or text_in(item["result.content"])
+        text = error_message(item["error"]) or content_text(item["result.content"])
         declined, text = item["status"] == "declined", text or item["aggregated_output"]
         outcome = {"kind": "declined" if declined else "", "code": item["exit_code"]}
         failed = declined or item["status"] == "failed"
@@ -2546,12 +2538,12 @@ class Gemini(Dialect):
             kinds = {"failed": failed, "kind": line["error.type"]}
             self.answer(line["tool_id"], text or line["output"], **kinds)
         elif kind == "result":
-            error = error_message(line["error"]) or self.trouble or None
-            ended = "success" if line["status"] == "success" and not self.trouble else "error"
+            error = error_message(line["error"]) or self.fatal_error or None
+            ended = "success" if line["status"] == "success" and not self.fatal_error else "error"
             took = {"duration_ms": line["stats.duration_ms"], "usage": line["stats"]}
             self.end(ended, error=error, **took)
         elif kind == "error" and line["severity"] != "warning":
-            self.complain(line["message"], fatal=True)
+            self.report_error(line["message"], fatal=True)
 
 
 class OpenCode(Dialect):
@@ -2578,7 +2570,7 @@ class OpenCode(Dialect):
             self.reason = part["reason"] or "stop"
             self.add_usage(part["tokens"])
         elif kind == "error":
-            self.complain([line["error"], line["error.name"]], fatal=True)
+            self.report_error([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
             self.finish()
 
@@ -2595,8 +2587,8 @@ class OpenCode(Dialect):
         self.call_once(*call, text, failed=failed, code=code, executionTime=took)
 
     def finish(self) -> None:
-        if self.trouble:
-            self.end("error", error=self.trouble)
+        if self.fatal_error:
+            self.end("error", error=self.fatal_error)
         elif self.reason == "error":
             self.end("error", error="its last step failed")
         elif self.reason not in (None, "tool-calls"):
@@ -2623,13 +2615,13 @@ class Droid(Dialect):
         elif kind == "tool_call":
             self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":
-            text, failed = text_in(line["value"]), line["isError"] is True
+            text, failed = content_text(line["value"]), line["isError"] is True
             code = find_code(r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z", text)
             text = text or error_message(line["error"])
             self.answer(line["id"], text, failed=failed, code=code)
-        elif kind == "error" and (line["source"] == "agent_loop" or not self.trouble):
+        elif kind == "error" and (line["source"] == "agent_loop" or not self.fatal_error):
             loop = line["source"] == "agent_loop"  # its error is the reason
-            self.complain(line["message"], fatal=loop or not self.ended)
+            self.report_error(line["message"], fatal=loop or not self.ended)
         elif kind == "completion":
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             self.end(result=line["finalText"], usage=line["usage"], **told)
@@ -2689,13 +2681,13 @@ class Copilot(Dialect):
         elif kind == "tool.execution_complete":
             self.returned(data)
         elif kind in ("session.error", "model.call_failure"):
-            self.complain(line["data"], fatal=True)
+            self.report_error(line["data"], fatal=True)
 
     def returned(self, data: Any) -> None:
         failed, asked = data["success"] is False, self.permission
         self.permission = ""
         kind = asked if failed and asked.startswith("denied") else data["error.code"]
-        text = error_message(data["error"]) or text_in(data["result.content"])
+        text = error_message(data["error"]) or content_text(data["result.content"])
         code = find_code(r"<exited with exit code (-?[0-9]{1,9})>\s*\Z", text)
         self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
 
@@ -2704,7 +2696,7 @@ class Copilot(Dialect):
         session, code = self.session, line["exitCode"]
         self.session = session or first_text(line["sessionId"]) or None
         good = code == 0 and code is not False
-        error = {} if good else {"error": self.trouble or f"exit {code}"}
+        error = {} if good else {"error": self.fatal_error or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
         self.end("error" if error else "success", duration_ms=took, **error)
         self.session = session
@@ -2751,7 +2743,7 @@ class Pi(Dialect):
         elif kind == "tool_execution_start":
             self.call(line["toolCallId"], line["toolName"], line["args"])
         elif kind == "tool_execution_end":
-            text, failed = text_in(line["result.content"]), line["isError"] is True
+            text, failed = content_text(line["result.content"]), line["isError"] is True
             code = find_code(r"Command exited with code (-?[0-9]{1,9})\s*\Z", text)
             self.answer(line["toolCallId"], text, failed=failed, code=code if failed else None)
         elif kind == "agent_end":
@@ -2774,7 +2766,7 @@ class Pi(Dialect):
             self.last = message
             self.add_usage(message["usage"])
             if message["stopReason"] in self.failures:
-                self.complain([message["errorMessage"], message["stopReason"]])
+                self.report_error([message["errorMessage"], message["stopReason"]])
 
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
@@ -2790,7 +2782,7 @@ class Pi(Dialect):
         due, last, why = self.due, self.last, self.last["stopReason"]
         self.due, self.last = False, Node(None)
         if due and last.value and why not in self.failures:
-            self.end(result=text_in(last["content"]) or None)
+            self.end(result=content_text(last["content"]) or None)
         elif due:
             self.end("error", error=first_text(last["errorMessage"], why))
 
@@ -2798,7 +2790,7 @@ class Pi(Dialect):
 # ---------------------------------------------------------------- recognition
 #
 # Which agent wrote a line; one conversation per session.
-# Events in, events in Cursor's vocabulary out. No runs and no writers here.
+# Events in, events in Cursor's vocabulary out. It must not know runs or writers.
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
 CLAUDE_TYPES = ("stream_event", "rate_limit_event", "control_request")
@@ -2982,7 +2974,7 @@ def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> E
 # ---------------------------------------------------------------- runs
 #
 # The state machine: when runs open and end, and their verdicts.
-# Events in, the same events with their run out. No agents and no writers here.
+# Events in, the same events with their run out. It must not know agents or writers.
 
 # Kinds of events, and states of a run: it is open before its init, begun after it.
 INIT, ACT, END, OTHER = "init", "act", "end", "other"
@@ -2995,8 +2987,8 @@ END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
-# Cursor's types, which name their session, or may lack a run.
-HARMLESS = CURSOR_TYPES - {"error"} | {"system"}
+# Events of these types show no other agent, even if they name no session.
+KNOWN_TYPES = CURSOR_TYPES - {"error"} | {"system"}
 # Members that show that a line without a type is an ordinary log's, or an agent's.
 LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
@@ -3018,7 +3010,7 @@ class OutsideEvents:
     def add(self, kind: str | None, evidence: int) -> None:
         self.count += 1
         self.evidence += evidence
-        self.has_unknown |= kind not in HARMLESS and kind != "error"
+        self.has_unknown |= kind not in KNOWN_TYPES and kind != "error"
         if kind and len(self.types) < MAX_NAMES:
             self.types[kind] = None
 
@@ -3089,7 +3081,7 @@ class Runs:
         self.speech = SPEECH_TYPES if silent else frozenset[str | None]()
         self.fail_on = fail_on
         self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
-        self.named: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
+        self.had_run: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
         self.given_up: dict[int, None] = {}  # hashes of keys whose run was given up
         self.first_given_up, self.given_up_count = "", 0
         self.matches: Matches = {}  # of --fail-on, outside any run
@@ -3098,7 +3090,7 @@ class Runs:
         self.run: Run | None = None  # of the previous event
         self.session: object = NO_SESSION  # of the previous event, while its run is open
         self.foreign: object = NO_SESSION  # the same for a foreign event
-        self.recent: object = NO_SESSION  # the last event's key
+        self.last_key: object = NO_SESSION  # the last event's key
         self.speaker: Dialect | None = None  # the conversation that the event shows
         self.nameless = False  # the event, as read, names no session and shows no agent
         self.implied_ends: list[Event] = []  # for runs that ended without an event
@@ -3169,14 +3161,14 @@ class Runs:
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
         kind = event_kind(event)
-        event.run = run = self.find(self.key(event), kind)
+        event.run = run = self.find_run(self.key(event), kind)
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
         self.run = event.run = run
         if run:
             self.source.last, self.source.has_run = run, True
             if run.events == 1:
-                run.started_ms = stated_time(self.line)
+                run.started_ms = event_time(self.line)
             if self.line and self.source.dialect:
                 run.agent = self.source.dialect.name
             if event.type == "tool_call":
@@ -3202,25 +3194,25 @@ class Runs:
         """The session, else the conversation, else the FILE of an event."""
         return event.session_id or self.speaker or self.source
 
-    def find(self, key: object, kind: str) -> Run | None:
+    def find_run(self, key: object, kind: str) -> Run | None:
         """The run that an event of a key belongs to."""
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
             return last if last and last.state != ENDED else run
-        if run is None and kind == END and (self.speaker or hash(key) not in self.named):
+        if run is None and kind == END and (self.speaker or hash(key) not in self.had_run):
             run = self.runs.get(self.speaker or self.source)
-        if key != self.recent:
+        if key != self.last_key:
             self.remember(key)
         return run
 
     def remember(self, key: object) -> None:
         """Make another key the most recently active one."""
-        self.recent = key
+        self.last_key = key
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)
-        self.named[hash(key)] = self.named.pop(hash(key), False)
-        if len(self.named) > MAX_RUNS:
-            del self.named[next(iter(self.named))]
+        self.had_run[hash(key)] = self.had_run.pop(hash(key), False)
+        if len(self.had_run) > MAX_RUNS:
+            del self.had_run[next(iter(self.had_run))]
 
     # Actions of transitions: each takes the open run, if any, and returns the next one.
 
@@ -3231,16 +3223,16 @@ class Runs:
         source, key = self.source, self.key(event)
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
-        if self.named.get(hash(key)) and key is not source and not stray:
+        if self.had_run.get(hash(key)) and key is not source and not stray:
             source.has_run = True
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        certain = stray or (key is not source and event.type in HARMLESS | {"error"})
-        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in HARMLESS
+        certain = stray or (key is not source and event.type in KNOWN_TYPES | {"error"})
+        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, evidence)
-        self.report.name_input(source)
+        self.report.warn_without_run(source)
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
         if key not in self.source.outside:
@@ -3253,7 +3245,7 @@ class Runs:
     def check_unknown(self, run: Run, event: Event) -> Run:
         """An unknown type within a run may be new in its agent. Several that lack the run's session
         are another agent's; so are events without a type that look like an agent's."""
-        strange = self.nameless and run.key is not self.source and event.type not in HARMLESS
+        strange = self.nameless and run.key is not self.source and event.type not in KNOWN_TYPES
         if strange and event.type is None:
             known = details(event).keys()
             strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
@@ -3267,7 +3259,7 @@ class Runs:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
         self.check_fail_on(run, event)
-        self.named[hash(key)] = True
+        self.had_run[hash(key)] = True
         if key is not self.source:
             self.source.outside.pop(key, None)
         if len(self.runs) >= MAX_RUNS:
@@ -3310,7 +3302,7 @@ class Runs:
             self.end(run)
         else:
             why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
-            self.fail(run, why or "its result does not say that it succeeded")
+            self.fail(run, why or "its result does not report success")
         self.report.prose = None
         return run
 
@@ -3335,7 +3327,7 @@ class Runs:
     def end(self, run: Run) -> None:
         run.state = ENDED
         del self.runs[run.key]
-        self.report.count_rest(self.source)
+        self.report.report_unshown(self.source)
 
     def fail(self, run: Run, why: str) -> None:
         self.end(run)
@@ -3364,7 +3356,7 @@ class Runs:
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
-            names = self.report.listed(tool for tool, _ in run.calls.values())
+            names = self.report.list_names(tool for tool, _ in run.calls.values())
             why.append(f"{plural(len(run.calls), 'call')} open ({names})")
         if self.report.prose:
             why.append(self.report.prose)
@@ -3381,7 +3373,7 @@ class Runs:
             if key in self.runs:
                 self.end_unfinished(self.runs[key])
         yield from self.ends()
-        self.report.count_rest(source)
+        self.report.report_unshown(source)
         if matches := describe_matches(self.matches):
             self.report.failure(f"{matches} after the end of a run")
         self.matches = {}
@@ -3442,7 +3434,7 @@ def ends_run(event: Event) -> bool:
 NO_CALL = (None, None)
 
 
-def stated_time(line: bytes) -> int | None:
+def event_time(line: bytes) -> int | None:
     """The timestamp of an event in milliseconds since 1970, from a number or ISO 8601; or None."""
     if b'"timestamp' not in line:
         return None
@@ -3481,7 +3473,7 @@ def track_call(run: Run, event: Event) -> None:
 # ---------------------------------------------------------------- words
 #
 # The assistant's words, each text once, whether it came in deltas, whole, or both.
-# Assistant events of one run in, their text out. No other events and no output forms here.
+# Assistant events of one run in, their text out. It must not know forms of output.
 
 
 class Segments:
@@ -3526,7 +3518,7 @@ class Segments:
         return text
 
     def repeat(self, text: str) -> str:
-        """A delta that may be a replay, follow one, or begin with half a character: a few are."""
+        """A delta that may be a replay, follow one, or begin with half a character."""
         new, self.held = self.held, ""
         if new:  # two in a row: the first was a delta
             self.add(new)
@@ -3599,7 +3591,7 @@ SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a r
 # ---------------------------------------------------------------- selecting
 #
 # Selectors, and which events are printed.
-# Events in, the same events out, some of them hidden. No writers here.
+# Events in, the same events out, some of them hidden. It must not know writers.
 
 
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
@@ -3666,7 +3658,7 @@ def parse_term(term: str) -> tuple[str, str]:
     if glob in ("", "="):
         raise ValueError("an empty pattern matches nothing")
     if key == "word" and glob in STATUSES:
-        raise ValueError(f"no type or tool; a status is spelled status={glob}")
+        raise ValueError(f"not a type or tool: for a status, write status={glob}")
     if key in ("word", "tool", "type"):
         return parse_name(key, glob)
     if key == "status":
@@ -3733,8 +3725,7 @@ def event_statuses(event: Event) -> Iterable[str]:
 
 
 def event_paths(event: Event) -> Iterable[str]:
-    """The paths that a call names, each as it is, relative to the run's directory, and absolute. A
-    completion may lack them: then those of its start."""
+    """The paths that a call, or its start, names: as they are, relative to the cwd, absolute."""
     if event.type != "tool_call":
         return
     found: list[Any] = []
@@ -4774,10 +4765,10 @@ def marker(name: str) -> bytes:
 
 # ---------------------------------------------------------------- structure
 #
-# Which strings of an event are structure, and the class of every other.
-# The path of a member in, a class out: one table. What it does not know is content.
+# Which strings of an event are structure, and the class of all others.
+# The path of a member in, a class out, by one table; unknown members are content.
 
-# How a string may prove that it is structure. Everything else in a table is the name of a class.
+# Kinds of structure, each with a check in STRUCTURE. Other strings in the tables are classes.
 WORD_KIND, ID_KIND, MODEL_KIND, DIGITS_KIND = "word", "id", "model", "digits"
 WORDS = frozenset(
     "system init user assistant thinking tool_call interaction_query connection retry result "
@@ -4797,34 +4788,34 @@ STRUCTURE: dict[str, Callable[[str], object]] = {
 CLASSES = ("secrets", "paths", "content", "commands", "prompts", "messages")
 
 
-def members_of(kind: str, names: str) -> dict[str, Any]:
+def classify(kind: str, names: str) -> dict[str, Any]:
     return dict.fromkeys(names.split(), kind)
 
 
-COMMAND: dict[str, Any] = members_of("commands", "name fullText type value operator destination")
+COMMAND: dict[str, Any] = classify("commands", "name fullText type value operator destination")
 PARSED: dict[str, Any] = {
     "executableCommands": COMMAND | {"args": COMMAND},
     "redirects": COMMAND,
-} | members_of(DIGITS_KIND, "parsingFailed hasRedirects hasCommandSubstitution")
-QUESTION: dict[str, Any] = members_of("messages", "id prompt label") | members_of(
+} | classify(DIGITS_KIND, "parsingFailed hasRedirects hasCommandSubstitution")
+QUESTION: dict[str, Any] = classify("messages", "id prompt label") | classify(
     DIGITS_KIND, "allowMultiple"
 )
-TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | members_of(ID_KIND, "id")
+TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | classify(ID_KIND, "id")
 
-# The members of arguments and results, whatever the tool.
+# The members of arguments and results of all tools.
 FIELDS: dict[str, Any] = (
-    members_of(
+    classify(
         "paths",
         "path filePath paths workingDirectory targetDirectory targetDirectories ignore globPattern "
         "glob file files deletedFile url relatedCursorRulePaths absPath",
     )
-    | members_of("commands", "command simpleCommands description")
-    | members_of("prompts", "prompt")
-    | members_of("messages", "title question plan")
-    | members_of(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
-    | members_of(WORD_KIND, "timeoutBehavior outputMode signal type")
-    | members_of(MODEL_KIND, "model")
-    | members_of(
+    | classify("commands", "command simpleCommands description")
+    | classify("prompts", "prompt")
+    | classify("messages", "title question plan")
+    | classify(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
+    | classify(WORD_KIND, "timeoutBehavior outputMode signal type")
+    | classify(MODEL_KIND, "model")
+    | classify(
         DIGITS_KIND,
         "timeout timeoutMs hardTimeout offset limit exitCode executionTime localExecutionTimeMs "
         "totalLines totalChars fileSize isEmpty exceededLimit startLine endLine linesAdded "
@@ -4833,7 +4824,7 @@ FIELDS: dict[str, Any] = (
         "hasInputRedirect hasOutputRedirect fileOutputThresholdBytes runAsync caseInsensitive "
         "multiline headLimit lineNumber",
     )
-    | members_of(
+    | classify(
         "content",
         "content contents stdout stderr interleavedOutput streamContent fileText diffString "
         "beforeFullFileContent afterFullFileContent message error errorMessage reason markdown "
@@ -4842,30 +4833,30 @@ FIELDS: dict[str, Any] = (
         "relatedCursorRules conversationSteps subagentType name toolName providerIdentifier "
         "answers workspaceResults server text old_string new_string",
     )
-    | {"parsingResult": PARSED, "readRange": members_of(DIGITS_KIND, "startLine endLine")}
+    | {"parsingResult": PARSED, "readRange": classify(DIGITS_KIND, "startLine endLine")}
     | {"todos": TODO, "questions": QUESTION | {"options": QUESTION}}
 )
-VARIANT: dict[str, Any] = dict.fromkeys(VARIANTS, FIELDS) | members_of(DIGITS_KIND, "isBackground")
+VARIANT: dict[str, Any] = dict.fromkeys(VARIANTS, FIELDS) | classify(DIGITS_KIND, "isBackground")
 BODY: dict[str, Any] = {"args": FIELDS, "result": VARIANT, "description": "commands"}
-TASK_FIELDS = FIELDS | members_of("prompts", "description")
+TASK_FIELDS = FIELDS | classify("prompts", "description")
 OPAQUE = {"args": FIELDS | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
 
 SHAPE: dict[str, Any] = (
-    members_of(
+    classify(
         WORD_KIND, "type subtype apiKeySource permissionMode query_type status converted_from"
     )
-    | members_of(ID_KIND, "session_id call_id model_call_id request_id parent_tool_use_id")
-    | members_of(MODEL_KIND, "model")
-    | members_of(
+    | classify(ID_KIND, "session_id call_id model_call_id request_id parent_tool_use_id")
+    | classify(MODEL_KIND, "model")
+    | classify(
         DIGITS_KIND,
         "timestamp_ms duration_ms duration_api_ms is_error attempt is_resume total_cost_usd "
         "num_turns",
     )
-    | members_of("paths", "cwd endpoint_url")
-    | members_of("messages", "text result")
-    | members_of("content", "error errors tools mcp_servers")
+    | classify("paths", "cwd endpoint_url")
+    | classify("messages", "text result")
+    | classify("content", "error errors tools mcp_servers")
     | {
-        "usage": members_of(
+        "usage": classify(
             DIGITS_KIND,
             "inputTokens outputTokens cacheReadTokens cacheWriteTokens input_tokens output_tokens "
             "cache_read_input_tokens cache_creation_input_tokens",
@@ -4875,8 +4866,8 @@ SHAPE: dict[str, Any] = (
         | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
         | {"mcpToolCall": OPAQUE}
         | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
-        | members_of(ID_KIND, "toolCallId")
-        | members_of(DIGITS_KIND, "startedAtMs completedAtMs")
+        | classify(ID_KIND, "toolCallId")
+        | classify(DIGITS_KIND, "startedAtMs completedAtMs")
         | {"description": "commands", "hookAdditionalContexts": "content", "name": "content"},
         "query": {"id": ID_KIND, "toolCallId": ID_KIND}
         | {
@@ -4897,8 +4888,7 @@ SPOKEN = {"user": "prompts", "assistant": "messages"}
 
 @functools.lru_cache(maxsize=4096)
 def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
-    """The class, or kind of structure, of the string at a path; what is not known is content. A
-    member's name that the table knows has none."""
+    """The class, or kind of structure, of a string; "" for a known name, content if unknown."""
     node: Any = SHAPE
     for key in path[:-1] if is_key else path:
         if isinstance(node, str):
@@ -4914,41 +4904,39 @@ def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
 
 # ---------------------------------------------------------------- redacting
 #
-# The strings of one event, and the lines of words that run over events.
-# Events in, the same events out, in their order, without what the classes name. It knows no
-# writers.
+# Strings of one event; lines of words that span several events.
+# Events in, the same events out in order, redacted. It must not know writers.
 
-# What stands where something was: for a class, and for anything.
+# Markers: of classes, and of classes or secrets.
 _CLASS = rf"\[({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?\]"
 STAND_IN = regex(rf"(?:{CREATED})?{_CLASS}(?: [0-9]+)?")
 ANY_MARKER = regex(rf"\[REDACTED:([\w.:-]+)\]|{_CLASS}")
 FLAG = regex(r"--?[A-Za-z][\w-]*")
-SPOKEN_TYPES = frozenset(("assistant", "thinking"))  # events with words
-SPOKEN_PLACES = (("message", "content", "text"), ("message", "content"), ("text",))  # of these
+SPOKEN_TYPES = frozenset(("assistant", "thinking"))
+SPOKEN_PLACES = (("message", "content", "text"), ("message", "content"), ("text",))
 
 
 class EventRedactor:
-    """Changes the strings of an event that have to change, and no other byte."""
+    """Redacts strings of an event, and changes no other byte."""
 
     def __init__(self, scanner: Scanner | None, classes: frozenset[str], homes: list[str]) -> None:
         self.scanner = scanner
         self.classes = classes - {"secrets"}
-        self.strict = bool(self.classes - {"paths"})  # the allow-lists hold
+        self.strict = bool(self.classes - {"paths"})  # strings are redacted by class
         self.homes = homes
-        self.counts: dict[str, int] = {}  # how often, by rule or class, outside any run
-        self.run: Run | None = None  # of which the strings are
+        self.counts: dict[str, int] = {}  # redactions outside any run, by rule or class
+        self.run: Run | None = None  # of the current event
 
     def redact_event(
         self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
     ) -> bytes:
-        """An event's line, redacted. Its words have been decided, as ``edits`` say; without them,
-        they are strings like any other."""
+        """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
         found = [*find_strings(raw)]
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
         words = [one for one in found if one.path in places and not one.is_key]
         if edits is not None and "".join(one.text for one in words) != words_of(event):
-            edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a member twice
+            edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
         decided = {one.start: one.text for one in words} if edits is not None else {}
         rest = [one for one in found if one.start not in decided]
         lengths = itertools.accumulate(map(len, decided.values()), initial=0)
@@ -4974,14 +4962,14 @@ class EventRedactor:
         return edit_strings(raw, found, change)
 
     def suspects(self, found: list[StringLiteral]) -> Container[int]:
-        """Where those stand that may have to change."""
+        """The starts of strings that may have to change."""
         if self.classes or not self.scanner or self.scanner.patterns:
             return {one.start for one in found}
         numbers = hits(self.scanner.hints, [to_utf8(one.text) for one in found])
         return {found[number].start for number in numbers}
 
     def count(self, new: str, old: str = "") -> None:
-        """What a change hid, for the summary."""
+        """Count the markers that a change adds, for the summary."""
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
@@ -5001,7 +4989,7 @@ class EventRedactor:
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
-        """What is hidden, and what is shortened beside it, in order and apart."""
+        """Add the changes of paths that don't overlap with others, in order."""
         if "paths" not in self.classes:
             return changes
         paths = find_paths(text, self.homes, cwd)
@@ -5010,7 +4998,7 @@ class EventRedactor:
         return sorted([*changes, *free])
 
     def marker_for(self, one: StringLiteral, kind: str | None) -> str | None:
-        """The marker in the place of a string of a class; None if it survives."""
+        """The marker that replaces a string because of its class, or None."""
         named, text = class_of(one.path, is_key=one.is_key), one.text
         if named == "spoken":
             named = SPOKEN.get(kind or "", "content")
@@ -5022,19 +5010,19 @@ class EventRedactor:
             return None
         if named == "messages":
             return "[messages]"
-        # That an edit created its file is structure, and said nowhere else.
+        # The diff alone says that an edit created its file.
         head = CREATED if one.path[-1:] == ("diffString",) and CREATED_DIFF.match(text) else ""
         return f"{head}[{named}: {len(text)} chars]"
 
     def unmarked(self, text: str) -> str:
-        """A text in which a letter stands for each marker: structure from which a secret went."""
+        """Replace markers of secrets by letters, so that structure stays recognizable."""
         if self.scanner is None or "[REDACTED:" not in text:
             return text
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
 
 
 def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
-    """No two members of an object may end with the same name."""
+    """Number equal markers that replace names of members in one object."""
     if new == old:
         return new
     names[holder, new] = count = names.get((holder, new), 0) + 1
@@ -5042,14 +5030,14 @@ def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: 
 
 
 def secret_members(found: list[StringLiteral]) -> set[int]:
-    """Where values stand whose name, beside them, is that of a secret.
+    """The starts of values whose name is that of a secret.
 
-    A member of a secret name; {"name": NAME, "value": VALUE}; ["--name", VALUE], and the same with
-    an object for each word.
+    Forms: {NAME: VALUE}; {"name": NAME, "value": VALUE}; ["--name", VALUE], also with an object
+    for each word.
     """
     starts: set[int] = set()
     named: set[int] = set()  # objects that name a secret in another member
-    values: dict[int, int] = {}  # holder -> where its `value` stands
+    values: dict[int, int] = {}  # holder -> start of its `value`
     flag = False
     for one in found:
         if one.is_key or not one.path:
@@ -5069,7 +5057,7 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
 
 
 def find_paths(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
-    """Home directories become ~, the run's cwd becomes a dot: whole components only."""
+    """Replace home directories by ~ and the run's cwd by a dot; whole components only."""
     if b"/" in text or b"\\" in text:
         for match in home_pattern(tuple(homes), cwd).finditer(text):
             yield match.start(), match.end(), b"." if match.lastgroup == "cwd" else b"~"
@@ -5091,39 +5079,39 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 
 
-LONG_LINE = 64 * 1024  # characters of a line of words that may wait to be decided
-MAX_HELD = 64 * 1024 * 1024  # bytes of events that may wait behind such lines, in all runs together
-EVENT_OVERHEAD = 1024  # bytes that an event takes in memory beside its line
+LONG_LINE = 64 * 1024  # characters of words that may wait for the end of their line
+MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
+EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
 
 
 class Channel:
-    """The words of one kind in a run, as one text: it is decided line by line, whatever the events
-    are that it came in. Positions count its characters from the beginning of the run."""
+    """The words of one kind in a run as one text, redacted line by line, however events split it.
+    Positions count its characters from the beginning of the run."""
 
     __slots__ = (
-        "begin", "doubtful", "edits", "end", "fresh", "key", "left", "queue", "redactor", "segment",
-        "size", "state", "texts", "word",
+        "at_start", "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor",
+        "segment", "size", "state", "texts", "word",
     )  # fmt: skip
 
     def __init__(self, redactor: Redactor, state: RunWords) -> None:
         self.redactor = redactor
         self.state = state
-        self.queue: deque[tuple[Event, int]] = deque()  # events that wait, and where these end
-        self.texts: list[str] = []  # what is not decided yet,
-        self.begin = self.end = 0  # and where it stands
-        self.left = 0  # where the last event ended that does not wait
-        self.edits: list[Replacement] = []  # decided, in events that wait
-        self.word = False  # inside a word of which LONG characters are hidden already
+        self.queue: deque[tuple[Event, int]] = deque()  # waiting events, and their ends
+        self.texts: list[str] = []  # undecided text
+        self.begin = self.end = 0  # position of this text
+        self.left = 0  # end of the last event that doesn't wait
+        self.edits: list[Replacement] = []  # decided changes in waiting events
+        self.word = False  # inside a word whose first LONG_LINE characters are hidden
         self.key = False  # inside a private key that began in an earlier line
-        self.fresh = True  # nothing was decided since the last call
-        self.segment = bytearray()  # the deltas since then, in UTF-8
-        self.size = 0  # of them, in characters
+        self.at_start = True  # nothing of the segment is decided yet
+        self.segment = bytearray()  # its deltas, in UTF-8
+        self.size = 0  # characters of these deltas
         self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
 
-    # These take what an event says. Is anything decided?
+    # These take the words of an event. Can it, or one before it, be released?
 
     def delta(self, event: Any, text: str) -> bool:
-        """A delta, or what looks like one and may be a replay."""
+        """A delta, or a replay that looks like one."""
         if not self.doubtful and not len(text) == self.size > 0:
             return self.join(event, text)
         doubtful, self.doubtful = self.doubtful, None
@@ -5140,7 +5128,7 @@ class Channel:
         return self.add(event, text)
 
     def whole(self, event: Event, text: str) -> bool:
-        """A segment in one event, or the replay of the deltas before it."""
+        """A segment in one event, or the replay of its deltas."""
         if not self.size:
             return self.add(event, text)
         self.close()
@@ -5154,26 +5142,26 @@ class Channel:
         self.end = end = self.end + len(text)
         self.queue.append((event, end))
         self.texts.append(text)
-        if "\n" not in text and end - self.begin <= LONG_LINE and not self.redactor.marks:
+        if "\n" not in text and end - self.begin <= LONG_LINE and not self.redactor.replaces_words:
             return False
         self.decide()
         return True
 
     def close(self, *, cut_off: bool = False) -> None:
-        """The segment ends; where the input was cut off, so may a secret have been."""
+        """End the segment. If the input was cut off, a secret may be incomplete."""
         doubtful, self.doubtful = self.doubtful, None
         if doubtful and cut_off:
             self.join(*doubtful)
         if self.queue:
             self.decide(whole=True, cut_off=cut_off)
         self.segment.clear()
-        self.size, self.key, self.word, self.fresh = 0, False, False, True
+        self.size, self.key, self.word, self.at_start = 0, False, False, True
         if doubtful and not cut_off:
             self.add(*doubtful)
             self.close()
 
     def flush(self) -> None:
-        """Decide what waits, before its line ends."""
+        """Decide all text before its line ends."""
         doubtful, self.doubtful = self.doubtful, None
         if doubtful:
             self.join(*doubtful)
@@ -5181,14 +5169,14 @@ class Channel:
             self.decide(whole=True, cut_off=True)
 
     def first(self) -> Event | None:
-        """The first event that must wait."""
+        """The first event that waits."""
         return self.queue[0][0] if self.queue else self.doubtful[0] if self.doubtful else None
 
     def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
-        """Decide the lines that are complete, or all."""
+        """Decide the complete lines, or with ``whole`` all text."""
         waiting = "".join(self.texts)
-        if self.redactor.marks:
-            size, changes = len(waiting), self.mark(len(waiting))
+        if self.redactor.replaces_words:
+            size, changes = len(waiting), self.replace_all(len(waiting))
         else:
             size, changes = self.search(waiting, whole=whole, cut_off=cut_off)
         self.texts = [waiting[size:]]
@@ -5205,20 +5193,20 @@ class Channel:
         if self.edits:
             self.edits = [edit for edit in self.edits if edit[1] > self.left]
 
-    def mark(self, size: int) -> list[Replacement]:
-        """[messages] stands where a segment begins, and nothing in the rest of it."""
-        fresh, self.fresh = self.fresh, False
-        self.redactor.redaction.count("[messages]" if fresh else "")
-        return [(0, size, "[messages]" if fresh else "")]
+    def replace_all(self, size: int) -> list[Replacement]:
+        """Replace a segment: [messages] at its beginning, nothing for the rest."""
+        at_start, self.at_start = self.at_start, False
+        self.redactor.redaction.count("[messages]" if at_start else "")
+        return [(0, size, "[messages]" if at_start else "")]
 
     def search(self, waiting: str, *, whole: bool, cut_off: bool) -> tuple[int, list[Replacement]]:
-        """How much of a text can be decided, and what changes in it."""
+        """The length of the text that can be decided, and its changes."""
         parts = split_lines(waiting, self.word)
         size = len(waiting) if whole else self.redactor.decidable(waiting, parts)
         text = waiting[:size]
         parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
         changes = self.redactor.changes(text, parts, self.key, self.state.cwd, cut_off=cut_off)
-        if parts:  # what goes on with a secret that had to be decided is hidden, too
+        if parts:  # the rest of a secret that was decided early is hidden, too
             begun = cut_off and bool(changes) and changes[-1][1] == size
             self.word = (parts[-1][2] or begun) and text[-1] != "\n"
         if self.key or "-----BEGIN" in text:
@@ -5227,8 +5215,7 @@ class Channel:
 
 
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
-    """What of some edits falls in a stretch of a text. What takes the place of something stands
-    where that begins."""
+    """The parts of edits within a span, relative to it; a replacement goes to its edit's start."""
     return [
         (max(first, begin) - begin, min(last, end) - begin, new if first >= begin else "")
         for first, last, new in edits
@@ -5237,7 +5224,7 @@ def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement
 
 
 def ends_inside_key(text: bytes, inside: bool) -> bool:
-    """Does a text end inside a private key, if it began so?"""
+    """Does a text end inside a private key? ``inside``: it began inside one."""
     end = PEM_END.search(text) if inside else None
     if inside and not end:
         return True
@@ -5246,12 +5233,12 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
 
 
 class RunWords:
-    """What redaction remembers of a run: its channels, and its events that wait, in their order."""
+    """Redaction's state of a run: its channels, and its waiting events in order."""
 
     __slots__ = ("channels", "cwd", "last_s", "pending")
 
     def __init__(self) -> None:
-        self.last_s = 0.0  # when the last event came, in seconds
+        self.last_s = 0.0  # time of the last event
         self.channels: dict[str, Channel] = {}
         self.pending: deque[Event] = deque()
         self.cwd: str | None = None
@@ -5262,10 +5249,10 @@ class RunWords:
 
 
 class Redactor:
-    """Events in, the same events out, without what the classes name.
+    """Redacts events, and returns them in order.
 
-    Most of a stream holds no secret: one search over the lines of a block finds those that may.
-    The others leave as they came, and of their words only lines that may hold one are looked at.
+    Most of a stream holds no secret: one search over the lines of a block finds the suspects. All
+    other events stay unchanged, but for words: a secret in these may span events.
     """
 
     def __init__(
@@ -5277,13 +5264,13 @@ class Redactor:
         self.scanner = redaction.scanner
         self.reread = reread
         anchored = self.scanner is not None and self.scanner.anchored
-        self.every = bool(redaction.classes) or anchored  # each event is looked at
-        self.marks = "messages" in redaction.classes  # words are replaced, whatever they say
+        self.every = bool(redaction.classes) or anchored  # every event is a suspect
+        self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
         self.reads_words = bool(wordy or self.scanner)
         self.runs: dict[Run, RunWords] = {}
-        self.waiting: dict[Run, RunWords] = {}  # where events wait, the longest silent run first
-        self.size = 0  # of these events, in bytes
+        self.waiting: dict[Run, RunWords] = {}  # runs with waiting events, longest silent first
+        self.size = 0  # bytes of these events
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, ready, now = list(events), list[Event](), time.monotonic()
@@ -5314,11 +5301,11 @@ class Redactor:
                 waiting[run] = state
             if event.type not in ACTS and ends_run(event):
                 runs.pop(run, None)
-        self.limit(now, ready)
+        self.release_overdue(now, ready)
         return ready
 
-    def limit(self, now: float, ready: list[Event]) -> None:
-        """Decide what has waited for too long, and what is too much."""
+    def release_overdue(self, now: float, ready: list[Event]) -> None:
+        """Release events that waited for too long, or that exceed MAX_HELD."""
         while self.waiting:
             run, state = next(iter(self.waiting.items()))
             if self.size <= MAX_HELD and now - state.last_s <= self.max_wait:
@@ -5332,10 +5319,10 @@ class Redactor:
             self.runs = {run: state for run, state in self.runs.items() if run.state != ENDED}
 
     def accept(self, state: RunWords, event: Any) -> bool:
-        """Hear what an event says, or ends. May anything leave?"""
+        """Take the words of an event, or the end of a segment. Can any event be released?"""
         kind = event.type
         if not self.reads_words or kind not in SPOKEN_TYPES:
-            if not event.raw:  # the run ended without its last event
+            if not event.raw:  # the run ended without a terminal event
                 state.close(cut_off=True)
             elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
                 state.close()
@@ -5356,7 +5343,7 @@ class Redactor:
         return channel.whole(event, words_of(event))
 
     def remember_cwd(self, state: RunWords, event: Event) -> None:
-        """Remember the directory of a run, if it has two or more components and no secret."""
+        """Remember a run's directory if it has two or more components and no secret."""
         for part in parts_of(event):
             cwd = first_text(details(part).get("cwd"))
             cwd = self.scanner.conceal(cwd) if self.scanner else cwd
@@ -5365,7 +5352,7 @@ class Redactor:
                 state.cwd = cwd.rstrip("/\\")
 
     def release(self, state: RunWords, ready: list[Event]) -> None:
-        """The events that nothing holds any longer leave in their order."""
+        """Release events, in order, up to the first one that a channel holds."""
         held = {id(channel.first()) for channel in state.channels.values()}
         pending = state.pending
         while pending and id(pending[0]) not in held:
@@ -5374,7 +5361,7 @@ class Redactor:
             ready.append(event if event.edits is None else self.rewritten(event, state))
 
     def finish(self) -> list[Event]:
-        """The input was cut off: what is held leaves, beginnings of secrets hidden."""
+        """Release all events of input that was cut off; beginnings of secrets are hidden."""
         ready: list[Event] = []
         for run, state in self.waiting.items():
             self.redaction.run = run
@@ -5384,9 +5371,9 @@ class Redactor:
         return ready
 
     def rewritten(self, event: Event, state: RunWords | None) -> Event:
-        """An event as it leaves."""
+        """The redacted event."""
         heard = self.reads_words and event.type in SPOKEN_TYPES and state is not None
-        if event.foreign:  # its calls are told in lines of their own
+        if event.foreign:  # its calls have action lines of their own
             event.foreign.parts = [
                 part if part.type in SPOKEN_TYPES else self.rewritten(part, state)
                 for part in event.foreign.parts
@@ -5395,10 +5382,10 @@ class Redactor:
         raw = self.redaction.redact_event(event, state.cwd if state else None, edits)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
-    # What channels ask.
+    # Methods for channels.
 
     def decidable(self, text: str, parts: list[Part]) -> int:
-        """How much of a text can be decided while more of its last line may come."""
+        """The length of the text that can be decided while its last line is incomplete."""
         end = text.rfind("\n") + 1
         if len(text) - end > LONG_LINE:
             return parts[-1][0]
@@ -5409,7 +5396,7 @@ class Redactor:
     def changes(
         self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
-        """What changes in words whose lines are complete; ``inside`` a private key at first."""
+        """The changes in complete lines of words; ``inside``: they begin in a private key."""
         data = to_utf8(text)
         spans = self.find_spans(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
         if not spans and not self.redaction.classes:
@@ -5431,7 +5418,7 @@ class Redactor:
         if len(parts) == 1 and not (parts[0][2] or inside or cut_off):
             nearly_always: list[Span] = scanner.spans(data)
             return nearly_always
-        doubtful: list[Span] = []  # may hold a marker, which stays
+        doubtful: list[Span] = []  # markers in these stay
         found, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
             piece = to_utf8(text[first:last])
@@ -5449,16 +5436,16 @@ class Redactor:
 
 
 def markers_for(spans: Iterable[Span]) -> list[Change]:
-    """What takes the place of secrets; of a key that began before, nothing."""
+    """The markers for spans; "" for the rest of a private key."""
     return [(max(start, 0), end, marker(name) if name else b"") for start, end, name in spans]
 
 
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
-    """How many of some lines can be decided if known values of several lines are not to be cut."""
+    """The length of whole lines up to ``end`` that cuts no known value of several lines."""
     hold = end
     for form in blocks:
         position = form.find("\n") + 1
-        while position:  # it may go on in lines that are still to come
+        while position:  # it may continue in the next lines
             if text.endswith(form[:position], 0, end):
                 hold = min(hold, text.rfind("\n", 0, end - position) + 1)
             position = form.find("\n", position) + 1
@@ -5472,13 +5459,13 @@ def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     return hold
 
 
-Part: TypeAlias = "tuple[int, int, bool]"  # of words: from, to, is it too long to be shown
+Part: TypeAlias = "tuple[int, int, bool]"  # of words: start, end, is it too long to be shown
 
 
 def split_lines(text: str, inside: bool) -> list[Part]:
-    """Cut lines longer than LONG characters after their last blank; short lines stay together.
+    """Cut lines longer than LONG_LINE after their last blank; short lines stay together.
 
-    ``inside`` a word of which the beginning was too long: then so is the rest of it.
+    ``inside``: the text continues a word that is too long.
     """
     if len(text) <= LONG_LINE and not inside:
         return [(0, len(text), False)]
@@ -5506,7 +5493,7 @@ KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
 
 
 def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
-    """The event that a changed line makes; into a foreign line nobody looks any more."""
+    """Decode an event from its changed line; no stage decodes a foreign line again."""
     if event.foreign:
         event.raw = raw
         return event
@@ -5519,12 +5506,12 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
 
 # ---------------------------------------------------------------- shortening
 #
-# The longest strings of an event, until its line fits.
-# Events in, events out. Nothing of their structure is cut.
+# Cutting the longest strings of an event until its line fits.
+# Events in, events out, with their structure intact. It must not know runs or writers.
 
 
 class Shortener:
-    """Cuts the longest strings of an event, none of its structure, until its line fits."""
+    """Cuts the longest strings of an event until its line fits; structure stays."""
 
     def __init__(self, limit: int, reread: Callable[[bytes], Event], report: Report) -> None:
         self.limit = limit
@@ -5540,7 +5527,7 @@ class Shortener:
                 yield reparse(event, self.shorten(raw, event.type), self.reread)
 
     def fit_line(self, line: bytes) -> bytes:
-        """A line that is no event."""
+        """Shorten a line that isn't an event, such as a row of a table."""
         return line if len(line) <= self.limit else self.shorten(line, None)
 
     def shorten(self, raw: bytes, kind: str | None) -> bytes:
@@ -5564,8 +5551,8 @@ class Shortener:
 
 
 def shorten_text(text: str, length: int) -> str:
-    """The beginning of a text and how much is missing; no marker and no surrogate pair is cut."""
-    created = CREATED_DIFF.match(text)  # of an edit, this is structure
+    """The beginning of a text, and how much is missing; cuts no marker and no surrogate pair."""
+    created = CREATED_DIFF.match(text)  # structure of an edit
     length = max(length, created.end() if created else 0)
     if len(text) <= length:
         return text
@@ -5582,12 +5569,12 @@ def shorten_text(text: str, length: int) -> str:
 
 # ---------------------------------------------------------------- action lines
 #
-# One line for each call, as wide as the terminal.
-# An action in, a line out. It knows no events.
+# One line for each call, cut to the terminal's width; a path keeps its end.
+# An action in, a line out. It must not know events.
 
 
 class Screen:
-    """Where lines go: whether that is a terminal, how wide it is, and what it can show."""
+    """The destination of lines: its width and abilities if it is a terminal."""
 
     def __init__(self, fd: int | None = None, color: str = "auto") -> None:
         self.fd = fd if fd is not None and os.isatty(fd) else None
@@ -5607,7 +5594,7 @@ class Screen:
 
 
 def is_utf8(env: Mapping[str, str]) -> bool:
-    """Does the locale spell characters in UTF-8? In one that does not, Python sets LC_CTYPE."""
+    """Does the locale use UTF-8? LC_CTYPE=C.UTF-8 is ignored: Python sets it in the C locale."""
     kind = env.get("LC_CTYPE", "").replace("C.UTF-8", "")
     locale = env.get("LC_ALL") or kind or env.get("LANG") or ""
     return "utf8" in locale.lower().replace("-", "")
@@ -5643,7 +5630,7 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
 
 
 def fit_action(act: Action, room: int) -> Action:
-    """What there is room for: the outcome in a word, the target, then the rest of the outcome."""
+    """Cut an action to ``room`` columns: first the outcome's details, then the target."""
     label, target, outcome, failed = act
     brackets = len(" ()") if outcome else 0
     free = room - display_width(label) - (len(" ") if target else 0) - brackets
@@ -5662,7 +5649,7 @@ def fit_action(act: Action, room: int) -> Action:
 
 
 def fit_outcome(outcome: str, room: int) -> str:
-    """As much as there is room for: a reason ends with dots, of facts the first ones stay."""
+    """Cut an outcome: a reason ends with dots, of facts the first ones stay."""
     word, reason, _ = outcome.partition(":")
     if reason:
         return truncate(outcome, room) if room > display_width(word) + MIN_PART else word
@@ -5691,13 +5678,13 @@ PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 
 # ---------------------------------------------------------------- outputs
 #
-# A small class for each form: text, words, summary, json, stream-json.
-# Events in, lines out, and the lines of a block as one write.
+# A class for each output: text (action lines, words), summary, json, stream-json and cursor, tables
+# of runs and of calls. Events in, lines out, a block in one write. It must not know agents.
 
 
 class Writer(Protocol):
-    """Lines from events. ``kind`` is what it reads of them; without ``thinking``, or ``words``, it
-    need not be given the thinking, or the assistant, events."""
+    """Makes lines from events. ``kind`` holds the members that it reads; ``thinking`` and ``words``
+    say whether it reads thinking and assistant events."""
 
     kind: type[Event]
     thinking: bool
@@ -5707,19 +5694,17 @@ class Writer(Protocol):
 
 
 class RunPrefixes:
-    """The runs that a writer has seen begin and not end: where they are several, lines say whose.
-
-    A run's own state would be ahead of what is written, if events are held back in between.
-    """
+    """The open runs in the output; if there are several, lines get a prefix. A run's own state is
+    ahead of the output while redaction holds events back."""
 
     def __init__(self) -> None:
         self.open: dict[Run, None] = {}
 
-    def see(self, event: Event) -> str:
+    def prefix_of(self, event: Event) -> str:
         """The prefix of the lines of an event."""
         run = event.run
         if run not in self.open and run.state != ENDED:
-            if len(self.open) > MAX_RUNS:  # ends that a selection dropped
+            if len(self.open) > MAX_RUNS:  # for runs whose end didn't arrive
                 self.open = {run: None for run in self.open if run.state != ENDED}
             self.open[run] = None
         if len(self.open) <= (run in self.open) or not run.session:
@@ -5732,18 +5717,17 @@ class RunPrefixes:
 
 
 class LastLine:
-    """The last line of a terminal, which lives: it shows what happens now, until another line is
-    written. Nothing of it stays."""
+    """The status line of a terminal; it is erased before any other line is written."""
 
     ERASE: ClassVar[bytes] = b"\r\x1b[K"
 
     def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
         self.screen = screen
-        self.total, self.done = total, 0  # bytes to be read, where that is known, and read
-        self.sessions = RunPrefixes()
-        self.calls: dict[tuple[Run, str | None], tuple[str, float]] = {}  # that run, and since when
-        self.words: Sequence[str] = ()  # a line of them that is not complete
-        self.begun = self.since = time.monotonic()  # since: nothing else was written
+        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
+        self.prefixes = RunPrefixes()
+        self.calls: dict[tuple[Run, str | None], tuple[str, float]] = {}  # open calls: text, start
+        self.words: Sequence[str] = ()  # their incomplete line
+        self.begun = self.since = time.monotonic()  # since: the time of the last other line
         self.visible = ""
 
     def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
@@ -5755,11 +5739,11 @@ class LastLine:
         self.calls = {key: call for key, call in self.calls.items() if key[0] is not run}
 
     def text(self, now: float) -> str:
-        """What is read of files; else words being said, a call that runs, or what is waited for."""
-        # One column less than there are, or it would wrap; and two for what ^C echoes.
+        """The progress in files; else the current words, the running call, or "Thinking"."""
+        # One column stays free, or the line would wrap; and two for the echo of ^C.
         room = self.screen.width() - 3
         what, rest = "", ""
-        if self.total:  # nothing is waited for
+        if self.total:  # files: there is no waiting
             percent = min(100 * self.done // self.total, 100)
             late = now - self.begun >= 1
             what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
@@ -5769,13 +5753,13 @@ class LastLine:
             what, since = next(reversed(self.calls.values()))
             rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
             rest += f"  (+{len(self.calls) - 1} more)" if len(self.calls) > 1 else ""
-        elif self.sessions.open and now - self.since >= 1:
+        elif self.prefixes.open and now - self.since >= 1:
             what = f"Thinking {format_clock(now - self.since)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
 
     def show(self) -> None:
-        """After all else is written, and after each second of silence."""
+        """Update the line: after each write, and after each second of silence."""
         line = self.text(time.monotonic()) if self.screen.live else ""
         if line != self.visible:
             erased = self.ERASE if self.visible else b""
@@ -5783,7 +5767,7 @@ class LastLine:
             self.visible = line
 
     def erase(self) -> None:
-        """Make room for another line."""
+        """Erase the line before another one is written."""
         self.since = time.monotonic()
         if self.visible:
             self.visible = ""
@@ -5792,7 +5776,7 @@ class LastLine:
     close = erase
 
     def put(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # a line that is lost says so itself
+        with contextlib.suppress(OSError):  # a lost status line does no harm
             write_all(self.screen.fd or 0, data)
 
 
@@ -5801,10 +5785,10 @@ def format_clock(seconds: float) -> str:
 
 
 class View(NamedTuple):
-    """What is told beside the output's own form, and where.
+    """The text to print besides the output itself, and where.
 
-    ``actions`` is stdout, stderr, none, or "" for what suits the output; ``out`` and ``err`` are
-    what these two lead to, and ``last`` is the line that lives on one of them.
+    ``actions`` is stdout, stderr, none, or "" for the output's default; ``out`` and ``err`` are the
+    screens of stdout and stderr, and ``last`` is the status line on one of them.
     """
 
     detail: bool = False
@@ -5820,8 +5804,8 @@ PLAIN_VIEW = View()
 
 
 class Text:
-    """Progress: one line for each finished call, with ``detail`` its target and outcome too; on a
-    terminal the call that runs as well."""
+    """Progress: a line for each finished call; with ``detail`` its target and outcome, too. On a
+    terminal the status line shows the running call."""
 
     kind: type[Event] = Event
     thinking = words = False
@@ -5829,15 +5813,15 @@ class Text:
     def __init__(self, view: View = PLAIN_VIEW, last: LastLine | None = None) -> None:
         self.screen = view.err if view.actions == "stderr" else view.out
         self.last, self.detail = last or LastLine(), view.detail
-        self.tells_none = self.screen.live and not view.summary  # a run without actions says so
-        self.follows = self.detail or self.screen.live or self.last.screen.live  # what starts, too
+        self.reports_none = self.screen.live and not view.summary  # print "No actions"
+        self.follows = self.detail or self.screen.live or self.last.screen.live  # reads starts
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        sessions, screen, run, prefix = self.last.sessions, self.screen, None, ""
+        prefixes, screen, run, prefix = self.last.prefixes, self.screen, None, ""
         room = screen.width()
         for event in events:
             if event.run is not run:
-                run, prefix = event.run, sessions.see(event) if event.run else ""
+                run, prefix = event.run, prefixes.prefix_of(event) if event.run else ""
             if event.type == "tool_call" and event.subtype == "completed":
                 target = self.finish(event) if self.follows else ""
                 if not event.hidden:
@@ -5853,13 +5837,13 @@ class Text:
                 if self.follows:
                     self.follow(event, run, prefix)
                 if event.type != "tool_call":
-                    if self.tells_none and ends_run(event) and not notes_of(run).acted:
+                    if self.reports_none and ends_run(event) and not notes_of(run).acted:
                         yield encode_line(screen.paint(DIM, f"{prefix}No actions"))
-                    sessions.leave(event)
+                    prefixes.leave(event)
                     run = None
 
     def indent(self, event: Event) -> str:
-        """What a sub-agent does stands under the call that runs it."""
+        """The indentation of a sub-agent's call, below the call that started it."""
         parent = event.parent_tool_use_id
         depths: dict[str | None, int] = notes_of(event.run).depths
         if parent is None or not self.detail:
@@ -5872,7 +5856,7 @@ class Text:
         return "  " * depth
 
     def finish(self, event: Event) -> str:
-        """A call runs no longer: what its start said it was about."""
+        """Close a call; the target that its start named."""
         notes = notes_of(event.run)
         notes.acted = True
         self.last.calls.pop((event.run, event.call_id), None)
@@ -5897,7 +5881,7 @@ class Text:
             self.last.leave(run)
 
     def ask(self, event: Event, notes: RunNotes) -> None:
-        """A call that nobody allows is never started: what it is about stands in the question."""
+        """Remember the target in a question: a call that isn't allowed never starts."""
         query = as_object(details(event).get("query"))
         for name, body in query.items():
             called = coerce(body, ToolCall) if isinstance(body, dict) else ToolCall()
@@ -5908,8 +5892,8 @@ class Text:
 
 
 class Words:
-    """The assistant's words, each line when it is complete; or, ``final``: the last segment with
-    words of each run that succeeded, at its end. On a terminal they wrap at word ends."""
+    """The assistant's words, each line once it is complete; with ``final`` only the last segment
+    with words of each successful run. On a terminal, lines wrap between words."""
 
     kind: type[Event] = SpokenEvent
     thinking, words = False, True
@@ -5921,17 +5905,17 @@ class Words:
         for event in events:
             if event.run is None:
                 continue
-            prefix = self.last.sessions.see(event)
-            for line in map(escape_line, self.said(event, event.run)):
+            prefix = self.last.prefixes.prefix_of(event)
+            for line in map(escape_line, self.completed_lines(event, event.run)):
                 room = self.screen.width() - len(prefix)
                 rows = wrap(line, room) if self.screen.fd is not None else (line,)
                 for row in rows:
                     yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
             if event.type != "assistant":
-                self.last.sessions.leave(event)
+                self.last.prefixes.leave(event)
 
-    def said(self, event: Any, run: Run) -> Iterable[str]:
-        """The lines that an event completes: a call, a question and the end complete any."""
+    def completed_lines(self, event: Any, run: Run) -> Iterable[str]:
+        """The lines that an event completes; a call, a question or an end completes any line."""
         segments, line = notes_of(run).segments, notes_of(run).line
         if event.type == "assistant":
             new = segments.say(event)
@@ -5952,7 +5936,7 @@ class Words:
 
 
 def complete_lines(line: list[str], text: str) -> Iterable[str]:
-    """The lines that a text completes; ``line`` holds the one that has begun."""
+    """The lines that a text completes; ``line`` holds the incomplete one."""
     if "\n" not in text:  # nearly always
         line.append(text)
         return ()
@@ -5963,12 +5947,12 @@ def complete_lines(line: list[str], text: str) -> Iterable[str]:
 
 
 def result_text(event: Event, run: Run) -> str:
-    """What the result repeats of a run's words: all there is in a stream that was filtered."""
+    """The answer in a successful result: a filtered stream may hold no other words."""
     return first_text(details(event).get("result")) if run.succeeded else ""
 
 
 class Summary:
-    """One closing line for each run, and one for all where there were several."""
+    """A closing line for each run, and one with the totals of several."""
 
     kind: type[Event] = Event
     thinking = words = False
@@ -5979,7 +5963,7 @@ class Summary:
     def __init__(self, report: Report, view: View, last: LastLine) -> None:
         self.report, self.screen, self.last = report, view.err, last
         self.total, self.verdicts = RunNotes(), dict[str, int]()
-        self.costs: dict[str | None, float] = {}  # by session: of all its runs so far
+        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -5990,7 +5974,7 @@ class Summary:
             elif event.type == "tool_call" and event.subtype == "completed":
                 self.count(event, run)
             elif ends_run(event):
-                self.last.sessions.leave(event)
+                self.last.prefixes.leave(event)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
             elif event.type == "system" and event.subtype == "init":
@@ -6000,7 +5984,7 @@ class Summary:
                     add_count(notes.unknown, excerpt(event.type or "without a type"))
 
     def count(self, event: Event, run: Run) -> None:
-        """A call has finished."""
+        """Count a finished call."""
         tool, body = tool_of(event)
         tool = tool or event.started or "?"
         outcome = outcome_of(event, tool, body)
@@ -6014,13 +5998,13 @@ class Summary:
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = result_numbers(event)
-        self.charge(run, notes.stated)
+        self.subtract_earlier_cost(run, notes.stated)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
-        # Why it failed is said with the place; on a terminal a run that is alone needs no name.
+        # The message about a failure names the place; a single run on a terminal needs no name.
         name = f"{run.name if verdict == 'failed' else run}: "
         if self.screen.glyphs:
-            name = f"{run.name} " if self.verdicts or self.last.sessions.open else ""
+            name = f"{run.name} " if self.verdicts or self.last.prefixes.open else ""
         add_count(self.verdicts, verdict)
         for kind, number in notes.stated.items():
             add_count(self.total.stated, kind, number)
@@ -6030,8 +6014,8 @@ class Summary:
         self.report.redactions.clear()
         return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
 
-    def charge(self, run: Run, stated: dict[str, float]) -> None:
-        """Of a session with several runs, each result states the cost of all so far."""
+    def subtract_earlier_cost(self, run: Run, stated: dict[str, float]) -> None:
+        """Reduce the cost to this run's: results state that of all runs of the session."""
         if cost := stated.get("cost"):
             before = self.costs.pop(run.session, 0)
             stated["cost"] = cost - before if before <= cost else cost
@@ -6046,7 +6030,7 @@ class Summary:
         return self.line(runs, self.total, good=[*self.verdicts] == ["succeeded"])
 
     def line(self, verdict: str, notes: RunNotes, *, good: bool) -> bytes:
-        """What fits, by importance, on a terminal; elsewhere everything."""
+        """The summary line; to fit a terminal, the least important facts are dropped."""
         glyphs = self.screen.glyphs
         actions = format_counts(notes.actions, "action", named=not glyphs) or "no actions"
         after = notes.actions and verdict.endswith("interrupted")
@@ -6061,7 +6045,7 @@ class Summary:
             facts.remove(max(facts))
 
     def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
-        """What is said beside the verdict. The number says what gives way first: the highest."""
+        """The facts after the verdict, with ranks: the highest rank is dropped first."""
         counts = self.report.counts
         hidden = {name: number for name, number in notes.redactions.items() if number > 0}
         unused = self.report.unused
@@ -6091,7 +6075,7 @@ def time_spent(notes: RunNotes) -> str:
 
 
 def add_count(counts: dict[str, Any], name: str, number: float = 1) -> None:
-    """More of a name; beyond NAMES of them, of all others together."""
+    """Add to the count of a name; names beyond MAX_NAMES share one count."""
     if name not in counts and len(counts) >= MAX_NAMES:
         name = "..."
     counts[name] = counts.get(name, 0) + number
@@ -6119,7 +6103,7 @@ TOKENS = (
 
 
 def result_numbers(event: Event) -> dict[str, float]:
-    """What the result states: milliseconds, turns, dollars, tokens. Nothing of what it has not."""
+    """The numbers that a result states: milliseconds, turns, dollars, tokens."""
     members = details(event) if event.type == "result" else {}
     usage, cost = as_object(members.get("usage")), members.get("total_cost_usd")
     found: dict[str, float | None] = {
@@ -6134,12 +6118,12 @@ def result_numbers(event: Event) -> dict[str, float]:
 
 
 class Json:
-    """The result of each run that succeeded, in one object: Cursor's `--output-format json`."""
+    """The result of each successful run as one object: Cursor's `--output-format json`."""
 
     kind: type[Event] = SpokenEvent
     thinking, words = False, True
 
-    # Members in Cursor's order; what else the result carried follows.
+    # Cursor's order of members; all others follow.
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -6175,7 +6159,7 @@ NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
 
 
 class StreamJson:
-    """The input's own lines; where all of them are to be Cursor's, they have been made."""
+    """The lines of events: the input's own, or, for cursor, translated ones."""
 
     kind: type[Event] = Event
     thinking = words = True
@@ -6185,7 +6169,7 @@ class StreamJson:
 
 
 class RunTable(Summary):
-    """A table of the runs: one object for each when it is over, whatever its verdict."""
+    """A table of the runs: an object for each at its end, whatever its verdict."""
 
     kind: type[Event] = SpokenEvent
     thinking, words = False, True
@@ -6203,7 +6187,7 @@ class RunTable(Summary):
             row = self.open.setdefault(run, {"tools": {}, "model": None, "started_ms": None})
             time_ms = as_count(getattr(event, "timestamp_ms", None))
             row["started_ms"] = row["started_ms"] or time_ms
-            answer = self.answers.said(event, run) if self.answers else ()
+            answer = self.answers.completed_lines(event, run) if self.answers else ()
             if event.type == "tool_call" and event.subtype == "completed":
                 self.tally(event, row["tools"])
             elif event.type == "system" and event.subtype == "init":
@@ -6223,7 +6207,7 @@ class RunTable(Summary):
 
     def row(self, event: Event, run: Run, row: dict[str, Any], answer: str) -> dict[str, Any]:
         numbers = result_numbers(event)
-        self.charge(run, numbers)
+        self.subtract_earlier_cost(run, numbers)
         tools = [(name, *counts) for name, counts in row["tools"].items()]
         ended = event.raw and run.state == ENDED
         return {
@@ -6247,7 +6231,7 @@ class RunTable(Summary):
 
 
 class CallTable(Text):
-    """A table of the calls: one object for each that ended, or that its run ended without."""
+    """A table of the calls: an object for each at its end, or at the end of its run."""
 
     kind: type[Event] = SpokenEvent
 
@@ -6307,8 +6291,7 @@ TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls"
 
 
 class Tee:
-    """Several writers: of each event the lines of one after the other, then, on stderr, those of
-    others."""
+    """Several writers: one after the other for each event; ``tell`` gets those of ``others``."""
 
     def __init__(
         self, writers: list[Writer], others: list[Writer], tell: Callable[[bytes], None]
@@ -6318,7 +6301,7 @@ class Tee:
         self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
         self.thinking = any(each.thinking for each in every)
         self.words = any(each.words for each in every)
-        self.word_writers = [one for one in writers if one.words]  # what the assistant says
+        self.word_writers = [one for one in writers if one.words]
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         events = self.tell_others(events) if self.others else events
@@ -6341,7 +6324,7 @@ class Tee:
 
 
 def make_writer(to: str, view: View, report: Report) -> Writer:
-    """The writer of an output, and of what a view tells beside it."""
+    """The writer of an output, together with those that a view asks for."""
     last = view.last or LastLine()
     actions = view.actions or ("stdout" if to == "text" else "none")
     text = Text(view, last)
@@ -6355,7 +6338,7 @@ def make_writer(to: str, view: View, report: Report) -> Writer:
 
 
 class Output:
-    """Lines, written a block at a time. ``write_bytes`` takes them, and may raise OSError."""
+    """Collects lines and writes a block of them at a time; ``write_bytes`` may raise OSError."""
 
     def __init__(
         self, write_bytes: Callable[[bytes], object], last: LastLine | None = None
@@ -6363,14 +6346,14 @@ class Output:
         self.write_bytes = write_bytes
         self.last = last or LastLine()
         self.lines: list[bytes] = []
-        self.write = self.lines.extend  # takes lines without their LF, as they are made
+        self.write = self.lines.extend  # takes an iterator of lines without LF
 
     def flush(self) -> None:
         self.write_lines()
         self.last.show()
 
     def write_lines(self) -> None:
-        """Raises Gone if nobody reads any more, OutputError if it cannot be written."""
+        """Write the collected lines. Raises ReaderGone or OutputError."""
         if not self.lines:
             return
         self.last.erase()
@@ -6382,8 +6365,8 @@ class Output:
 
 # ---------------------------------------------------------------- pipeline
 #
-# Convert(): the specification.
-# Streams in, output out, with every stage in its place. It knows no options.
+# convert() connects the stages.
+# Streams of bytes in, output and report out. It must not know options or files.
 
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
@@ -6412,7 +6395,7 @@ def follow_streams(
             for frame in read_frames(source, arriving, max_line, unwrap):
                 yield runs.follow(source, reader.read(source, frame))
                 if not frame:
-                    reader.report.name_input(source, silent=True)
+                    reader.report.warn_without_run(source, silent=True)
             yield runs.end_of_file(source)
         yield runs.end_of_input()
     except Interrupted:
@@ -6438,15 +6421,15 @@ def convert(
     report: Report,
     out: Output,
 ) -> None:
-    """Read the streams of agents, write them to ``out`` in another form.
+    """Read the streams of agents and write them to ``out`` in another form.
 
-    ``streams`` are FILEs in their order: the name for messages, and its bytes as they arrive.
-    ``to`` is a key of WRITERS, ``view`` what is told beside, ``dialect`` one of DIALECTS or auto;
-    ``max_line`` and ``max_event`` are in bytes. ``only`` and ``drop`` select what is printed,
-    ``fail_on`` what counts as a failure, ``redaction`` redacts. What went wrong goes to ``report``,
-    which then knows the exit status. Raises Gone, OutputError, and what ``streams`` raises. The
-    vocabulary is Cursor's:
-    https://cursor.com/docs/cli/reference/output-format.
+    ``streams`` are FILEs in order: a name for messages, and the chunks of bytes as they arrive.
+    ``to`` is a key of WRITERS or TABLES, ``view`` the text beside it, ``dialect`` a key of DIALECTS
+    or auto. ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto,
+    none, or a member of envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` those
+    that fail a run. ``report`` gets errors and then knows the exit status. Raises ReaderGone,
+    OutputError, and any exception of ``streams``. The format of events is Cursor's:
+    https://cursor.com/docs/cli/reference/output-format
     """
     writer = make_writer(to, view, report)
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
@@ -6485,11 +6468,11 @@ def convert(
 # ---------------------------------------------------------------- command
 #
 # Options, files, and the exit status.
-# Everything that belongs to a command line, and nothing else.
+# A command line in, an exit status out; the stages know none of its options.
 
 
 class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """Bytes, with a suffix K, M or G."""
+    """A number of bytes, optionally with a suffix K, M or G."""
 
     name = "bytes"
 
@@ -6502,14 +6485,14 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return size or self.fail(f"invalid size {value!r}: {expected}", param, ctx)
 
 
-def selectors(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Selector]:
+def parse_selectors(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Selector]:
     try:
         return [parse_selector(value) for value in values]
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
 
-def redactions(_context: Any, _param: Any, values: tuple[str, ...]) -> frozenset[str]:
+def parse_classes(_context: Any, _param: Any, values: tuple[str, ...]) -> frozenset[str]:
     named = {name.strip() for value in values for name in value.split(",")}
     if unknown := named - {*CLASSES, "all"}:
         known = ", ".join((*CLASSES, "all"))
@@ -6517,7 +6500,7 @@ def redactions(_context: Any, _param: Any, values: tuple[str, ...]) -> frozenset
     return frozenset(CLASSES if "all" in named else named)
 
 
-def named_patterns(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[str, str]:
+def parse_patterns(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[str, str]:
     found = {}
     for value in values:
         name, equals, regex = value.partition("=")
@@ -6528,11 +6511,11 @@ def named_patterns(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[
     return found
 
 
-NamedValue: TypeAlias = "tuple[str, str]"  # of a value: the name that its markers have, and itself
+NamedValue: TypeAlias = "tuple[str, str]"  # name for markers, secret value
 
 
-def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[NamedValue]:
-    """The values in files and directories."""
+def read_secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[NamedValue]:
+    """The values in files and directories. Raises click.BadParameter if there are none."""
     found: list[NamedValue] = []
     for path in values:
         try:
@@ -6547,7 +6530,7 @@ def secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Na
 
 
 def file_values(path: str) -> Iterator[NamedValue]:
-    """Lines of VALUE or NAME=VALUE: of the second the value alone, and the line; or a comment."""
+    """The values in lines of VALUE or NAME=VALUE; the second form gives the whole line, too."""
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
         for line in file.read().split("\n"):
             text = line.strip(" \t\r")
@@ -6557,7 +6540,7 @@ def file_values(path: str) -> Iterator[NamedValue]:
             value = named[2].strip("\"'") if named else ""
             if named and is_usable(value):
                 yield from ((f"file:{named[1]}", form) for form in (named[2], value, text))
-            elif not named or not named[2].strip("="):  # the end of base64 is no assignment
+            elif not named or not named[2].strip("="):  # padding of base64, not an assignment
                 yield "secrets-file", text
             else:
                 yield f"file:{named[1]}", value
@@ -6571,14 +6554,14 @@ def directory_values(path: str) -> Iterator[NamedValue]:
                 yield f"file:{name}", file.read().removesuffix("\n").removesuffix("\r")
 
 
-def environment(globs: tuple[str, ...]) -> list[NamedValue]:
-    """The values of variables that have a secret name, or one that --secret-env matches."""
+def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
+    """The values of variables whose name is secret or matches --secret-env."""
     import fnmatch
 
     return [
         (f"env:{re.sub('[^A-Za-z0-9_.-]', '_', name)}", value)
         for name, value in os.environ.items()
-        if name not in ("PWD", "OLDPWD")  # directories, whatever their names end in
+        if name not in ("PWD", "OLDPWD")  # directories, though their names look secret
         if is_secret_name(name)
         or name.lower().endswith("key")
         or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
@@ -6588,7 +6571,7 @@ def environment(globs: tuple[str, ...]) -> list[NamedValue]:
 def make_scanner(
     globs: tuple[str, ...], files: list[NamedValue], patterns: dict[str, str]
 ) -> Scanner:
-    entries = [(name, value) for name, value in (*environment(globs), *files) if value]
+    entries = [(name, value) for name, value in (*environment_values(globs), *files) if value]
     known: dict[str, list[str]] = {}
     for name, value in entries:
         if is_usable(value):
@@ -6605,9 +6588,9 @@ def make_scanner(
 
 
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
-    """What others wrote is shown without secrets, or, where they cannot be found, not at all."""
+    """A function that removes secrets from a text; it returns "" if the scanner can't be made."""
 
-    key = False  # a private key began in an earlier line, and what is shown is part of it
+    key = False  # the text continues a private key of an earlier line
 
     def conceal(text: str) -> str:
         nonlocal key
@@ -6626,7 +6609,7 @@ def home_directories() -> list[str]:
     return [home] if home else []
 
 
-def one_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
+def choice_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
     return {"type": click.Choice([*names]), "default": default, "show_default": bool(default)}
 
 
@@ -6635,7 +6618,7 @@ def repeatable(metavar: str, callback: Any = None) -> dict[str, Any]:
 
 
 def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
-    """The next of several names with commas between them: classes, or the terms of a selector."""
+    """Complete the last of several comma-separated names: classes, or terms of a selector."""
     head, comma, last = incomplete.rpartition(",")
     names = [*CLASSES, "all"] if param.name == "classes" else selector_terms(last.partition("=")[0])
     left = (name for name in names if name not in head.split(","))
@@ -6651,11 +6634,11 @@ def selector_terms(key: str) -> list[str]:
 
 
 def selector_option() -> dict[str, Any]:
-    return repeatable("SELECTOR", selectors) | {"shell_complete": complete_list}
+    return repeatable("SELECTOR", parse_selectors) | {"shell_complete": complete_list}
 
 
 def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
-    """With what formats manuals here; else as plain text."""
+    """Show the manual with man or mandoc, else as plain text."""
     if not asked or context.resilient_parsing:
         return
     here, home = os.path.dirname(os.path.abspath(__file__)), os.path.expanduser("~/.local")
@@ -6670,11 +6653,11 @@ def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
     context.exit()
 
 
-NOT_FOUND = 127  # the status of a command that is not there
+NOT_FOUND = 127  # the exit status of a missing command
 
 
 def strip_mdoc(text: str) -> str:
-    """A manual without the macros of mdoc(7), which have two letters."""
+    """Remove the two-letter macros of mdoc(7) from a manual."""
     text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os).*\n", "", text).replace(".Nm", "agentfmt")
     text = re.sub(r"\bFl (?=[-\w])", "-", text)
     text = re.sub(r"\\\[u(\w+)\]", lambda char: chr(int(char[1], 16)), text).replace(r"\&", "")
@@ -6682,7 +6665,7 @@ def strip_mdoc(text: str) -> str:
 
 
 def rule_lines() -> Iterator[str]:
-    """The name, the class and an example of every rule; <8 hex> are eight such characters."""
+    """The name, the class and an example of each rule."""
     examples: dict[str, str] = {}
     for rule in RULES:
         examples.setdefault(rule.name, rule.found)
@@ -6710,7 +6693,7 @@ def print_list(context: click.Context, _param: Any, name: str | None) -> None:
 FLAG_OPTION = {"is_flag": True}
 OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
-    ("-f --from dialect", one_of(["auto", *AGENTS], "auto"),
+    ("-f --from dialect", choice_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
      "Longest line to accept; suffixes K, M, G."),
@@ -6722,7 +6705,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
-    ("-t --to", one_of([*WRITERS, *TABLES], "text"),
+    ("-t --to", choice_of([*WRITERS, *TABLES], "text"),
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, or "
      "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
@@ -6734,29 +6717,29 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--drop", selector_option(), "Don't print matching events; repeatable."),
     "Redaction",
     ("-r --redact classes",
-     repeatable("CLASS,...", redactions) | {"shell_complete": complete_list},
+     repeatable("CLASS,...", parse_classes) | {"shell_complete": complete_list},
      "Hide these classes; repeatable."),
     ("--secret-env", repeatable("GLOB"),
      "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
-    ("--secrets-file", repeatable("PATH", secret_files),
+    ("--secrets-file", repeatable("PATH", read_secret_files),
      "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
      "-r secrets."),
-    ("--pattern patterns", repeatable("NAME=REGEX", named_patterns),
+    ("--pattern patterns", repeatable("NAME=REGEX", parse_patterns),
      "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
     "Text",
     ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
     ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
     ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
      "Name each action's target and outcome; the default on a terminal."),
-    ("-m --messages", one_of(["none", "final", "all"]),
+    ("-m --messages", choice_of(["none", "final", "all"]),
      "Print the assistant's words: none (default), only the final answer, or all."),
-    ("--actions", one_of(["stdout", "stderr", "none"]),
+    ("--actions", choice_of(["stdout", "stderr", "none"]),
      "Where action lines go; by default to stdout with -t text, else nowhere."),
     ("-s --summary", FLAG_OPTION,
      "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
-    ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
+    ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
-    ("--fail-on", selector_option(), "A run with a matching event has failed; repeatable."),
+    ("--fail-on", selector_option(), "Fail runs that have a matching event; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
     "Help",
     ("--list", {"type": click.Choice([*LISTS]), "callback": print_list, "is_eager": True,
@@ -6787,7 +6770,7 @@ def run(
     files = files or ("-",)
     for file in files:
         check_readable(file)
-    if is_read(1, files):
+    if is_input(1, files):
         raise click.ClickException("standard output is also an input file")
     if secret_env or secrets_file or patterns:
         classes |= {"secrets"}
@@ -6828,7 +6811,7 @@ def run(
 CONVERT_OPTIONS = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
-# Options that act on some outputs alone: with another they are a usage error.
+# Option -> the only outputs that it goes with.
 STREAM_OUTPUTS = ("stream-json", "cursor")
 OPTION_OUTPUTS = {
     "messages": ("text", "runs"),
@@ -6839,19 +6822,19 @@ OPTION_OUTPUTS = {
 
 
 def check_outputs(to: str, given: dict[str, Any]) -> None:
-    """Raises click.UsageError for what an output has no use for."""
+    """Raises click.UsageError for an option that the output doesn't support."""
     for name, outputs in OPTION_OUTPUTS.items():
         if given[name] and to not in outputs:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
     if to == "runs" and given["messages"] == "all":
-        raise click.UsageError("--to runs holds the answer alone: --messages final")
+        raise click.UsageError("--to runs holds only the final answer: use --messages final")
     if given["actions"] == "stdout" and to != "text":
         raise click.UsageError("--actions stdout goes with --to text only")
 
 
 def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
-    """Raises click.UsageError for options that contradict each other."""
+    """The view that the options ask for. Raises click.UsageError if they contradict."""
     to, messages, actions = given["to"], given["messages"], given["actions"]
     quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
     if quiet and actions not in (None, "none"):
@@ -6861,8 +6844,8 @@ def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
     out, err = Screen(1, given["color"]), Screen(2, given["color"])
     shown = {"stdout": out, "stderr": err}.get(actions, PLAIN)
     detail = detail if detail is not None else verbose or shown.fd is not None
-    # The last line lives where the output goes, else on stderr, but never between the lines of the
-    # output: a pipe may lead to the terminal too.
+    # The status line is on stdout with -t text, else on stderr, unless stdout may mix with it: the
+    # reader of a pipe may write to the same terminal.
     live = out if to == "text" and out.live else PLAIN
     if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
         live = err
@@ -6870,7 +6853,7 @@ def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
     return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
 
 
-HELP_ENDS = f"""\b
+HELP_EPILOG = f"""\b
 Examples:
   agent -p --output-format stream-json "fix the tests" | agentfmt -v
   claude -p --output-format stream-json --verbose "fix the tests" | agentfmt -t json
@@ -6894,7 +6877,7 @@ for row in OPTIONS:
 
 
 class Command(click.Command):
-    """Its help shows the options in groups."""
+    """A command whose help shows the options in groups."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for group, options in GROUPS.items():
@@ -6915,14 +6898,14 @@ command = Command(
     options_metavar="[OPTION]...",
     context_settings={"max_content_width": 90},
     add_help_option=False,
-    epilog=HELP_ENDS,
+    epilog=HELP_EPILOG,
 )  # fmt: skip
 click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")(command)
 click.help_option("-h", "--help")(command)
 GROUPS["Help"] += command.params[-2:]
 
 
-# What a shell runs after TAB. Where nothing is answered, with status 1, it completes file names.
+# Code for shells. Without a completion, which is status 1, they complete file names.
 COMPLETION = {
     "bash": r"""
 _agentfmt() {
@@ -6954,7 +6937,7 @@ complete -c agentfmt -f -a "(_agentfmt)"''',
 
 
 def complete(instruction: str) -> str:
-    """The code for a shell (bash_source), or what may stand next in COMP_LINE (bash_complete)."""
+    """The code for a shell (bash_source), or the completions of COMP_LINE (bash_complete)."""
     from click.shell_completion import ShellComplete, split_arg_string
 
     shell, _, action = instruction.partition("_")
@@ -6964,7 +6947,7 @@ def complete(instruction: str) -> str:
     words = split_arg_string(line)
     begun = words.pop() if words and not line.endswith(" ") else ""
     option, equals, _ = begun.partition("=") if begun.startswith("--") else ("", "", "")
-    cut = re.match(".*[=:]", begun) if shell == "bash" else None  # there words end at these
+    cut = re.match(".*[=:]", begun) if shell == "bash" else None  # bash splits words at these
     found = []
     for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
         value = (option + equals + item.value if equals else item.value)[cut.end() if cut else 0 :]
@@ -6982,7 +6965,7 @@ def is_pipe(fd: int) -> bool:
 
 
 def bytes_to_read(files: Iterable[str]) -> int:
-    """What is still to be read of regular files; 0 where there is something else among them."""
+    """The number of bytes left in regular files; 0 if any of them isn't one."""
     size = 0
     for file in files:
         try:
@@ -6996,7 +6979,7 @@ def bytes_to_read(files: Iterable[str]) -> int:
 
 
 def check_readable(file: str) -> None:
-    """Raises click.FileError for what certainly cannot be read, before anything is."""
+    """Raises click.ClickException for a FILE that can't be read, before any is."""
     if file == "-":
         return
     try:
@@ -7009,12 +6992,12 @@ def check_readable(file: str) -> None:
 
 
 def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
-    """The descriptor of --rejects, which must be none of the FILEs that are ``read``."""
+    """The descriptor of --rejects. Raises click.ClickException, also if it is in ``read``."""
     if file is None:
         return None
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        if is_read(fd, read):
+        if is_input(fd, read):
             raise ValueError("is also an input file")
         if is_overwritten(fd):
             raise ValueError("is also the standard output")
@@ -7023,31 +7006,31 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
     return fd
 
 
-def is_read(fd: int, names: Sequence[str]) -> bool:
-    """Is a descriptor that is written one of the FILEs? That would never end."""
+def is_input(fd: int, names: Sequence[str]) -> bool:
+    """Is a descriptor for writing also an input FILE? Reading it would never end."""
     with contextlib.suppress(OSError):
         written = os.fstat(fd)
         read = [os.fstat(0) if name == "-" else os.stat(name) for name in names]
-        return any(is_one_file(written, one) for one in read)
+        return any(is_same_file(written, one) for one in read)
     return False
 
 
 def is_overwritten(fd: int) -> bool:
-    """Would the standard output write over a file that is appended to? Not if it appends too."""
+    """Is a file also the standard output, which would overwrite it unless it appends?"""
     import fcntl
 
     with contextlib.suppress(OSError):
         appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
-        return is_one_file(os.fstat(fd), os.fstat(1)) and not appends
+        return is_same_file(os.fstat(fd), os.fstat(1)) and not appends
     return False
 
 
-def is_one_file(one: os.stat_result, other: os.stat_result) -> bool:
+def is_same_file(one: os.stat_result, other: os.stat_result) -> bool:
     return stat.S_ISREG(one.st_mode) and os.path.samestat(one, other)
 
 
 def reserve_standard_descriptors() -> None:
-    """A standard descriptor that is closed must not become a FILE: then it would be written to."""
+    """Open closed standard descriptors, lest a FILE take their place and be written to."""
     for fd, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
         try:
             os.fstat(fd)
@@ -7056,8 +7039,8 @@ def reserve_standard_descriptors() -> None:
 
 
 def main() -> int:
-    """The command: returns the exit status of EXITS."""
-    gc.freeze()  # what is there now stays
+    """Run the command; returns the exit status (see EXITS)."""
+    gc.freeze()  # imported objects stay
     reserve_standard_descriptors()
     if instruction := os.environ.get("_AGENTFMT_COMPLETE"):
         found = complete(instruction)
@@ -7069,7 +7052,7 @@ def main() -> int:
             sys.stdout.flush()
         return int(status or OK)
     except click.ClickException as error:
-        print_error(describe(error), hint=isinstance(error, click.UsageError))
+        print_error(describe_error(error), hint=isinstance(error, click.UsageError))
         return ERROR
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
@@ -7080,8 +7063,8 @@ def main() -> int:
         return ERROR
 
 
-def describe(error: click.ClickException) -> str:
-    """What is wrong with a command line, and what was perhaps meant."""
+def describe_error(error: click.ClickException) -> str:
+    """The error in a command line, with a hint."""
     text = " ".join(error.format_message().split()).rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.option_name in OPTION_HINTS:
         return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"

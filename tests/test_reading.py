@@ -387,9 +387,8 @@ def test_values_in_documents(value: bytes, key: bytes) -> None:
         b'{"type":"x","' + key + b'":' + value + b"}",
         END.strip(),
     ]
-    session = key == b"session_id" and isinstance(agentfmt.decode_json(value), str)
-    for to in FORMATS:  # an unknown event of another session is a run that nobody understands
-        assert convert(document + END, "-t", to).status == (1 if session else 0)
+    for to in FORMATS:  # one event of unknown type is harmless
+        assert convert(document + END, "-t", to).status == 0
 
 
 @pytest.mark.parametrize("step", [1000, 65536, 10_000_000])

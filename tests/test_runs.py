@@ -152,7 +152,7 @@ def test_verdict(terminal: dict[str, Any], why: str | None) -> None:
         assert failures(ended) == [
             (
                 "5f0e4a1c (stdin:1)",
-                why or "its result does not say that it succeeded",
+                why or "its result does not report success",
             )
         ]
 
@@ -316,7 +316,7 @@ def test_the_calls_of_a_run_are_freed_as_they_finish() -> None:
 
 def test_sessions_that_are_over_are_forgotten() -> None:
     runs = follow(whole_run(s) for s in sessions(agentfmt.MAX_RUNS + 500))
-    assert len(runs.named) == agentfmt.MAX_RUNS
+    assert len(runs.had_run) == agentfmt.MAX_RUNS
     assert sys.getsizeof(runs.runs) < 10_000
 
 

@@ -272,7 +272,7 @@ def test_usage_errors(option: str, choice: str) -> None:
         ("shell,edit", 'no event is both edit and shell: repeat the option for "or"'),
         ("user,shell", 'no event is both tool_call and user: repeat the option for "or"'),
         ("user,status=ok", 'no event is both tool_call and user: repeat the option for "or"'),
-        ("rejected", "no type or tool; a status is spelled status=rejected"),
+        ("rejected", "not a type or tool: for a status, write status=rejected"),
     ],
 )
 def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -> None:

@@ -897,7 +897,7 @@ def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> Non
 
 def test_the_last_line_says_how_long_nothing_comes(last: agentfmt.LastLine) -> None:
     assert last.text(108) == ""  # no run is open
-    last.sessions.open[RUN] = None
+    last.prefixes.open[RUN] = None
     assert last.text(100.9) == ""
     assert last.text(108) == "  ⠇ Thinking 8 s"
     assert last.text(175) == "  ⠴ Thinking 1 min 15 s"
