@@ -4275,13 +4275,14 @@ Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 # A name, and what may stand behind it in one of the forms.
 # What is seen of a value at first, by what it has to tell, in quotes and without: enough to pass
 # over most of what is plain.
+# Lazy: a greedy look goes on to the end of the text behind each name, which is quadratic.
 FIRST_LOOK = {
     WORD: (r"[^\s\"'`]", r"[^\s\"'`$<{(\[]"),
     HUMAN: (
-        r"[^\s\"'`]*(?:[ ][^\s\"'`]*)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
-        r"[^\s\"'`,;(){}<>]*(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+        r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)??(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+        r"[^\s\"'`,;(){}<>]*?(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
     ),
-    MIXED: (r"[^\s\"'`]*[0-9]", r"[^\s\"'`,;(){}<>]*[0-9]"),
+    MIXED: (r"[^\s\"'`]*?[0-9]", r"[^\s\"'`,;(){}<>]*?[0-9]"),
 }
 
 

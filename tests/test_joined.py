@@ -148,31 +148,35 @@ def test_a_good_run_alone(good: str) -> None:
     assert convert(GOOD[good]).status == OK
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.permutations(GOOD, 2)))
 @pytest.mark.parametrize("way", WAYS)
-def test_good_runs_of_two_agents(one: str, other: str, way: str) -> None:
-    ended = convert(WAYS[way](GOOD[one], GOOD[other]))
-    assert (ended.status, ended.stderr) == (OK, "")
+def test_good_runs_of_two_agents(way: str) -> None:
+    ended = {
+        (one, other): convert(WAYS[way](GOOD[one], GOOD[other]))[1:]
+        for one, other in itertools.permutations(GOOD, 2)
+    }
+    assert {pair: left for pair, left in ended.items() if left != ("", OK)} == {}
 
 
-@pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("good", GOOD)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_failed_run_beside_a_good_one(good: str, bad: str, way: str) -> None:
+def test_a_failed_run_beside_a_good_one(good: str, way: str) -> None:
     inside = way not in ("before", "after") or (way == "after" and good == "opencode")
-    if (good, bad) in ALIKE or (inside and bad in TAKEN_IN):
-        pytest.skip("cannot be told")
-    ended = convert(WAYS[way](GOOD[good], BAD[bad]))
-    assert ended.status == FAILED
-    assert ended.stderr != ""
+    told = [bad for bad in BAD if (good, bad) not in ALIKE and not (inside and bad in TAKEN_IN)]
+    ended = {bad: convert(WAYS[way](GOOD[good], BAD[bad]))[1:] for bad in told}
+    assert [bad for bad, (said, status) in ended.items() if status != FAILED or not said] == []
 
 
-@pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("good", GOOD)
-def test_every_file_must_hold_a_run(good: str, bad: str) -> None:
-    for names in (("good", "bad"), ("bad", "good")):
-        ended = convert({name: GOOD[good] if name == "good" else BAD[bad] for name in names})
-        assert ended.status == FAILED
+def test_every_file_must_hold_a_run(good: str) -> None:
+    orders = [
+        names for bad in BAD for names in ({"good": good, "bad": bad}, {"bad": bad, "good": good})
+    ]
+    passed = [
+        names
+        for names in orders
+        if convert({name: {**GOOD, **BAD}[run] for name, run in names.items()}).status != FAILED
+    ]
+    assert passed == []
 
 
 @pytest.mark.parametrize("good", GOOD)
