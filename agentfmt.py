@@ -1812,6 +1812,8 @@ class Reader:
         labels = LABELS_PREFIX.match(text)
         start = labels.end() if labels else 0
         brace = text.find(b"{", start, start + MAX_PREFIX + 1)
+        if text[:1] == b"[" and isinstance(decode_raw(text), list) and b'"type"' in text:
+            return "a JSON array among lines: pass it as a FILE of its own"
         if brace < 0:
             return None
         try:
@@ -2059,10 +2061,11 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id.
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
     """
 
     name: ClassVar[str]
+    shared_types = frozenset(("error",))
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
 
@@ -2101,7 +2104,8 @@ class Dialect:
         self.event, self.parts = event, []
         self.blank_fragments(*self.fragments.get(event.type or "", ()))
         self.read(self.line())
-        if self.parts or (event.type in SHARED_TYPES and not self.maker.native):
+        own = event.type in self.shared_types and not self.guessed
+        if self.parts or (own and not self.maker.native):
             return self.parts  # none if the line only repeats
         event.foreign = UNTRANSLATED
         event.hidden = event.hidden or (self.maker.converts and event.type not in CURSOR_TYPES)
@@ -2211,6 +2215,8 @@ class Dialect:
             self.begin_once()
             self.fatal_error = text or "error"
         self.make("error", message=text)
+        if fatal and self.ended:  # a later turn failed before it began
+            self.end("error", error=text or "error")
 
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
@@ -2282,6 +2288,7 @@ class Claude(Dialect):
     """
 
     name = "claude"
+    shared_types = SHARED_TYPES
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
@@ -2512,6 +2519,7 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
+    shared_types = frozenset(("error", "result"))
     places = places_in("message content")
 
     def read(self, line: Any) -> None:
@@ -2579,8 +2587,10 @@ class OpenCode(Dialect):
         self.call_once(*call, text, failed=failed, code=code, executionTime=took)
 
     def finish(self) -> None:
-        if self.fatal_error:
-            self.end("error", error=self.fatal_error)
+        if self.trouble:
+            self.end("error", error=self.trouble)
+        elif self.reason == "error":
+            self.end("error", error="its last step failed")
         elif self.reason not in (None, "tool-calls"):
             self.end()
         self.reason = None
@@ -2609,8 +2619,9 @@ class Droid(Dialect):
             code = find_code(r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z", text)
             text = text or error_message(line["error"])
             self.answer(line["id"], text, failed=failed, code=code)
-        elif kind == "error" and (line["source"] == "agent_loop" or not self.fatal_error):
-            self.report_error(line["message"], fatal=True)  # the loop's error is the reason
+        elif kind == "error" and (line["source"] == "agent_loop" or not self.trouble):
+            loop = line["source"] == "agent_loop"  # its error is the reason
+            self.complain(line["message"], fatal=loop or not self.ended)
         elif kind == "completion":
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             self.end(result=line["finalText"], usage=line["usage"], **told)
@@ -2623,6 +2634,7 @@ class Copilot(Dialect):
     """
 
     name = "copilot"
+    shared_types = frozenset(("result",))
     places = places_in(
         "assistant.message data.content",
         "assistant.message_delta data.deltaContent",
@@ -2632,6 +2644,7 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
+    asked: Any = None  # the interaction that the user's message began
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
 
@@ -2643,7 +2656,11 @@ class Copilot(Dialect):
             return
         if not self.begun or self.ended:
             self.session = first_text(data["sessionId"]) or self.session
-        self.begin_once(again=kind == "user.message", model=data["model"])
+        asked, self.asked = self.asked, data["interactionId"] or self.asked
+        cut_off = kind == "user.message" and asked not in (None, self.asked) and not self.ended
+        begin = self.begin if cut_off else functools.partial(self.begin_once, again=True)
+        if kind == "user.message" or not self.begun:
+            begin(model=data["model"])
         if kind == "user.message":
             self.ask(data["content"])
         elif kind == "assistant.message_delta":
@@ -2678,7 +2695,8 @@ class Copilot(Dialect):
         """End the run; no line before names the session."""
         session, code = self.session, line["exitCode"]
         self.session = session or first_text(line["sessionId"]) or None
-        error = {} if code == 0 else {"error": self.fatal_error or f"exit {code}"}
+        good = code == 0 and code is not False
+        error = {} if good else {"error": self.trouble or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
         self.end("error" if error else "success", duration_ms=took, **error)
         self.session = session
@@ -2691,6 +2709,7 @@ class Pi(Dialect):
     """
 
     name = "pi"
+    shared_types = frozenset()
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
         "message_update message assistantMessageEvent.partial",
@@ -2847,8 +2866,8 @@ class Conversations:
     FILE, and a FILE that of Cursor.
     """
 
-    def __init__(self, given: str, maker: EventMaker, *, strict: bool) -> None:
-        """``given`` overrides recognition; ``strict``: only Cursor's own lines may be printed."""
+    def __init__(self, given: str, maker: EventMaker, *, strict: str = "") -> None:
+        """``given`` overrides recognition; ``strict``: classes for which lines must be Cursor's."""
         self.given = None if given == "auto" else given
         self.maker = maker
         self.strict = strict
@@ -2867,8 +2886,8 @@ class Conversations:
         if isinstance(known, Cursor):
             return None
         if self.strict:
-            what = "--redact CLASS with -t stream-json supports only Cursor's events"
-            raise OutputError(f"{source.where()}: {what}: use -t cursor")
+            what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
+            raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
         if not parts and event.type == "error" and not (event.session_id or self.speaker):
             event.hidden = self.maker.converts
@@ -2913,9 +2932,10 @@ class Conversations:
         if not isinstance(known, kind):
             known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
         session = session or known.session_in(event)
-        if session and session != (known.session or session):
-            known = self.sessions.get(session)
-            known = known if isinstance(known, kind) else kind(self.maker)
+        if session and session != known.session:
+            other = self.sessions.get(session)
+            fresh = kind(self.maker) if known.session else known
+            known = other if isinstance(other, kind) else fresh
         source.agents[kind.name] = known
         return self.remember(known, session) if session else known
 
@@ -2999,8 +3019,8 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "_notes", "agent", "calls", "cwd", "error", "events", "key", "matches", "reason", "resumed",
-        "session", "started_ms", "state", "succeeded", "where",
+        "agent", "calls", "cwd", "error", "events", "key", "matches", "notes", "reason", "resumed",
+        "session", "started_ms", "state", "succeeded", "told", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
@@ -3017,14 +3037,9 @@ class Run:
         self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
+        self.told: dict[str | None, Sequence[Selector]] = {}  # which an open call has matched
         self.error: str | None = None  # the message of the last error event
-        self._notes: RunNotes | None = None
-
-    @property
-    def notes(self) -> RunNotes:
-        """The notes that writers keep about the run."""
-        self._notes = self._notes or RunNotes()
-        return self._notes
+        self.notes: RunNotes | None = None  # that later stages keep
 
     @property
     def name(self) -> str:
@@ -3184,7 +3199,7 @@ class Runs:
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
             return last if last and last.state != ENDED else run
-        if run is None and kind == END and hash(key) not in self.had_run:
+        if run is None and kind == END and (self.speaker or hash(key) not in self.named):
             run = self.runs.get(self.speaker or self.source)
         if key != self.last_key:
             self.remember(key)
@@ -3212,8 +3227,9 @@ class Runs:
             source.has_run = True
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        certain = stray or (key is not source and event.type in KNOWN_TYPES)
-        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
+        log = log and b'type\\"' not in self.line and b'"type"' not in self.line
+        certain = stray or (key is not source and event.type in HARMLESS | {"error"})
+        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in HARMLESS
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, evidence)
         self.report.warn_without_run(source)
@@ -3261,9 +3277,14 @@ class Runs:
         """Note matches of --fail-on: they fail the run, whatever its result says."""
         if not self.fail_on:
             return
+        told: Sequence[Selector] = ()
         if event.type == "tool_call":
             event.started, event.given = run.calls.get(event.call_id, NO_CALL)
-        count_matches(run.matches, self.fail_on, event, self.source)
+            told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
+        fresh = [choice for choice in self.fail_on if choice not in told]
+        found = count_matches(run.matches, fresh, event, self.source)
+        if event.type == "tool_call" and event.subtype == "started":
+            run.told[event.call_id] = found
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
@@ -3382,12 +3403,13 @@ class Runs:
 
 def count_matches(
     matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
-) -> None:
+) -> list[Selector]:
     """Count the matches of each selector, with the place of the first."""
-    for choice in selectors:
-        if choice.matches(event):
-            count, where = matches.get(choice.text, (0, source.where()))
-            matches[choice.text] = (count + 1, where)
+    found = [choice for choice in selectors if choice.matches(event)]
+    for choice in found:
+        count, where = matches.get(choice.text, (0, source.where()))
+        matches[choice.text] = (count + 1, where)
+    return found
 
 
 def describe_matches(matches: Matches) -> str:
@@ -3534,6 +3556,35 @@ class Segments:
         self.said = io.StringIO()
 
 
+class RunNotes:
+    """What the writers remember of a run; and what a summary adds up, of a run or of all."""
+
+    __slots__ = (
+        "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
+        "redactions", "segments", "stated", "targets", "unknown",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.segments = Segments()
+        self.line: list[str] = []  # of the words, not complete yet
+        self.cwd = self.model = ""
+        self.targets: dict[str | None, str] = {}  # of the calls that are open
+        self.acted = False  # a call has finished
+        self.depths: dict[str | None, int] = {}  # of those that sub-agents made
+        self.actions: dict[str, int] = {}  # finished calls, by tool
+        self.nested: dict[str, int] = {}  # those of sub-agents
+        self.failures = 0
+        self.files: set[int] = set()  # that calls have changed: the hashes of their paths
+        self.unknown: dict[str, int] = {}  # events, by type
+        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
+        self.redactions: dict[str, int] = {}  # by rule
+
+
+def notes_of(run: Run) -> RunNotes:
+    run.notes = run.notes or RunNotes()
+    return run.notes
+
+
 SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a run of its own
 
 
@@ -3604,7 +3655,7 @@ def parse_term(term: str) -> tuple[str, str]:
         keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
         raise ValueError(f"no key {key!r}; the keys are {keys}")
     glob = glob.removeprefix("./") if key == "path" else glob
-    if not glob:
+    if glob in ("", "="):
         raise ValueError("an empty pattern matches nothing")
     if key == "word" and glob in STATUSES:
         raise ValueError(f"not a type or tool: for a status, write status={glob}")
@@ -3633,9 +3684,10 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
 
     known = [*(EVENT_TYPES if key != "tool" else ()), *(KNOWN_TOOLS if key != "type" else ())]
     near = difflib.get_close_matches(glob.lower(), sorted(known), 1)
-    what, like = "tool or type" if key == "word" else key, near[0] if near else f"{key}=={glob}"
-    like = like if near or key != "word" else f"tool=={glob} or type=={glob}"
-    raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(like, like)}?')
+    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
+    if near:
+        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
+    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
 
 
 def check_together(terms: Sequence[tuple[str, str]]) -> None:
@@ -4921,7 +4973,7 @@ class EventRedactor:
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
-                counts = self.run.notes.redactions if self.run else self.counts
+                counts = notes_of(self.run).redactions if self.run else self.counts
                 counts[name] = counts.get(name, 0) + one
 
     def redact_string(
@@ -5641,30 +5693,6 @@ class Writer(Protocol):
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]: ...
 
 
-class RunNotes:
-    """The notes of writers about a run, and the totals of a summary."""
-
-    __slots__ = (
-        "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
-        "redactions", "segments", "stated", "targets", "unknown",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.segments = Segments()
-        self.line: list[str] = []  # the incomplete line of the words
-        self.cwd = self.model = ""
-        self.targets: dict[str | None, str] = {}  # of open calls
-        self.acted = False  # a call has finished
-        self.depths: dict[str | None, int] = {}  # of open calls that sub-agents made
-        self.actions: dict[str, int] = {}  # finished calls, by tool
-        self.nested: dict[str, int] = {}  # finished calls of sub-agents
-        self.failures = 0
-        self.files: set[int] = set()  # hashes of the paths of changed files
-        self.unknown: dict[str, int] = {}  # events of unknown type, by type
-        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
-        self.redactions: dict[str, int] = {}  # by rule
-
-
 class RunPrefixes:
     """The open runs in the output; if there are several, lines get a prefix. A run's own state is
     ahead of the output while redaction holds events back."""
@@ -5798,7 +5826,7 @@ class Text:
                 target = self.finish(event) if self.follows else ""
                 if not event.hidden:
                     act = (
-                        detailed_action(event, run.notes.cwd, target)
+                        detailed_action(event, notes_of(run).cwd, target)
                         if self.detail
                         else action_of(event)
                     )
@@ -5809,7 +5837,7 @@ class Text:
                 if self.follows:
                     self.follow(event, run, prefix)
                 if event.type != "tool_call":
-                    if self.reports_none and ends_run(event) and not run.notes.acted:
+                    if self.tells_none and ends_run(event) and not notes_of(run).acted:
                         yield encode_line(screen.paint(DIM, f"{prefix}No actions"))
                     prefixes.leave(event)
                     run = None
@@ -5817,7 +5845,7 @@ class Text:
     def indent(self, event: Event) -> str:
         """The indentation of a sub-agent's call, below the call that started it."""
         parent = event.parent_tool_use_id
-        depths: dict[str | None, int] = event.run.notes.depths
+        depths: dict[str | None, int] = notes_of(event.run).depths
         if parent is None or not self.detail:
             return ""
         depth = depths.get(parent, 0) + 1
@@ -5828,16 +5856,16 @@ class Text:
         return "  " * depth
 
     def finish(self, event: Event) -> str:
-        """Close a call; the target that its start named."""
-        notes = event.run.notes
+        """A call runs no longer: what its start said it was about."""
+        notes = notes_of(event.run)
         notes.acted = True
         self.last.calls.pop((event.run, event.call_id), None)
         target: str = notes.targets.pop(event.call_id, "")
         return target
 
     def follow(self, event: Event, run: Run, prefix: str) -> None:
-        """Remember what a completion may lack: the call's target, and the directory."""
-        notes = run.notes
+        """Remember what completions may lack: a call's target, and the directory."""
+        notes = notes_of(run)
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
             target = notes.targets[event.call_id] = find_target(tool, body, None, notes.cwd)
@@ -5886,9 +5914,9 @@ class Words:
             if event.type != "assistant":
                 self.last.prefixes.leave(event)
 
-    def completed_lines(self, event: Any, run: Run) -> Iterable[str]:
-        """The lines that an event completes; a call, a question or an end completes any line."""
-        segments, line = run.notes.segments, run.notes.line
+    def said(self, event: Any, run: Run) -> Iterable[str]:
+        """The lines that an event completes: a call, a question and the end complete any."""
+        segments, line = notes_of(run).segments, notes_of(run).line
         if event.type == "assistant":
             new = segments.say(event)
             self.last.words = line
@@ -5948,11 +5976,11 @@ class Summary:
             elif ends_run(event):
                 self.last.prefixes.leave(event)
                 if event.raw or not run.resumed:
-                    yield self.close(event, run, run.notes)
+                    yield self.close(event, run, notes_of(run))
             elif event.type == "system" and event.subtype == "init":
-                run.notes.model = excerpt(first_text(details(event).get("model")))
+                notes_of(run).model = excerpt(first_text(details(event).get("model")))
             elif event.type not in self.KNOWN and event.foreign is None:
-                for notes in (run.notes, self.total):
+                for notes in (notes_of(run), self.total):
                     add_count(notes.unknown, excerpt(event.type or "without a type"))
 
     def count(self, event: Event, run: Run) -> None:
@@ -5963,7 +5991,7 @@ class Summary:
         nested = event.parent_tool_use_id is not None
         changed = tool in self.CHANGING and outcome.status == "ok"
         path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
-        for notes in (run.notes, self.total):
+        for notes in (notes_of(run), self.total):
             add_count(notes.nested if nested else notes.actions, excerpt(tool))
             notes.failures += outcome.status != "ok"
             notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
@@ -6104,10 +6132,10 @@ class Json:
             kind, run = event.type, event.run
             if kind == "assistant":
                 if run is not speaker:
-                    speaker, say = run, run.notes.segments.say
+                    speaker, say = run, notes_of(run).segments.say
                 say(event)  # type: ignore[arg-type]
             elif kind in SEGMENT_ENDS and run:
-                run.notes.segments.cut()
+                notes_of(run).segments.cut()
                 if kind == "result" and run.succeeded and not event.hidden:
                     yield self.result(event, run)
 
@@ -6117,7 +6145,7 @@ class Json:
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':
-            own["result"] = encode_json(run.notes.segments.text())
+            own["result"] = encode_json(notes_of(run).segments.text())
         if own.get("session_id", b"")[:1] != b'"':
             own["session_id"] = encode_json(run.session)
         if own.get("request_id", b"null") == b"null":
@@ -6235,7 +6263,7 @@ class CallTable(Text):
         tool, body = tool_of(event)
         tool = tool or event.started or "?"
         outcome = outcome_of(event, tool, body)
-        action = detailed_action(event, run.notes.cwd, target)
+        action = detailed_action(event, notes_of(run).cwd, target)
         result = outcome.found if isinstance(outcome.found, Success) else Success()
         named = getattr(event.tool_call, "name", None), body and body.name
         return {
@@ -6343,6 +6371,38 @@ class Output:
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
+OWN = ("stream-json", "cursor")  # outputs to which a dropped event is of no use
+
+
+def make_conversations(
+    reader: Reader, to: str, dialect: str, redaction: EventRedactor | None, *, lines: bool
+) -> Conversations:
+    """``lines``: those of made events are read, whatever the output."""
+    native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
+    made = not native and (converts or redacts or lines)
+    maker = EventMaker(reader, native, converts, native and redacts, made)
+    strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
+    return Conversations(dialect, maker, strict=strict)
+
+
+def follow_streams(
+    streams: Streams, reader: Reader, runs: Runs, max_line: int, unwrap: str
+) -> Iterator[Iterable[Event]]:
+    """The events of each frame with their runs, and those that an end implies."""
+    try:
+        for name, arriving in streams:
+            source = Source(name)
+            for frame in read_frames(source, arriving, max_line, unwrap):
+                yield runs.follow(source, reader.read(source, frame))
+                if not frame:
+                    reader.report.name_input(source, silent=True)
+            yield runs.end_of_file(source)
+        yield runs.end_of_input()
+    except Interrupted:
+        yield runs.interrupted()
+        raise
+
+
 def convert(
     streams: Streams,
     *,
@@ -6372,30 +6432,22 @@ def convert(
     https://cursor.com/docs/cli/reference/output-format
     """
     writer = make_writer(to, view, report)
-    thinking = thinking or any(choice.names("thinking") for choice in only)
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
-    native, converts = to == "stream-json", to == "cursor"
-    redacts, lines_read = native and redaction is not None, converts or bool(redaction or max_event)
-    maker = EventMaker(reader, native, converts, redacts, lines_read and not native)
-    lines = to in ("stream-json", "cursor")  # these don't need dropped events
-    strict = native and redaction is not None and redaction.strict
+    thinking = thinking or any(choice.names("thinking") for choice in only)
+    made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
+    dropped = [kind for kind in ("thinking", "assistant") if to in OWN and drops_type(kind, drop)]
     runs = Runs(
         report,
-        thinking=thinking and writer.thinking and not (lines and drops_type("thinking", drop)),
-        words=writer.words and not (lines and drops_type("assistant", drop)),
+        thinking=thinking and writer.thinking and "thinking" not in dropped,
+        words=writer.words and "assistant" not in dropped,
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
-        dialects=Conversations(dialect, maker, strict=strict),
+        dialects=made,
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
-
-    def pass_on(events: Iterable[Event]) -> None:
-        events = selection.mark(events) if selection else events
-        events = redactor.redact(events) if redactor else events
-        write(events)
 
     def write(events: Iterable[Event]) -> None:
         if shortener and to in TABLES:
@@ -6405,19 +6457,10 @@ def convert(
         out.flush()
 
     try:
-        for name, arriving in streams:
-            source = Source(name)
-            for frame in read_frames(source, arriving, max_line, unwrap):
-                events = reader.read(source, frame)
-                pass_on(runs.follow(source, events))
-                if not frame:
-                    report.warn_without_run(source, silent=True)
-            pass_on(runs.end_of_file(source))
-        pass_on(runs.end_of_input())
-    except Interrupted:
-        pass_on(runs.interrupted())
-        raise
-    finally:  # also after a signal: held events are written
+        for events in follow_streams(streams, reader, runs, max_line, unwrap):
+            events = selection.mark(events) if selection else events
+            write(redactor.redact(events) if redactor else events)
+    finally:  # also after a signal: what is held leaves
         if redactor:
             write(redactor.finish())
 
@@ -6653,12 +6696,12 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("-f --from dialect", choice_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
     ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
-     "Longest line accepted; suffixes K, M, G."),
+     "Longest line to accept; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
-     "The member of a log collector's objects that holds the agent's lines."),
+     "Field of a log collector's JSON that contains the agent's line."),
     ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
                     "show_default": True},
-     "Release what redaction holds back after this much silence in its run."),
+     "Under redaction, print an unfinished line of words after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
@@ -6667,8 +6710,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
     ("--max-event", {"metavar": "BYTES", "type": Size()},
-     "Shorten an event's longest strings until its line fits; suffixes K, M, G."),
-    ("--ci-safe", FLAG_OPTION, "Escape JSON so that it holds no CI commands."),
+     "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
+    ("--ci-safe", FLAG_OPTION, "Escape JSON so that CI runners don't interpret it as commands."),
     "Selecting",
     ("--only", selector_option(), "Print only matching events; repeatable."),
     ("--drop", selector_option(), "Don't print matching events; repeatable."),
@@ -6692,8 +6735,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Print the assistant's words: none (default), only the final answer, or all."),
     ("--actions", choice_of(["stdout", "stderr", "none"]),
      "Where action lines go; by default to stdout with -t text, else nowhere."),
-    ("-s --summary", FLAG_OPTION, "Sum up each run in a line on stderr."),
-    ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
+    ("-s --summary", FLAG_OPTION,
+     "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
+    ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
     ("--fail-on", selector_option(), "Fail runs that have a matching event; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
@@ -6820,8 +6864,8 @@ Examples:
 KEYS_ALLOWED = ", ".join(key for key in SELECTOR_KEYS if key != "word")
 GROUP_NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}. "
-    "See --list tools and --list types.",
+    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}; "
+    f"status is one of {', '.join(STATUSES)}. See --list tools and --list types.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",
 }
 GROUPS: dict[str, list[click.Parameter]] = {}
@@ -7029,8 +7073,8 @@ def describe_error(error: click.ClickException) -> str:
     return text[0].lower() + text[1:]
 
 
-# Options of other programs -> agentfmt's.
-TO_HINT = "--to, which is one of " + ", ".join(WRITERS)
+# What other programs call it.
+TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
 

@@ -1,9 +1,9 @@
 """The documents say what the program does: options, exit statuses, and every example in them.
 
 An example is a block that a test runs: ```sh in the README, `.Bd -literal` in the EXAMPLES of the
-manual. A block that follows it, ```text or `.Bd -unfilled`, is what it prints. The exceptions are
-few: "```sh set-up" is run by .ci/run, and "```sh completion" by tests/test_completion.py. A
-"```console" is what a terminal shows, and ```json an event.
+manual. A block that follows it, ```text or `.Bd -unfilled`, is what it prints. "```sh fails" has to
+exit with status 1. The exceptions are few: "```sh set-up" is run by .ci/run, and "```sh completion"
+by tests/test_completion.py. A "```console" is what a terminal shows, and ```json an event.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class Example(NamedTuple):
     where: str
     script: str
     output: str | None  # what the document shows, if it does
+    status: int = 0
 
     def __str__(self) -> str:
         return self.where
@@ -107,9 +108,10 @@ def plain(roff: str) -> str:
 def examples(name: str, blocks: list[Block], runs: str, prints: str) -> list[Example]:
     found = []
     for block, after in zip(blocks, [*blocks[1:], None], strict=True):
-        if block.kind == runs:
+        if block.kind in (runs, f"{runs} fails"):
             output = after.text if after and after.kind == prints else None
-            found.append(Example(f"{name}-{block.line}", block.text, output))
+            status = int(block.kind != runs)
+            found.append(Example(f"{name}-{block.line}", block.text, output, status))
     return found
 
 
@@ -235,23 +237,24 @@ def test_example(example: Example, folder: Path) -> None:
     )  # fmt: skip
     told = (done.stderr or b"").splitlines()
     complaints = [line for line in told if line.startswith(b"agentfmt: ")]
-    assert (done.returncode, [line for line in complaints if b" succeeded" not in line]) == (
-        0,
-        [],
-    )
+    assert done.returncode == example.status
+    assert [line for line in complaints if b" succeeded" not in line] == []
     if example.output is not None:
         assert done.stdout.decode() == example.output
 
 
 def test_there_are_examples() -> None:
-    assert len([block for block in fences() if block.kind == "sh"]) >= 6
+    assert len([example for example in EXAMPLES if example.where.startswith("README")]) >= 5
     assert len([block for block in displays() if block.kind == "literal"]) >= 6
 
 
 def test_there_are_few_exceptions() -> None:
     kinds = [block.kind for block in fences()]
-    assert {*kinds} == {"sh", "text", "json", "console", "sh set-up", "sh completion"}
-    assert [kinds.count(kind) for kind in ("json", "console", "sh set-up")] == [1, 1, 2]
+    assert {*kinds} == {
+        "sh", "sh fails", "text", "json", "console", "sh set-up", "sh completion",
+    }  # fmt: skip
+    once = ("json", "console", "sh completion", "sh fails")
+    assert [kinds.count(kind) for kind in (*once, "sh set-up")] == [1, 1, 1, 1, 2]
     assert {block.kind for block in displays()} == {"literal", "unfilled"}
 
 

@@ -107,7 +107,6 @@ def used_above() -> Iterator[str]:
             yield f"{here.name}, line {line}: {name} is defined in {there.name}"
 
 
-@pytest.mark.xfail(strict=False, reason="the sections have not settled yet")
 def test_no_name_is_used_above_its_section() -> None:
     assert sorted(used_above()) == []
 
@@ -126,7 +125,6 @@ def size_of(node: ast.FunctionDef) -> int:
     return node.end_lineno - node.lineno + 1
 
 
-@pytest.mark.xfail(strict=False, reason="the sections have not settled yet")
 def test_functions_are_short() -> None:
     assert statistics.median(lengths().values()) <= MEDIAN_LINES
     assert {name: size for name, size in lengths().items() if size > MOST_LINES} == {}
