@@ -2587,8 +2587,8 @@ class OpenCode(Dialect):
         self.call_once(*call, text, failed=failed, code=code, executionTime=took)
 
     def finish(self) -> None:
-        if self.trouble:
-            self.end("error", error=self.trouble)
+        if self.fatal_error:
+            self.end("error", error=self.fatal_error)
         elif self.reason == "error":
             self.end("error", error="its last step failed")
         elif self.reason not in (None, "tool-calls"):
@@ -2619,9 +2619,9 @@ class Droid(Dialect):
             code = find_code(r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z", text)
             text = text or error_message(line["error"])
             self.answer(line["id"], text, failed=failed, code=code)
-        elif kind == "error" and (line["source"] == "agent_loop" or not self.trouble):
+        elif kind == "error" and (line["source"] == "agent_loop" or not self.fatal_error):
             loop = line["source"] == "agent_loop"  # its error is the reason
-            self.complain(line["message"], fatal=loop or not self.ended)
+            self.report_error(line["message"], fatal=loop or not self.ended)
         elif kind == "completion":
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             self.end(result=line["finalText"], usage=line["usage"], **told)
@@ -2696,7 +2696,7 @@ class Copilot(Dialect):
         session, code = self.session, line["exitCode"]
         self.session = session or first_text(line["sessionId"]) or None
         good = code == 0 and code is not False
-        error = {} if good else {"error": self.trouble or f"exit {code}"}
+        error = {} if good else {"error": self.fatal_error or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
         self.end("error" if error else "success", duration_ms=took, **error)
         self.session = session
@@ -3037,9 +3037,9 @@ class Run:
         self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
-        self.told: dict[str | None, Sequence[Selector]] = {}  # which an open call has matched
+        self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
         self.error: str | None = None  # the message of the last error event
-        self.notes: RunNotes | None = None  # that later stages keep
+        self.notes: RunNotes | None = None  # kept by later stages
 
     @property
     def name(self) -> str:
@@ -3199,7 +3199,7 @@ class Runs:
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
             return last if last and last.state != ENDED else run
-        if run is None and kind == END and (self.speaker or hash(key) not in self.named):
+        if run is None and kind == END and (self.speaker or hash(key) not in self.had_run):
             run = self.runs.get(self.speaker or self.source)
         if key != self.last_key:
             self.remember(key)
@@ -3228,8 +3228,8 @@ class Runs:
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        certain = stray or (key is not source and event.type in HARMLESS | {"error"})
-        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in HARMLESS
+        certain = stray or (key is not source and event.type in KNOWN_TYPES | {"error"})
+        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         known = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if known else source, event, evidence)
         self.report.warn_without_run(source)
@@ -3557,7 +3557,7 @@ class Segments:
 
 
 class RunNotes:
-    """What the writers remember of a run; and what a summary adds up, of a run or of all."""
+    """The notes of writers about a run, and the totals of a summary."""
 
     __slots__ = (
         "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
@@ -3566,17 +3566,17 @@ class RunNotes:
 
     def __init__(self) -> None:
         self.segments = Segments()
-        self.line: list[str] = []  # of the words, not complete yet
+        self.line: list[str] = []  # the incomplete line of the words
         self.cwd = self.model = ""
-        self.targets: dict[str | None, str] = {}  # of the calls that are open
+        self.targets: dict[str | None, str] = {}  # of open calls
         self.acted = False  # a call has finished
-        self.depths: dict[str | None, int] = {}  # of those that sub-agents made
+        self.depths: dict[str | None, int] = {}  # of open calls that sub-agents made
         self.actions: dict[str, int] = {}  # finished calls, by tool
-        self.nested: dict[str, int] = {}  # those of sub-agents
+        self.nested: dict[str, int] = {}  # finished calls of sub-agents
         self.failures = 0
-        self.files: set[int] = set()  # that calls have changed: the hashes of their paths
-        self.unknown: dict[str, int] = {}  # events, by type
-        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
+        self.files: set[int] = set()  # hashes of the paths of changed files
+        self.unknown: dict[str, int] = {}  # events of unknown type, by type
+        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.redactions: dict[str, int] = {}  # by rule
 
 
@@ -5837,7 +5837,7 @@ class Text:
                 if self.follows:
                     self.follow(event, run, prefix)
                 if event.type != "tool_call":
-                    if self.tells_none and ends_run(event) and not notes_of(run).acted:
+                    if self.reports_none and ends_run(event) and not notes_of(run).acted:
                         yield encode_line(screen.paint(DIM, f"{prefix}No actions"))
                     prefixes.leave(event)
                     run = None
@@ -5856,7 +5856,7 @@ class Text:
         return "  " * depth
 
     def finish(self, event: Event) -> str:
-        """A call runs no longer: what its start said it was about."""
+        """Close a call; the target that its start named."""
         notes = notes_of(event.run)
         notes.acted = True
         self.last.calls.pop((event.run, event.call_id), None)
@@ -5864,7 +5864,7 @@ class Text:
         return target
 
     def follow(self, event: Event, run: Run, prefix: str) -> None:
-        """Remember what completions may lack: a call's target, and the directory."""
+        """Remember what a completion may lack: the call's target, and the directory."""
         notes = notes_of(run)
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
@@ -5914,8 +5914,8 @@ class Words:
             if event.type != "assistant":
                 self.last.prefixes.leave(event)
 
-    def said(self, event: Any, run: Run) -> Iterable[str]:
-        """The lines that an event completes: a call, a question and the end complete any."""
+    def completed_lines(self, event: Any, run: Run) -> Iterable[str]:
+        """The lines that an event completes; a call, a question or an end completes any line."""
         segments, line = notes_of(run).segments, notes_of(run).line
         if event.type == "assistant":
             new = segments.say(event)
@@ -6371,13 +6371,13 @@ class Output:
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
-OWN = ("stream-json", "cursor")  # outputs to which a dropped event is of no use
+OWN = ("stream-json", "cursor")  # outputs that don't need dropped events
 
 
 def make_conversations(
     reader: Reader, to: str, dialect: str, redaction: EventRedactor | None, *, lines: bool
 ) -> Conversations:
-    """``lines``: those of made events are read, whatever the output."""
+    """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     made = not native and (converts or redacts or lines)
     maker = EventMaker(reader, native, converts, native and redacts, made)
@@ -6388,14 +6388,14 @@ def make_conversations(
 def follow_streams(
     streams: Streams, reader: Reader, runs: Runs, max_line: int, unwrap: str
 ) -> Iterator[Iterable[Event]]:
-    """The events of each frame with their runs, and those that an end implies."""
+    """The events of each frame with their runs, and the implied ends."""
     try:
         for name, arriving in streams:
             source = Source(name)
             for frame in read_frames(source, arriving, max_line, unwrap):
                 yield runs.follow(source, reader.read(source, frame))
                 if not frame:
-                    reader.report.name_input(source, silent=True)
+                    reader.report.warn_without_run(source, silent=True)
             yield runs.end_of_file(source)
         yield runs.end_of_input()
     except Interrupted:
@@ -6460,7 +6460,7 @@ def convert(
         for events in follow_streams(streams, reader, runs, max_line, unwrap):
             events = selection.mark(events) if selection else events
             write(redactor.redact(events) if redactor else events)
-    finally:  # also after a signal: what is held leaves
+    finally:  # also after a signal: held events are written
         if redactor:
             write(redactor.finish())
 
@@ -6737,7 +6737,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Where action lines go; by default to stdout with -t text, else nowhere."),
     ("-s --summary", FLAG_OPTION,
      "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
-    ("--color", one_of(["auto", "always", "never"], "auto"), "Color action lines."),
+    ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
     ("--fail-on", selector_option(), "Fail runs that have a matching event; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
@@ -7073,7 +7073,7 @@ def describe_error(error: click.ClickException) -> str:
     return text[0].lower() + text[1:]
 
 
-# What other programs call it.
+# Options of other programs -> agentfmt's.
 TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
