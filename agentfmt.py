@@ -3037,9 +3037,9 @@ class Run:
         self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
-        self.told: dict[str | None, Sequence[Selector]] = {}  # which an open call has matched
+        self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
         self.error: str | None = None  # the message of the last error event
-        self.notes: RunNotes | None = None  # that later stages keep
+        self.notes: RunNotes | None = None  # kept by later stages
 
     @property
     def name(self) -> str:
@@ -3557,7 +3557,7 @@ class Segments:
 
 
 class RunNotes:
-    """What the writers remember of a run; and what a summary adds up, of a run or of all."""
+    """The notes of writers about a run, and the totals of a summary."""
 
     __slots__ = (
         "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
@@ -3566,17 +3566,17 @@ class RunNotes:
 
     def __init__(self) -> None:
         self.segments = Segments()
-        self.line: list[str] = []  # of the words, not complete yet
+        self.line: list[str] = []  # the incomplete line of the words
         self.cwd = self.model = ""
-        self.targets: dict[str | None, str] = {}  # of the calls that are open
+        self.targets: dict[str | None, str] = {}  # of open calls
         self.acted = False  # a call has finished
-        self.depths: dict[str | None, int] = {}  # of those that sub-agents made
+        self.depths: dict[str | None, int] = {}  # of open calls that sub-agents made
         self.actions: dict[str, int] = {}  # finished calls, by tool
-        self.nested: dict[str, int] = {}  # those of sub-agents
+        self.nested: dict[str, int] = {}  # finished calls of sub-agents
         self.failures = 0
-        self.files: set[int] = set()  # that calls have changed: the hashes of their paths
-        self.unknown: dict[str, int] = {}  # events, by type
-        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results say
+        self.files: set[int] = set()  # hashes of the paths of changed files
+        self.unknown: dict[str, int] = {}  # events of unknown type, by type
+        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.redactions: dict[str, int] = {}  # by rule
 
 
@@ -5865,7 +5865,7 @@ class Text:
         return target
 
     def follow(self, event: Event, run: Run, prefix: str) -> None:
-        """Remember what completions may lack: a call's target, and the directory."""
+        """Remember what a completion may lack: the call's target, and the directory."""
         notes = notes_of(run)
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
@@ -6372,13 +6372,13 @@ class Output:
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
-OWN = ("stream-json", "cursor")  # outputs to which a dropped event is of no use
+OWN = ("stream-json", "cursor")  # outputs that don't need dropped events
 
 
 def make_conversations(
     reader: Reader, to: str, dialect: str, redaction: EventRedactor | None, *, lines: bool
 ) -> Conversations:
-    """``lines``: those of made events are read, whatever the output."""
+    """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     made = not native and (converts or redacts or lines)
     maker = EventMaker(reader, native, converts, native and redacts, made)
@@ -6389,7 +6389,7 @@ def make_conversations(
 def follow_streams(
     streams: Streams, reader: Reader, runs: Runs, max_line: int, unwrap: str
 ) -> Iterator[Iterable[Event]]:
-    """The events of each frame with their runs, and those that an end implies."""
+    """The events of each frame with their runs, and the implied ends."""
     try:
         for name, arriving in streams:
             source = Source(name)
@@ -6461,7 +6461,7 @@ def convert(
         for events in follow_streams(streams, reader, runs, max_line, unwrap):
             events = selection.mark(events) if selection else events
             write(redactor.redact(events) if redactor else events)
-    finally:  # also after a signal: what is held leaves
+    finally:  # also after a signal: held events are written
         if redactor:
             write(redactor.finish())
 
@@ -7074,7 +7074,7 @@ def describe_error(error: click.ClickException) -> str:
     return text[0].lower() + text[1:]
 
 
-# What other programs call it.
+# Options of other programs -> agentfmt's.
 TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
