@@ -4238,17 +4238,17 @@ Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 FIRST_LOOK = {
     WORD: (r"[^\s\"'`]", r"[^\s\"'`$<{(\[]"),
     HUMAN: (
-        r"[^\s\"'`]*(?:[ ][^\s\"'`]*)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
-        r"[^\s\"'`,;(){}<>]*(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+        r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+        r"[^\s\"'`,;(){}<>]*?(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
     ),
-    MIXED: (r"[^\s\"'`]*[0-9]", r"[^\s\"'`,;(){}<>]*[0-9]"),
+    MIXED: (r"[^\s\"'`]*?[0-9]", r"[^\s\"'`,;(){}<>]*?[0-9]"),
 }
 
 
 def named(needed: int) -> str:
     """An expression for the names of a kind, and what may stand behind them."""
     looks: dict[str, list[str]] = {}
-    for form in FORMS:
+    for form in sorted(FORMS, key=lambda form: form.least):  # the shortest look first
         in_quotes, bare = FIRST_LOOK[min(max(needed, form.least), MIXED)]
         between = form.between.removesuffix(MACROS["P"])
         if between != form.between:
