@@ -3835,6 +3835,10 @@ class Rule(NamedTuple):
         head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
         return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
+    def begins_word(self) -> bool:
+        """Does its literal stand where a word begins?"""
+        return self.source.startswith("^") and not self.parts()[0]
+
     def beginning(self) -> str:
         """What is left of a token at the end of a text that was cut off."""
         before, literal, rest = self.parts()
@@ -3863,6 +3867,8 @@ def spell(source: str) -> str:
 # stand before it.
 EDGE = r"(?:^|[^A-Za-z0-9]|\\[abefnrtv]|(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]*[A-Za-z])"
 EDGE_AFTER = r"(?:[^\w+/=-]|$)"
+# In a raw line a literal has one of these before it where it may have an EDGE.
+WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|\[[0-9;]*[A-Za-z])"
 
 RULES = [
     Rule(*re.split("  +", line))
@@ -3990,7 +3996,7 @@ facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                             
 twitter-token           ^A{15,} [A-Za-z0-9%]{60,}                                   AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
 dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}                                   sl.u.<130 url>                      sl.<40 alnum>
 hubspot-token           pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}                          pat-na1-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  pat-na1-<8 hex>
-asana-token             ^[12]/[0-9]{10,}(?:/[0-9]{10,})? : [0-9a-f]{32,}            2/<16 digit>/<16 digit>:<32 hex>    3/<16 digit>:<32 hex>
+asana-token             ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}            2/<16 digit>/<16 digit>:<32 hex>    3/<16 digit>:<32 hex>
 mapbox-token            ^[st]k\.eyJ [\w-]{20,}\.[\w-]{16,}                          sk.eyJ<80 url>.<22 url>             pk.eyJ<20 alnum>
 contentful-token        CFPAT- [\w-]{40,}                                           CFPAT-<43 alnum>                    CFPAT-<12 alnum>
 launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12,}  sdk-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  sdk-<8 hex>-<4 hex>
@@ -4026,11 +4032,11 @@ url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
 bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
-command-password        ^curl [^|;&\n]*\h(?:-u|--user)(?:\h|=)+["']?[^\s:"'$]+:([^\s"'\\]{4,})  curl -u user:«<12 alnum>» https://x  curl -u user https://x
-command-password        ^sshpass \h+-p\h*["']?([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
+command-password        ^curl [^|;&\n]*\h(?:-u|--user)(?:\h|=)+["'\\]*[^\s:"'$]+:([^\s"'\\]{4,})  curl -u user:«<12 alnum>» https://x  curl -u user https://x
+command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
 command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
-command-password        ^redis-cli [^|;&\n]*\h-a\h+["']?([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
-command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["']?([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
+command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
+command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
 command-password        ^7z [^|;&\n]*\h-p([^\s"'\\]{6,})                          7z x -p«<12 alnum>» a.7z            7z x a.7z
 command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})  openssl enc -k «<12 alnum>» -in f  openssl enc -kfile f
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
@@ -4279,7 +4285,7 @@ Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 FIRST_LOOK = {
     WORD: (r"[^\s\"'`]", r"[^\s\"'`$<{(\[]"),
     HUMAN: (
-        r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)??(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+        r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
         r"[^\s\"'`,;(){}<>]*?(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
     ),
     MIXED: (r"[^\s\"'`]*?[0-9]", r"[^\s\"'`,;(){}<>]*?[0-9]"),
@@ -4289,7 +4295,7 @@ FIRST_LOOK = {
 def named(needed: int) -> str:
     """An expression for the names of a kind, and what may stand behind them."""
     looks: dict[str, list[str]] = {}
-    for form in FORMS:
+    for form in sorted(FORMS, key=lambda form: form.least):  # the shortest look first
         in_quotes, bare = FIRST_LOOK[min(max(needed, form.least), MIXED)]
         between = form.between.removesuffix(MACROS["P"])
         if between != form.between:
@@ -4347,9 +4353,11 @@ class Scanner:
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"\\" if patterns else r"[^\\](?:\\\\)*\\" + hidden
+        first = {rule.hint() for rule in RULES if rule.begins_word()}
+        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first)
         # One expression for all would be in too many states.
         self.hints = [
-            expression("|".join(f"(?:{hint})" for hint in hints), capture=False),
+            expression("|".join(tokens), capture=False),
             expression(rf"{NAMED}|{MEMBER}", capture=False),
             expression(escape, capture=False),
             *self.patterns.values(),
@@ -4475,6 +4483,10 @@ class Scanner:
                     starts.append((len(text) - length, name))
                     break
         return [(start, len(text), name) for start, name in starts]
+
+
+def any_of(expressions: Iterable[str]) -> str:
+    return f"(?:{'|'.join(f'(?:{text})' for text in sorted(expressions))})"
 
 
 ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
