@@ -58,7 +58,7 @@ import stat
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import UnionType
 from typing import (
     TYPE_CHECKING,
@@ -4917,26 +4917,24 @@ class EventRedactor:
         lengths = itertools.accumulate(map(len, decided.values()), initial=0)
         starts = dict(zip(decided, lengths, strict=False))
         assigned = secret_members(rest) if self.scanner else set()
-        suspects = self.suspects(rest)
+        doubtful = {*decided, *assigned, *self.suspects(rest)}
         names: dict[tuple[int, str], int] = {}
 
         def change(one: StringLiteral) -> str:
-            new = text = one.text
+            text = one.text
             if one.start in decided:
                 begin = starts[one.start]
                 return splice(text, clip(edits or [], begin, begin + len(text)))
-            whole = one.start in assigned
-            if whole or one.start in suspects:
-                new = self.redacted(one, event.type, cwd, whole=whole)
+            new = self.redacted(one, event.type, cwd, whole=one.start in assigned)
             if one.is_key:
                 new = number_names(names, one.holder, text, new)
             if new != text:
                 self.count(new, text)
             return new
 
-        return edit_strings(raw, found, change)
+        return edit_strings(raw, [one for one in found if one.start in doubtful], change)
 
-    def suspects(self, found: list[StringLiteral]) -> Container[int]:
+    def suspects(self, found: list[StringLiteral]) -> set[int]:
         """Where those stand that may have to change."""
         if self.classes or not self.scanner or self.scanner.patterns:
             return {one.start for one in found}
@@ -5018,9 +5016,8 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.is_key or not one.path:
             continue
         key = one.path[-1]
-        if not is_plain(
-            "token" if flag else key, one.text, 0 if flag or is_secret_name(key) else WORD
-        ):
+        name = "token" if flag else key
+        if ends_of(name) and not is_plain(name, one.text, 0 if is_secret_name(name) else WORD):
             starts.add(one.start)
         if key in ("name", "key", "variable") and is_secret_name(one.text):
             named.add(one.holder)
