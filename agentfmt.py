@@ -3992,7 +3992,7 @@ url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
 bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
-command-password        ^curl [^|;&\n]*\h(?:-u|--user)(?:\h|=)+["'\\]*[^\s:"'$]+:([^\s"'\\]{4,})  curl -u user:«<12 alnum>» https://x  curl -u user https://x
+command-password        ^curl [^|;&\n]*\h(?:-u|--user)(?:\h|=)+["'\\]*[^\s:"'$]+:([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
 command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
