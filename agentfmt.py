@@ -58,7 +58,7 @@ import stat
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import UnionType
 from typing import (
     TYPE_CHECKING,
@@ -608,7 +608,7 @@ def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
     except OSError as error:
         report.error(f"{file_name(name)}: {error.strerror}")
     finally:
-        if fd > 0 or (fd == 0 and signals.caught):  # so that the writer gets SIGPIPE
+        if fd > 0 and not signals.caught:
             os.close(fd)
 
 
@@ -628,6 +628,7 @@ def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
                 waiting.unregister(signals.fd)
         ready = [number for number, _ in waiting.poll(0 if caught else SILENCE_MS)]
         if caught and (left <= 0 or not ready):
+            os.close(fd)  # at once: the writer must learn that nobody reads any more
             raise Interrupted
         if fd not in ready:
             yield from () if ready else (b"",)
@@ -4032,7 +4033,7 @@ url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
 bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
-command-password        ^curl [^|;&\n]*\h(?:-u|--user)(?:\h|=)+["'\\]*[^\s:"'$]+:([^\s"'\\]{4,})  curl -u user:«<12 alnum>» https://x  curl -u user https://x
+command-password        ^curl [^|;&\n]*\h(?:-u|--user)(?:\h|=)+["'\\]*[^\s:"'$]+:([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
 command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
@@ -4283,7 +4284,7 @@ Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 # over most of what is plain.
 # Lazy: a greedy look goes on to the end of the text behind each name, which is quadratic.
 FIRST_LOOK = {
-    WORD: (r"[^\s\"'`]", r"[^\s\"'`$<{(\[]"),
+    WORD: (r"[^\s\"]", r"[^\s\"'`$<{(\[]"),
     HUMAN: (
         r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
         r"[^\s\"'`,;(){}<>]*?(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
@@ -4955,26 +4956,24 @@ class EventRedactor:
         lengths = itertools.accumulate(map(len, decided.values()), initial=0)
         starts = dict(zip(decided, lengths, strict=False))
         assigned = secret_members(rest) if self.scanner else set()
-        suspects = self.suspects(rest)
+        doubtful = {*decided, *assigned, *self.suspects(rest)}
         names: dict[tuple[int, str], int] = {}
 
         def change(one: StringLiteral) -> str:
-            new = text = one.text
+            text = one.text
             if one.start in decided:
                 begin = starts[one.start]
                 return splice(text, clip(edits or [], begin, begin + len(text)))
-            whole = one.start in assigned
-            if whole or one.start in suspects:
-                new = self.redact_string(one, event.type, cwd, whole=whole)
+            new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
             if one.is_key:
                 new = number_names(names, one.holder, text, new)
             if new != text:
                 self.count(new, text)
             return new
 
-        return edit_strings(raw, found, change)
+        return edit_strings(raw, [one for one in found if one.start in doubtful], change)
 
-    def suspects(self, found: list[StringLiteral]) -> Container[int]:
+    def suspects(self, found: list[StringLiteral]) -> set[int]:
         """The starts of strings that may have to change."""
         if self.classes or not self.scanner or self.scanner.patterns:
             return {one.start for one in found}
@@ -5056,9 +5055,8 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.is_key or not one.path:
             continue
         key = one.path[-1]
-        if not is_plain(
-            "token" if flag else key, one.text, 0 if flag or is_secret_name(key) else WORD
-        ):
+        name = "token" if flag else key
+        if ends_of(name) and not is_plain(name, one.text, 0 if is_secret_name(name) else WORD):
             starts.add(one.start)
         if key in ("name", "key", "variable") and is_secret_name(one.text):
             named.add(one.holder)

@@ -94,6 +94,17 @@ def test_tokens_are_found_anywhere(surroundings: str) -> None:
     assert [row for row in templates if missed(made(row[1]))] == []
 
 
+@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_lines_that_hold_a_token_are_looked_at(surroundings: str, ascii_only: bool) -> None:
+    """What is searched first in raw lines knows all that JSON may put before a token."""
+    hints = Scanner({}, {}).hints
+    for rule in agentfmt.RULES:
+        text = surroundings.format(made(rule.found).text)
+        raw = json.dumps({"text": text}, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+        assert agentfmt.hits(hints, [raw]) == {0}, raw
+
+
 def test_tokens_side_by_side() -> None:
     first, second = made("ghp_<36 alnum>").text, made("glpat-<20 alnum>").text
     assert hide(f"{first} {second}") == "[REDACTED:github-token] [REDACTED:gitlab-token]"
