@@ -3176,7 +3176,7 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state != ENDED and not self.fail_on
+        quick = run and run.state == BEGUN and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
@@ -3259,6 +3259,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
+        run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(run, event)
         self.had_run[hash(key)] = True
         if key is not self.source:
@@ -3271,6 +3272,7 @@ class Runs:
 
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
+        run.state = BEGUN if event.type in ACTS else run.state
         self.check_fail_on(run, event)
         return run
 

@@ -211,3 +211,73 @@ def test_latecomers_of_a_session_are_a_part_of_its_run() -> None:
 def test_an_error_after_a_run_is_its_own_if_it_names_it() -> None:
     late = [event("error", message="late"), event("error", session=None, message="not logged in")]
     assert [convert([*GOOD["cursor"], error]).status for error in late] == [OK, FAILED]
+
+
+# ---------------------------------------------------------------- what an attack found
+
+OTHER_RESULT = lines(
+    {"type": "result", "subtype": "error_during_execution", "is_error": True, "session_id": "other"}
+)
+OTHER_ERROR = lines({"type": "error", "session_id": "other", "message": "boom"})
+ARRAY = [b"[" + b",".join(line.strip() for line in BAD["claude failed"]) + b"]\n"]
+LEVELED = [
+    json.dumps({"level": "info", "data": line.decode()}).encode() + b"\n"
+    for line in BAD["claude failed"] * 2
+]
+
+
+def asked(line: bytes, interaction: str) -> bytes:
+    """A line of Copilot's that names its interaction."""
+    one = json.loads(line)
+    return json.dumps(one | {"data": one.get("data", {}) | {"interactionId": interaction}}).encode()
+
+
+@pytest.mark.parametrize("to", ["text", "json", "stream-json", "cursor", "runs", "calls"])
+@pytest.mark.parametrize("good", GOOD)
+def test_another_sessions_failure_is_not_swallowed(good: str, to: str) -> None:
+    for bad in (OTHER_RESULT, OTHER_ERROR):
+        assert convert([*GOOD[good], *bad], "-t", to).status == FAILED
+        assert convert([*bad, *GOOD[good]], "-t", to).status == FAILED
+
+
+@pytest.mark.parametrize("good", GOOD)
+def test_an_array_among_lines_is_damaged(good: str) -> None:
+    ended = convert([*GOOD[good], *ARRAY])
+    assert (ended.status, "a JSON array among lines" in ended.stderr) == (3, True)
+
+
+def test_events_in_objects_that_look_like_a_log_count() -> None:
+    assert convert([*GOOD["cursor"], *LEVELED], "--unwrap", "none").status == FAILED
+
+
+def test_an_error_of_the_loop_after_a_completion_is_a_turn_that_failed() -> None:
+    error = {"type": "error", "source": "agent_loop", "message": "no", "session_id": "dr-1"}
+    ended = convert([*GOOD["droid"], *lines(error)])
+    assert (ended.status, ended.stderr.count("failed: no\n")) == (FAILED, 1)
+
+
+def test_a_second_interaction_ends_a_cut_off_run_of_copilot() -> None:
+    cut = [asked(line, "one") for line in BAD["copilot unfinished"]]
+    good = [asked(line, "two") for line in GOOD["copilot"][:-1]]
+    data = b"\n".join([*cut, *good, GOOD["copilot"][-1]])
+    assert "superseded" in convert(data).stderr
+
+
+def test_copilot_goes_on_with_a_session() -> None:
+    assert convert([*GOOD["copilot"], *GOOD["copilot"]]).status == OK
+    assert convert({"a": GOOD["copilot"], "b": GOOD["copilot"]}).status == OK
+
+
+def test_opencode_goes_on_with_a_session_in_another_file() -> None:
+    assert convert({"a": GOOD["opencode"], "b": GOOD["opencode"]}).status == OK
+
+
+def test_a_last_step_of_opencode_that_failed() -> None:
+    failed = {"type": "step_finish", "part": {"reason": "error"}}
+    assert convert(opencode(failed)).status == FAILED
+
+
+def test_an_init_behind_acts_is_another_run() -> None:
+    whole = GOOD["cursor"]
+    assert "superseded" in convert([*whole[2:4], *whole]).stderr
+    assert convert([*whole[1:2], *whole]).status == OK  # the prompt may come first
