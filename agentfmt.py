@@ -27,7 +27,7 @@ Contents, in the order of the file:
     runs           the state machine: when runs open and end, and their verdicts
     words          the assistant's words, each text once
     selecting      selectors, and which events are printed
-    secrets        tokens, forms of assignment, names; the scanner
+    secrets        tokens, forms of assignment, names, plain values; the scanner
     structure      which strings of an event are structure, and the class of all others
     redacting      strings of one event; lines of words that span several events
     shortening     cutting the longest strings of an event until its line fits
@@ -3809,8 +3809,8 @@ class Selection:
 
 # ---------------------------------------------------------------- secrets
 #
-# Tokens, forms of assignment, names, and what is no value: tables. The scanner.
-# A text in, spans out. It knows no events.
+# Tables of tokens, forms of assignment, secret names and plain values; the scanner.
+# Takes a text, returns the spans of its secrets. It must not know events.
 
 
 class Rule(NamedTuple):
@@ -3833,17 +3833,17 @@ class Rule(NamedTuple):
         return self.edge() + body + EDGE_AFTER * self.source.endswith("$")
 
     def hint(self) -> str:
-        """What is looked for at first: its literal in front and bounded, so that it is fast."""
+        """The expression of the first look: fast, for it begins with a literal and is bounded."""
         _, literal, rest = self.parts()
         head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
         return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
     def begins_word(self) -> bool:
-        """Does its literal stand where a word begins?"""
+        """Does the literal begin a word?"""
         return self.source.startswith("^") and not self.parts()[0]
 
     def beginning(self) -> str:
-        """What is left of a token at the end of a text that was cut off."""
+        """An expression for a token that a text cuts off at its end."""
         before, literal, rest = self.parts()
         hidden = re.search(GROUP, rest)
         if hidden:
@@ -3866,11 +3866,11 @@ def spell(source: str) -> str:
     return source.replace(r"\h", r"(?:[ \t]|\\+t)")
 
 
-# A token that is not unmistakable begins after no letter or digit, but an escape or ANSI code may
-# stand before it.
+# A token that could be part of a word follows neither a letter nor a digit; an escape or an ANSI
+# code may precede it.
 EDGE = r"(?:^|[^A-Za-z0-9]|\\[abefnrtv]|(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]*[A-Za-z])"
 EDGE_AFTER = r"(?:[^\w+/=-]|$)"
-# In a raw line a literal has one of these before it where it may have an EDGE.
+# In a raw line, one of these precedes a literal that may have an EDGE.
 WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|\[[0-9;]*[A-Za-z])"
 
 RULES = [
@@ -4015,7 +4015,7 @@ sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9a-f]{40,}         
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
 typeform-token          ^tfp_ [\w-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
 brevo-key               xkeysib- [0-9a-f]{60,}(?:-\w+)?                             xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
-shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}               duffel_live_<43 alnum>              duffel_live_<12 alnum>
+shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}               shippo_live_<43 alnum>              shippo_live_<12 alnum>
 easypost-key            ^EZ[AT]K [A-Za-z0-9]{50,}                                   EZAK<54 alnum>                      EZAK<20 alnum>
 harness-token           ^[ps]at\.[\w-]{22} \. [0-9a-f]{24}\.[A-Za-z0-9]{20,}        pat.<22 alnum>.<24 hex>.<20 alnum>  pat.<22 alnum>.<24 hex>
 alibaba-key             ^LTAI [A-Za-z0-9]{16,24}$                                   LTAI<20 alnum>                      LTAI<8 alnum>
@@ -4048,8 +4048,8 @@ command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})          
 ]
 
 
-# Names, by how much a value has to tell before it is taken for a secret: see ``strength``. A name
-# ends in one of these, whatever its case, `-` and `_`.
+# Endings of secret names, by the strength that a value needs to count as a secret. Case, `-` and
+# `_` are ignored.
 WORD, HUMAN, MIXED, RANDOM = 1, 2, 3, 4
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
@@ -4060,7 +4060,7 @@ NAME_ENDS = {
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
-# What ends so, and is none.
+# Names that end like a secret's, but are not.
 OTHERS = (
     "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
     "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
@@ -4080,18 +4080,18 @@ def is_secret_name(name: str) -> bool:
 
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
-    """In which of the secret names a name ends, and the whole of it if in any."""
+    """The secret names that a name ends in, and the name itself; nothing for any other name."""
     name = squash(name)
     ends = tuple(end for end in NEEDED if name.endswith(end) and not name.endswith(OTHERS))
     return (name, *ends) if ends else ()
 
 
 def least_of(name: str) -> int:
-    """What a value must tell to be the secret of a name; more than any does where it has none."""
+    """The strength that a value of this name needs; unreachable for a name that is not secret."""
     return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM + 1)
 
 
-# What is no value: the whole of it is one of these.
+# Values that are no secrets: the whole value matches one of these.
 PLAIN_VALUE = regex(
     "|".join(
         (
@@ -4117,14 +4117,14 @@ PLAIN_VALUE = regex(
     ),
     re.DOTALL,
 )
-# What is code rather than a value, if no quotes say otherwise: calls, attributes, types.
+# Code rather than a value, if unquoted: calls, attributes, types.
 CODE = regex(
     r"(?i:str|string|bytes|int|integer|bool|boolean|float|number|object|any|char|text|type)\??"
     r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|/[\\^\[(].*|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
     re.DOTALL,
 )
 ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
-# Words, and identifiers made of words: their last may be numbered.
+# Words, and identifiers made of words; the last one may be numbered.
 WORDY = regex(
     r"[_~$.@/-]*[A-Za-z]+(?:[-_./: ,]+[A-Za-z]*)*\$?[0-9]{0,3}|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
 )
@@ -4135,8 +4135,8 @@ RUNS = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
 def strength(value: str) -> int:
-    """How much a value looks like a secret: as a word, as what people choose, as letters and
-    digits in disorder, as many of these."""
+    """How much a value looks like a secret: WORD, HUMAN (people choose it), MIXED (letters and
+    digits in disorder) or RANDOM (many of these)."""
     if LONG_WORD.fullmatch(value):
         return HUMAN
     runs = RUNS.findall(value)
@@ -4156,8 +4156,8 @@ def strength(value: str) -> int:
 
 
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
-    """Is a value none, for its name: a variable, a call, a version, an address, a placeholder, a
-    word? ``least`` is what its form asks for; 0 where any word will do."""
+    """Is this value no secret, given its name: a variable, a call, a version, an address, a
+    placeholder, a word? ``least`` is the strength its form needs; 0 if any word will do."""
     if not ends_of(name):
         return True
     scheme = SCHEME.match(value)
@@ -4176,7 +4176,7 @@ SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?
 
 
 def is_code(value: str) -> bool:
-    """Is an unquoted value a call, an attribute, an expression? No part of these is in disorder."""
+    """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
     value = value.rstrip(")]}:;,")
     attribute = ATTRIBUTE.fullmatch(value) and all(
         strength(part) < MIXED for part in value.split(".")
@@ -4185,7 +4185,7 @@ def is_code(value: str) -> bool:
 
 
 class Form(NamedTuple):
-    """A way to write a name and its value: what stands before the name, and between the two; how
+    """A way to write a name and its value: the text before the name, and between the two; how
     it ends, and how much it has to tell.
 
     ``before``: the beginning of a line, a dash, or anything. ``between`` is an expression for RE2
@@ -4201,7 +4201,7 @@ class Form(NamedTuple):
     left: str
 
 
-# <H> are blanks, <Q> any quotes, <O> those that open a value, <N> the end of a line, <A> assigns.
+# <H>: blanks; <Q>: any quotes; <O>: opening quotes; <N>: a line end; <A>: an assignment.
 MACROS = {
     "H": r"(?:[ \t]|\\+t)*",
     "Q": r"[\\\"'`]*",
@@ -4252,7 +4252,7 @@ table       .      value   3  [ \t]*\|[ \t]*                                | pa
 """.strip().splitlines()  # noqa: E501
 ]
 
-# A private key may stand in many lines, and its end may never come.
+# A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
@@ -4263,7 +4263,7 @@ LINE_BEGIN = regex(
     rb"(?:[ \t]*(?:\[[^\]]{1,40}\]|[\w.-]{1,40}[ \t]+\|))?"  # [time], container |
     rb"[ \t\"'`+\-#/>$*%;\\|]*"  # added, removed, commented, cited, typed
     rb"(?:(?:export|set|setx|setenv|env|ENV|ARG|declare|local|readonly)[ \t]+(?:-\w+[ \t]+)?)*"
-    rb"(?:machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)?[\w.$:/@{*=-]*"  # the name's own beginning
+    rb"(?:machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)?[\w.$:/@{*=-]*"  # the beginning of the name
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z]|$)", re.MULTILINE)
@@ -4271,20 +4271,19 @@ UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
-RESOURCE = regex(rb":[^\s\"'`]")  # what follows a part of the name of one: secret:NAME
+RESOURCE = regex(rb":[^\s\"'`]")  # after a part of a resource name: secret:NAME
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
-ROUNDS = 8  # of looking again: time stays linear
-NEAR = 256  # bytes beside a name that are looked at
+ROUNDS = 8  # of searching again: bounded, so time stays linear
+NEAR = 256  # bytes around a name that are examined
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
-# A name, and what may stand behind it in one of the forms.
-# What is seen of a value at first, by what it has to tell, in quotes and without: enough to pass
-# over most of what is plain.
-# Lazy: a greedy look goes on to the end of the text behind each name, which is quadratic.
+# The first look at a value, quoted and unquoted, by the strength it needs: it skips most plain
+# values.
+# Lazy, because a greedy look scans to the end of the text behind each name: quadratic time.
 FIRST_LOOK = {
     WORD: (r"[^\s\"]", r"[^\s\"'`$<{(\[]"),
     HUMAN: (
@@ -4296,7 +4295,7 @@ FIRST_LOOK = {
 
 
 def named(needed: int) -> str:
-    """An expression for the names of a kind, and what may stand behind them."""
+    """An expression for the names that need a strength, and for the first look behind them."""
     looks: dict[str, list[str]] = {}
     for form in sorted(FORMS, key=lambda form: form.least):  # the shortest look first
         in_quotes, bare = FIRST_LOOK[min(max(needed, form.least), MIXED)]
@@ -4310,13 +4309,13 @@ def named(needed: int) -> str:
     return f"(?i:({blank}{ends}))(?:{behind})"
 
 
-# The value of such a name may stand in the next line, or behind a blank one.
+# These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
 UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 # In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
 MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
-# In a variable of the environment that is one word, any value.
+# An environment variable of one word, with any value.
 _VARIABLE = "|".join("_?".join(end) for end in NAME_ENDS[HUMAN].upper().split())
 NAMED = "|".join((*map(named, NAME_ENDS), rf"({_VARIABLE})=[^\s\"'`]"))
 
@@ -4329,7 +4328,7 @@ class Scanner:
     refuses.
     """
 
-    unused = 0  # values that are too short, or too plain, to be looked for
+    unused = 0  # values too short, or too plain, to search for
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
         self.spellings = {
@@ -4340,7 +4339,7 @@ class Scanner:
         }
         self.blocks = [from_utf8(form) for form in self.spellings if b"\n" in form]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
-        # What finds secrets, by what is looked for at first.
+        # Finders of secrets, by their first look.
         self.finders: list[tuple[str, Callable[[bytes], Iterable[Span]]]] = [
             (rule.hint(), functools.partial(rule_spans, rule)) for rule in RULES
         ]
@@ -4351,21 +4350,21 @@ class Scanner:
         ]
         hints = [hint for hint, _ in self.finders]
         self.which = expression_set(hints)
-        # In a raw line an escape may hide anything: no blank, no quote, not one that is escaped;
-        # and a user's pattern may mean what any escape stands for.
+        # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
+        # user's pattern may match any character that an escape hides.
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"\\" if patterns else r"[^\\](?:\\\\)*\\" + hidden
         first = {rule.hint() for rule in RULES if rule.begins_word()}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first)
-        # One expression for all would be in too many states.
+        # A single expression for all would need too many states.
         self.hints = [
             expression("|".join(tokens), capture=False),
             expression(rf"{NAMED}|{MEMBER}", capture=False),
             expression(escape, capture=False),
             *self.patterns.values(),
         ]
-        # Where a text begins and ends no raw line tells.
+        # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
         names |= self.patterns.keys() | set(self.spellings.values())
@@ -4375,12 +4374,12 @@ class Scanner:
 
     @functools.cached_property
     def known(self) -> Any:
-        """An expression for all spellings of the known values, the longest where several begin."""
+        """An expression for all spellings of the known values, the longest first."""
         ordered = sorted(self.spellings, key=len, reverse=True)
         return expression("|".join(map(quoted, ordered))) if ordered else None
 
     def spans(self, text: bytes) -> list[Span]:
-        """Where secrets stand, in order and apart; of those that overlap one is made.
+        """The spans of secrets in order; overlapping ones are merged.
 
         A marker in the place of a secret may make a secret of what stands beside it: looked for
         until there is none, or redacting twice would change something.
@@ -4403,19 +4402,19 @@ class Scanner:
         return merged(self.unmarked(text, merged(found))) if found else []
 
     def values(self, text: bytes) -> Iterator[Span]:
-        """The known values, from every start: they may overlap."""
+        """The spans of known values from every start: they may overlap."""
         position = 0
         while match := self.known.search(text, position):
             yield *match.span(), self.spellings[match.group()]
             position = match.start() + 1
 
     def matches(self, name: str, pattern: Any, text: bytes) -> Iterator[Span]:
-        """A user's pattern is held against each line, as it is in a stream of deltas."""
+        """The matches of a user's pattern in each line, as in a stream of deltas."""
         start = 0
         for line in io.BytesIO(text):
             markers, position = self.markers(line), 0
             while match := pattern.search(line.removesuffix(b"\n"), position):
-                begun = inside(match.start(), markers)  # what a marker says is nobody's secret
+                begun = inside(match.start(), markers)  # a marker holds no secret
                 position = begun or max(match.end(), position + 1)
                 first, last = match.span(1 if pattern.groups else 0)
                 if first < last and not begun:
@@ -4423,16 +4422,16 @@ class Scanner:
             start += len(line)
 
     def markers(self, text: bytes) -> list[tuple[int, int]]:
-        """Where markers stand."""
+        """The spans of markers."""
         if b"[REDACTED:" not in text:
             return []
         return [match.span() for match in self.marker.finditer(text)]
 
     def settled(self, text: str, end: int) -> int:
-        """How many of some whole lines have no value that may stand in the next."""
+        """How much of some whole lines cannot have a value on a line that is still to come."""
         while end:
             line = text.rfind("\n", 0, end - 1) + 1
-            if text[line:end].isspace():  # the line before it tells
+            if text[line:end].isspace():  # the previous line decides
                 line = text.rfind("\n", 0, max(line - 1, 0)) + 1
             if not expression(UNFINISHED).search(to_utf8(text[line:end])):
                 break
@@ -4440,7 +4439,7 @@ class Scanner:
         return end
 
     def assigned(self, text: bytes) -> Iterator[Span]:
-        """The values that are assigned to secret names. A rejected one consumes nothing."""
+        """The spans of values assigned to secret names. A rejected value consumes nothing."""
         position = 0
         markers = self.markers(text)
         while match := expression(NAMED).search(text, position):
@@ -4453,7 +4452,7 @@ class Scanner:
                     position = found[1]
 
     def unmarked(self, text: bytes, spans: list[Span]) -> list[Span]:
-        """What is a marker already stays, and so redacting twice changes nothing."""
+        """Spans without the markers in them, so that redacting twice changes nothing."""
         markers = self.markers(text)
         if not markers:
             return spans
@@ -4464,7 +4463,7 @@ class Scanner:
         ]
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
-        """``cut_off``: the beginning of a secret at the end is hidden too."""
+        """A text with markers for secrets; ``cut_off``: also for one that begins at the end."""
         data = to_utf8(text)
         spans = self.spans(data)
         if cut_off:
@@ -4472,7 +4471,7 @@ class Scanner:
         return from_utf8(splice(data, [(a, b, marker(name)) for a, b, name in spans]))
 
     def begun(self, text: bytes) -> list[Span]:
-        """What may be the beginning of a secret at the end of a text that was cut off."""
+        """Spans at the end of a cut-off text that may be the beginning of a secret."""
         tail = text[-CONCEALED:]
         begin = len(text) - len(tail)
         starts = [
@@ -4517,7 +4516,7 @@ def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
 
 
 def expression_set(expressions: Iterable[str]) -> Any:
-    """Tells which of some expressions match a text."""
+    """The numbers of the expressions that match a text."""
     import re2
 
     found = re2.Set.SearchSet(options(capture=False))
@@ -4552,7 +4551,7 @@ PATH_LIKE = regex(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
 
 
 def is_usable(value: str) -> bool:
-    """Long enough to be told from other text, and no path, number or boolean."""
+    """Is a known value long enough to search for, and no path, number or boolean?"""
     if len(value) < SHORTEST or PATH_LIKE.fullmatch(value):
         return False
     with contextlib.suppress(ValueError):
@@ -4562,7 +4561,7 @@ def is_usable(value: str) -> bool:
 
 
 def spellings(value: str) -> Iterator[bytes]:
-    """The spellings of a known value: as it is, in JSON once and twice, in a URL, in base64."""
+    """The spellings of a known value: plain, in JSON once and twice, in a URL, in base64."""
     import base64
     from json import dumps
     from urllib.parse import quote
@@ -4581,7 +4580,7 @@ def spellings(value: str) -> Iterator[bytes]:
                 dumps(once, ensure_ascii=ascii_only)[1:-1],
             ):
                 yield to_utf8(spelled)
-        for safe in ("", "/", "!'()*"):  # what some leave as it is
+        for safe in ("", "/", "!'()*"):  # characters that some encoders leave alone
             url = quote(plain, safe=safe)
             for spelled in (url, url.replace("%20", "+")):
                 yield spelled.encode()
@@ -4590,7 +4589,7 @@ def spellings(value: str) -> Iterator[bytes]:
             encoded = base64.b64encode(bytes(shift) + plain)
             known = encoded[
                 (0, 2, 3)[shift] : (shift + len(plain)) * 8 // 6
-            ]  # of these bits all are the value's
+            ]  # all bits of these belong to the value
             if len(known) > 3:
                 yield from (known, known.translate(URLSAFE))
 
@@ -4616,10 +4615,10 @@ URLSAFE = bytes.maketrans(b"+/", b"-_")
 
 
 def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
-    """In which of some texts something is found by RE2, with expressions that know no beginning
-    and no end: one search over all of them. A few may be named for what follows them."""
+    """The numbers of the texts that RE2 expressions match, by one search over all texts together.
+    The expressions must not be anchored; a match may belong to the next text."""
     found: set[int] = set()
-    block, ends = b"\n".join(texts), list[int]()  # where a token ends, however long
+    block, ends = b"\n".join(texts), list[int]()  # where each text ends
     for pattern in expressions:
         match = pattern.search(block)
         while match:
@@ -4651,7 +4650,7 @@ def private_keys(text: bytes) -> Iterator[Span]:
 
 
 def assigned_value(text: bytes, start: int, end: int) -> Span | None:
-    """The value behind a name, in the first form that fits and holds no plain one."""
+    """The span of the value behind a name, in the first form with a value that is not plain."""
     head = text[max(0, start - NEAR) : start]
     begin = start - len(head) + len(head.rstrip(IN_NAMES))
     name = text[begin:end].decode()
@@ -4678,7 +4677,7 @@ def compiled(between: str) -> re.Pattern[bytes]:
 
 
 def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
-    """Does a name stand where its form wants it?"""
+    """Is a name where its form needs it?"""
     if before == "flag":
         return text[begin : begin + 1] == b"-"
     if not before or (before == "upper" and not text[begin:end].isupper()):
@@ -4691,8 +4690,8 @@ def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
 def value_of(
     text: bytes, end: int, start: int, kind: str, limit: int
 ) -> tuple[int, int, bool] | None:
-    """From and to where a value goes that begins at ``start``, and whether quotes enclose it;
-    ``end`` is that of its name. Behind ``limit`` nothing is looked at."""
+    """The start and end of the value at ``start``, and whether it is quoted; ``end`` is the end of
+    its name. Nothing behind ``limit`` is read."""
     opening = OPENING.search(text, end, start)
     if kind == "value" and opening:
         between = text[end:start]
@@ -4717,7 +4716,7 @@ def closes(text: bytes, position: int, quote: bytes) -> bool:
 
 
 def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
-    """Where a quoted value ends: at a quote as often escaped as its opening, or with its line."""
+    """The end of a quoted value: a quote escaped as often as the opening one, or its line's end."""
     escapes, position = len(opening) - 1, start
     for match in QUOTE_ENDS[opening[-1:]].finditer(text, start, limit):
         if match[0] == b"\n":
@@ -4730,7 +4729,7 @@ def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
 
 
 def merged(spans: list[Span]) -> list[Span]:
-    """Spans that overlap become one, with the name of the first; those that touch stay apart."""
+    """Merge overlapping spans under the name of the first; adjacent ones stay apart."""
     result: list[Span] = []
     for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
         if result and start < result[-1][1]:
@@ -4756,13 +4755,13 @@ def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
 
 
 def inside(position: int, spans: list[tuple[int, int]]) -> int:
-    """Where the span ends that a position lies in; 0 if it lies in none."""
+    """The end of the span that holds a position; 0 if none does."""
     number = bisect.bisect(spans, (position, sys.maxsize))
     return spans[number - 1][1] if number and position < spans[number - 1][1] else 0
 
 
 def moved_back(span: Span, changes: list[Change]) -> tuple[int, int]:
-    """Where a span of a changed text stood before; no change is cut."""
+    """The place of a span before some changes; no change is cut."""
     start, end, _ = span
     moved = 0  # by the changes so far
     first = last = None
