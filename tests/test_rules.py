@@ -392,6 +392,23 @@ def test_pattern_that_RE2_refuses(pattern: str) -> None:  # noqa: N802
         Scanner({}, {"p": pattern})
 
 
+@pytest.mark.parametrize(
+    ("pattern", "hidden"),
+    [
+        pytest.param(r"user:\w{4}", "see https://[REDACTED:p]@host/x now", id="begins before"),
+        pytest.param(r"Lm2v@host", "see https://user:[REDACTED:url-password]/x now",
+                     id="ends behind"),
+        pytest.param(r"3cr3t", "see https://user:[REDACTED:url-password]@host/x now", id="within"),
+        pytest.param(r"[A-Z].{9,}\]@\S+", "see https://user:[REDACTED:url-password]@host/x now",
+                     id="of the marker"),
+    ],
+)  # fmt: skip
+def test_a_pattern_and_a_rule_hide_what_they_touch_and_no_more(pattern: str, hidden: str) -> None:
+    scanner = Scanner({}, {"p": pattern})
+    text = scanner.conceal("see https://user:s3cr3tQx9Lm2v@host/x now")
+    assert (text, scanner.conceal(text)) == (hidden, hidden)
+
+
 def test_pattern_is_held_against_each_line() -> None:
     known = Scanner({}, {"p": "^a.*z$"})
     assert hide("abz\nxaz\naz", known) == "[REDACTED:p]\nxaz\n[REDACTED:p]"
