@@ -170,7 +170,7 @@ def test_blank_lines_are_ignored(blank: bytes) -> None:
         pytest.param(whole_run().replace(b"\n", b"\r\n"), id="CRLF"),
         pytest.param(BOM + whole_run(), id="BOM"),
         pytest.param(BOM + b"\r\n\r\n" + whole_run(), id="BOM and blank lines"),
-        pytest.param(b"\n" * 100_000 + whole_run(), id="blank lines"),
+        pytest.param(b"\n" * 30_000 + whole_run(), id="blank lines"),
         pytest.param(whole_run().replace(b"\n", b"\n\n \t\n"), id="blank lines between"),
         pytest.param(whole_run().replace(b"\n", b"  \n\t "), id="blanks around"),
         pytest.param(whole_run().removesuffix(b"\n"), id="no last newline"),
