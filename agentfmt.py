@@ -2660,7 +2660,7 @@ class Copilot(Dialect):
         asked, self.asked = self.asked, data["interactionId"] or self.asked
         cut_off = kind == "user.message" and asked not in (None, self.asked) and not self.ended
         begin = self.begin if cut_off else functools.partial(self.begin_once, again=True)
-        if kind == "user.message" or not self.begun:
+        if kind == "user.message" or not self.begun or kind.startswith("session."):
             begin(model=data["model"])
         if kind == "user.message":
             self.ask(data["content"])
@@ -2905,19 +2905,19 @@ class Conversations:
             name = self.given or self.recognize(known, event)
             if name:
                 known = self.named_conversation(source, event, known, name)
-            elif known is None and session and last and not isinstance(last, Cursor):
-                known = type(last)(self.maker)
+            elif known is None and session and isinstance(last, Claude):  # others show themselves
+                known = Claude(self.maker)
                 self.remember(known, session).guessed = True
             alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
             if name and known and not alone:
                 event.session_id, speaker = session or known.session, known
         self.speaker = speaker
-        source.dialect = known or last
+        source.dialect = last if known is None or known.guessed else known
         return known
 
     def recognize(self, known: Dialect | None, event: Event) -> str | None:
         """The dialect of an event. The types that only one dialect has are remembered."""
-        if known and (known.name, event.type) in self.own_types:
+        if known and not known.guessed and (known.name, event.type) in self.own_types:
             return known.name
         name = recognize(event.raw)
         shared = event.type in SHARED_TYPES or event.type == "system"

@@ -281,3 +281,24 @@ def test_an_init_behind_acts_is_another_run() -> None:
     whole = GOOD["cursor"]
     assert "superseded" in convert([*whole[2:4], *whole]).stderr
     assert convert([*whole[1:2], *whole]).status == OK  # the prompt may come first
+
+
+# A session whose first events show no agent.
+SIGNLESS = lines({"type": "system", "subtype": "init", "session_id": "u1", "cwd": "/"})
+PLAIN_DROID = [line.replace(b'"reasoning_effort": "low", ', b"") for line in GOOD["droid"]]
+
+
+@pytest.mark.parametrize("good", GOOD)
+def test_a_session_that_shows_no_agent_is_no_guess(good: str) -> None:
+    """It belongs to no neighbor, whatever comes before and after it."""
+    for killed in (SIGNLESS, [user(session="u1")]):
+        assert convert([*GOOD[good], *killed, *GOOD[good]]).status == FAILED
+    assert convert([*GOOD[good], *PLAIN_DROID]).status == OK
+    plain = [user(session="u1"), *lines({**DONE, "session_id": "u1"})]
+    assert convert([*GOOD[good], *plain]).status == OK
+
+
+def test_a_copilot_that_died_before_its_prompt() -> None:
+    begun = lines({"type": "session.tools_updated", "data": {"model": "m"}})
+    assert convert([*GOOD["copilot"], *begun]).status == FAILED
+    assert convert([*begun, *GOOD["copilot"]]).status == OK
