@@ -5943,7 +5943,9 @@ class Words:
         line.clear()
         if self.final:
             wanted = event.type == "result" and run.succeeded and not event.hidden
-            rest = (segments.answer or rest) if wanted else ""
+            answer, own = segments.answer or rest, result_text(event, run)
+            answer = own if own and answer.endswith(own) else answer  # Codex: its last message
+            rest = answer if wanted else ""
         return rest.removesuffix("\n").split("\n") if rest else ()
 
 
@@ -6048,12 +6050,13 @@ class Summary:
         after = notes.actions and verdict.endswith("interrupted")
         verdict += f" after {actions}" if after else f", {actions}"
         facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
-        lead = ("\n✓ " if good else "\n✗ ") if glyphs else "agentfmt: "
+        lead = ("✓ " if good else "✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
         while True:
             line = lead + ", ".join(fact for _, fact in facts)
-            if display_width(line.lstrip()) <= room or not max(facts)[0]:
-                return encode_line(line if good else self.screen.paint(RED, line))
+            if display_width(line) <= room or not max(facts)[0]:
+                line = truncate(line, room)
+                return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
             facts.remove(max(facts))
 
     def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:

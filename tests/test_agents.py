@@ -695,3 +695,13 @@ SHORT = [
 def test_unknown_tools_show_a_short_argument(given: Line, line: str) -> None:
     lines = [CLAUDE_INIT, says("assistant", use("mystery", **given)), says("user", returned())]
     assert view(stream([*lines, CLAUDE_OK]), detail=True).stdout.decode() == f"{spelled(line)}\n"
+
+
+def test_the_answer_of_codex_is_its_last_message() -> None:
+    messages = [
+        {"type": "item.completed", "item": {"id": n, "type": "agent_message", "text": text}}
+        for n, text in (("a", "Let me see."), ("b", '{"found": 1}'))
+    ]
+    done = {"type": "turn.completed", "usage": {}}
+    data = stream([{"type": "thread.started", "thread_id": "t"}, *messages, done])
+    assert run("-m", "final", "--actions", "none", data=data).stdout == b'{"found": 1}\n'

@@ -830,7 +830,7 @@ def test_colours_of_glyphs() -> None:
     assert labeled("  \x1b[31m✗ {shell} npm test  exit 1\x1b[0m\n") in seen.decode()
     assert labeled("  \x1b[32m✓\x1b[0m {read} a \x1b[2m 2 lines\x1b[0m\n") in seen.decode()
     failed, _ = on_terminal(spelled(*SHELL[:1]), "-s", env=GLYPHS)
-    assert "\x1b[31m\n✗ failed, no actions\x1b[0m\n" in failed.decode()
+    assert "\n\x1b[31m✗ failed, no actions\x1b[0m\n" in failed.decode()
 
 
 @pytest.mark.parametrize("options", [("--detail",), ("--no-detail",), ()])
