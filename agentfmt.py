@@ -1091,6 +1091,12 @@ def tool_of(event: Event) -> tuple[str, Any]:
     return "", None
 
 
+def called_tool(event: Event) -> tuple[str, Any]:
+    """The same of a finished call, which may have named its tool only when it started."""
+    tool, body = tool_of(event)
+    return tool or event.started or "?", body
+
+
 def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
     """The members of a call that are named after a tool, with their objects."""
     for key, body in as_object(details(event).get("tool_call")).items():
@@ -1168,8 +1174,7 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    tool, body = tool_of(event)
-    tool = tool or event.started or "?"
+    tool, body = called_tool(event)
     outcome = outcome_of(event, tool, body)
     if outcome.status == "ok" and creates_file(tool, body):
         tool = "write"
@@ -1224,8 +1229,7 @@ def detailed_action(event: Event, here: str, target: str) -> Action:
 
     ``target`` is the one that its start named: a completion may hold nothing but the outcome.
     """
-    tool, body = tool_of(event)
-    tool = tool or event.started or "?"
+    tool, body = called_tool(event)
     act, outcome = action_of(event), outcome_of(event, tool, body)
     args, found = call_arguments(body), outcome.found
     target = (find_target(tool, body, found, here) if args else "") or target
@@ -5999,8 +6003,7 @@ class Summary:
 
     def count(self, event: Event, run: Run) -> None:
         """Count a finished call."""
-        tool, body = tool_of(event)
-        tool = tool or event.started or "?"
+        tool, body = called_tool(event)
         outcome = outcome_of(event, tool, body)
         nested = event.parent_tool_use_id is not None
         changed = tool in self.CHANGING and outcome.status == "ok"
@@ -6213,8 +6216,7 @@ class RunTable(Summary):
                     yield encode_json(self.row(event, run, row, "\n".join(answer)))
 
     def tally(self, event: Event, tools: dict[str, list[int]]) -> None:
-        tool, body = tool_of(event)
-        tool = tool or event.started or "?"
+        tool, body = called_tool(event)
         name = tool if tool in tools or len(tools) < MAX_NAMES else "..."
         counts = tools.setdefault(name, [0, 0])
         counts[0] += 1
@@ -6275,8 +6277,7 @@ class CallTable(Text):
                 yield from (encode_json(row) for hidden, row in rows if not hidden)
 
     def row(self, event: Any, run: Run, target: str) -> dict[str, Any]:
-        tool, body = tool_of(event)
-        tool = tool or event.started or "?"
+        tool, body = called_tool(event)
         outcome = outcome_of(event, tool, body)
         action = detailed_action(event, notes_of(run).cwd, target)
         result = outcome.found if isinstance(outcome.found, Success) else Success()
