@@ -274,22 +274,16 @@ WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 def relative_path(path: str, here: str) -> str:
     """A path relative to a directory that contains it. macOS also spells /tmp as /private/tmp."""
     windows = WINDOWS.match(here) is not None
+    separators = "\\/" if windows else "/"
     for base in (here, here.removeprefix("/private")):
-        base = base.rstrip("\\/" if windows else "/")
-        end = len(base)
-        if (
-            base.endswith(":")
-            or not base
-            or fold_path(path[:end], windows) != fold_path(base, windows)
-        ):
-            continue
-        if path[end:] == "" or path[end] in ("\\/" if windows else "/"):
-            return path[end:].lstrip("\\/" if windows else "/") or "."
+        base = base.rstrip(separators)
+        begin, rest = path[: len(base)], path[len(base) :]
+        if windows:
+            begin, base = (text.replace("/", "\\").lower() for text in (begin, base))
+        inside = begin == base and rest[:1] in ("", *separators)
+        if inside and base and not base.endswith(":"):
+            return rest.lstrip(separators) or "."
     return path
-
-
-def fold_path(path: str, windows: bool) -> str:
-    return path.replace("/", "\\").lower() if windows else path
 
 
 # ---------------------------------------------------------------- JSON
@@ -302,15 +296,18 @@ UNICODE = b"\\u"
 LOOSE = regex(rb"[ \t\r\n]|\\u")  # JSON without a match is compact
 
 
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
 def members(text: bytes) -> dict[str, Raw]:
-    """The members of a JSON object (RFC 8259), values undecoded; of duplicates the last wins."""
+    """The members of a JSON object (RFC 8259), undecoded; of duplicates the last wins. Of anything
+    else, none."""
     if text.lstrip(BLANKS)[:1] != b"{":
         return {}
     try:
-        values = msgspec.json.decode(text, type=dict[str, Raw])
-    except (msgspec.DecodeError, RecursionError):
-        return members_slowly(text)
-    return {key: Raw(bytes(value)) for key, value in values.items()}
+        return msgspec.json.decode(text, type=dict[str, Raw])
+    except DECODE_ERRORS:
+        return members_slowly(text) if isinstance(decode_raw(text), dict) else {}
 
 
 def members_slowly(text: bytes) -> dict[str, Raw]:
@@ -1651,8 +1648,6 @@ STRUCTURAL = frozenset('"{}[]:,')
 NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
-DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
 ENVELOPES = (
@@ -1673,17 +1668,6 @@ class Wrapped(NamedTuple):
     text: bytes
     writer: bytes  # pieces of one writer are joined
     ended: bool  # the line is known to end here
-
-
-def raw_members(text: bytes) -> dict[str, Raw]:
-    """The undecoded members of an object; {} for anything else."""
-    if text.lstrip(BLANKS)[:1] != b"{":
-        return {}
-    try:
-        return msgspec.json.decode(text, type=dict[str, Raw])
-    except DECODE_ERRORS:
-        is_object = isinstance(decode_raw(text), dict)
-    return members_slowly(text) if is_object else {}
 
 
 def unwrap_text(value: bytes) -> bytes:
@@ -1739,7 +1723,7 @@ class Unwrapper:
         """The possible contents of an envelope at some places; none for an event."""
         if CRI in places and (match := CRI_LINE.fullmatch(line)):
             yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
-        outer = raw_members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
+        outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
         kind = decode_raw(outer.get("type", b""))
         if self.auto and isinstance(kind, str) and kind not in COLLECTED:
             return
@@ -1748,7 +1732,7 @@ class Unwrapper:
             value, inner = b"", outer
             for name in place.split("."):
                 value = bytes(inner.get(name, b""))
-                inner = raw_members(value)
+                inner = members(value)
             whole = bool(inner) and (place == OBJECT or not self.auto)
             if text := value if whole else unwrap_text(value):
                 yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
@@ -1759,22 +1743,22 @@ class Unwrapper:
 
     def holds_event(self, text: bytes, layers: int) -> bool:
         """Is a text an event, the beginning of one, or an envelope of either?"""
-        members = raw_members(text)
-        if text[:1] != b"{" or not members:
+        found = members(text)
+        if text[:1] != b"{" or not found:
             return text[:1] == b"{" and b'"type"' in text
         inner = self.contents(text, ENVELOPES) if layers else ()
-        return "type" in members or any(self.holds_event(one.text, layers - 1) for one in inner)
+        return "type" in found or any(self.holds_event(one.text, layers - 1) for one in inner)
 
     def join(self, piece: Wrapped) -> Frame:
         """Join a piece to its line; the line if it is complete, else a blank one."""
         _, text, writer, ended = piece
         begun = self.begun.pop(writer, [])
         self.size -= sum(map(len, begun))
-        if begun and text[:1] == b"{" and raw_members(text):  # the rest of the line before is lost
+        if begun and text[:1] == b"{" and members(text):  # the rest of the line before is lost
             return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
         begun.append(text)
         closed = text.rstrip(BLANKS)[-1:] == b"}"
-        if ended or begun[0][:1] != b"{" or (closed and raw_members(b"".join(begun))):
+        if ended or begun[0][:1] != b"{" or (closed and members(b"".join(begun))):
             return b"".join(begun).removesuffix(b"\n") + b"\n"
         long = self.size + sum(map(len, begun)) > self.limit
         self.begun[writer] = [b"{"] if long else begun  # its remaining pieces are damaged, too
@@ -3568,7 +3552,7 @@ class RunNotes:
 
     __slots__ = (
         "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
-        "redactions", "segments", "stated", "targets", "unknown",
+        "redactions", "segments", "started_ms", "stated", "targets", "unknown",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -3580,7 +3564,8 @@ class RunNotes:
         self.depths: dict[str | None, int] = {}  # of open calls that sub-agents made
         self.actions: dict[str, int] = {}  # finished calls, by tool
         self.nested: dict[str, int] = {}  # finished calls of sub-agents
-        self.failures = 0
+        self.failures: dict[str, int] = {}  # finished calls that failed, by tool
+        self.started_ms: int | None = None  # since 1970, as the run's first events state
         self.files: set[int] = set()  # hashes of the paths of changed files
         self.unknown: dict[str, int] = {}  # events of unknown type, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
@@ -3659,8 +3644,7 @@ def parse_term(term: str) -> tuple[str, str]:
     key, equals, glob = term.partition("=")
     key, glob = (key, glob) if equals else ("word", term)
     if key not in SELECTOR_KEYS or (key == "word" and equals):
-        keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
-        raise ValueError(f"no key {key!r}; the keys are {keys}")
+        raise ValueError(f"no key {key!r}; the keys are {', '.join(KEYS)}")
     glob = glob.removeprefix("./") if key == "path" else glob
     if glob in ("", "="):
         raise ValueError("an empty pattern matches nothing")
@@ -3765,6 +3749,7 @@ SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
     "word": lambda event: filter(None, (event.type, *event_tools(event))),
 }
 
+KEYS = [key for key in SELECTOR_KEYS if key != "word"]
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
 
 
@@ -5989,17 +5974,23 @@ class Summary:
             if run is None:
                 if not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
                     yield self.close_all()
-            elif event.type == "tool_call" and event.subtype == "completed":
-                self.count(event, run)
-            elif ends_run(event):
+            elif not ends_run(event):
+                self.note(event, run)
+            else:
                 self.last.prefixes.leave(event)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
-            elif event.type == "system" and event.subtype == "init":
-                notes_of(run).model = excerpt(first_text(details(event).get("model")))
-            elif event.type not in self.KNOWN and event.foreign is None:
-                for notes in (notes_of(run), self.total):
-                    add_count(notes.unknown, excerpt(event.type or "without a type"))
+
+    def note(self, event: Event, run: Run) -> None:
+        """Note what a line about the run will say."""
+        if event.type == "tool_call":
+            if event.subtype == "completed":
+                self.count(event, run)
+        elif event.type == "system" and event.subtype == "init":
+            notes_of(run).model = first_text(details(event).get("model"))
+        elif event.type not in self.KNOWN and event.foreign is None:
+            for notes in (notes_of(run), self.total):
+                add_count(notes.unknown, event.type or "without a type")
 
     def count(self, event: Event, run: Run) -> None:
         """Count a finished call."""
@@ -6009,8 +6000,8 @@ class Summary:
         changed = tool in self.CHANGING and outcome.status == "ok"
         path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
         for notes in (notes_of(run), self.total):
-            add_count(notes.nested if nested else notes.actions, excerpt(tool))
-            notes.failures += outcome.status != "ok"
+            name = add_count(notes.nested if nested else notes.actions, tool)
+            notes.failures[name] = notes.failures.get(name, 0) + (outcome.status != "ok")
             notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
@@ -6069,7 +6060,8 @@ class Summary:
         unused = self.report.unused
         named = not self.screen.glyphs
         yield 0, format_counts(notes.nested, "subagent action", named=named)
-        yield 0, f"{notes.failures:,} failed" if notes.failures else ""
+        failures = sum(notes.failures.values())
+        yield 0, f"{failures:,} failed" if failures else ""
         nouns = "event of unknown type", "events of unknown type"
         yield 0, format_counts(notes.unknown, *nouns, named=named)
         yield 4, f"{plural(len(notes.files), 'file')} changed" if notes.files else ""
@@ -6080,7 +6072,7 @@ class Summary:
                 unit = ""
         yield 1, format_cost(notes.stated.get("cost", 0))
         yield 5, plural(int(notes.stated.get("turns", 0)), "turn").removeprefix("0 turns")
-        yield 6, notes.model
+        yield 6, excerpt(notes.model)
         yield from ((0, plural(number, noun)) for noun, number in counts.items() if number)
         yield 0, format_counts(hidden, "redaction")
         yield 0, f"{plural(unused, 'secret value')} not used" if unused else ""
@@ -6092,16 +6084,17 @@ def time_spent(notes: RunNotes) -> str:
     return f" in {format_duration(took)}" if took else ""
 
 
-def add_count(counts: dict[str, Any], name: str, number: float = 1) -> None:
-    """Add to the count of a name; names beyond MAX_NAMES share one count."""
+def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
+    """Add to the count of a name; names beyond MAX_NAMES share one, whose name is returned."""
     if name not in counts and len(counts) >= MAX_NAMES:
         name = "..."
     counts[name] = counts.get(name, 0) + number
+    return name
 
 
 def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: bool = True) -> str:
     total = sum(counts.values())
-    each = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+    each = ", ".join(f"{excerpt(name)} {number:,}" for name, number in counts.items())
     text = f"{total:,} {noun if total == 1 else nouns or noun + 's'}"
     return "" if not counts else f"{text} ({each})" if named else text
 
@@ -6195,49 +6188,40 @@ class RunTable(Summary):
     def __init__(self, report: Report, view: View) -> None:
         super().__init__(report, view, LastLine())
         self.answers = Words(view, LastLine()) if view.messages == "final" else None
-        self.open: dict[Run, dict[str, Any]] = {}
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             run: Run | None = event.run
             if run is None:
                 continue
-            row = self.open.setdefault(run, {"tools": {}, "model": None, "started_ms": None})
-            time_ms = as_count(getattr(event, "timestamp_ms", None))
-            row["started_ms"] = row["started_ms"] or time_ms
+            self.note(event, run)
+            notes = notes_of(run)
+            stated = as_count(getattr(event, "timestamp_ms", None))
+            notes.started_ms = notes.started_ms or run.started_ms or stated
             answer = self.answers.completed_lines(event, run) if self.answers else ()
-            if event.type == "tool_call" and event.subtype == "completed":
-                self.tally(event, row["tools"])
-            elif event.type == "system" and event.subtype == "init":
-                row["model"] = first_text(details(event).get("model")) or None
-            elif ends_run(event):
-                del self.open[run]
-                if not event.hidden or not event.raw:
-                    yield encode_json(self.row(event, run, row, "\n".join(answer)))
+            if ends_run(event) and (not event.hidden or not event.raw):
+                yield encode_json(self.row(event, run, notes, "\n".join(answer)))
 
-    def tally(self, event: Event, tools: dict[str, list[int]]) -> None:
-        tool, body = called_tool(event)
-        name = tool if tool in tools or len(tools) < MAX_NAMES else "..."
-        counts = tools.setdefault(name, [0, 0])
-        counts[0] += 1
-        counts[1] += outcome_of(event, tool, body).status != "ok"
-
-    def row(self, event: Event, run: Run, row: dict[str, Any], answer: str) -> dict[str, Any]:
+    def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
         numbers = result_numbers(event)
         self.subtract_earlier_cost(run, numbers)
-        tools = [(name, *counts) for name, counts in row["tools"].items()]
+        counts = dict(notes.actions)
+        for name, number in notes.nested.items():
+            counts[name] = counts.get(name, 0) + number
+        failures = [notes.failures.get(name, 0) for name in counts]
+        tools = [*zip(counts, counts.values(), failures, strict=True)]
         ended = event.raw and run.state == ENDED
         return {
             "session": run.session,
             "agent": run.agent,
-            "model": row["model"],
+            "model": notes.model or None,
             "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
             "reason": run.reason,
             "where": run.where,
-            "started_ms": run.started_ms or row["started_ms"],
+            "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),
-            "actions": sum(tool[1] for tool in tools),
-            "failures": sum(tool[2] for tool in tools),
+            "actions": sum(counts.values()),
+            "failures": sum(failures),
             "tools": [dict(zip(("tool", "actions", "failures"), t, strict=True)) for t in tools],
             "tokens_in": numbers.get("in"),
             "tokens_out": numbers.get("out"),
@@ -6487,61 +6471,51 @@ def convert(
 # A command line in, an exit status out; the stages know none of its options.
 
 
-class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+def parse_size(text: str) -> int:
     """A number of bytes, optionally with a suffix K, M or G."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", value, re.IGNORECASE)
-        size = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
+    match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", text, re.IGNORECASE)
+    size = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
+    if not size:
         expected = "expected bytes, optionally with K, M or G"
-        return size or self.fail(f"invalid size {value!r}: {expected}", param, ctx)
+        raise click.BadParameter(f"invalid size {text!r}: {expected}")
+    return size
 
 
-def parse_selectors(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Selector]:
+def parse_choice(text: str) -> Selector:
     try:
-        return [parse_selector(value) for value in values]
+        return parse_selector(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
 
-def parse_classes(_context: Any, _param: Any, values: tuple[str, ...]) -> frozenset[str]:
-    named = {name.strip() for value in values for name in value.split(",")}
-    if unknown := named - {*CLASSES, "all"}:
-        known = ", ".join((*CLASSES, "all"))
-        raise click.BadParameter(f"unknown class {min(unknown)!r}; expected one of {known}")
+def parse_classes(text: str) -> frozenset[str]:
+    named, known = {name.strip() for name in text.split(",")}, (*CLASSES, "all")
+    if unknown := named.difference(known):
+        expected = f"expected one of {', '.join(known)}"
+        raise click.BadParameter(f"unknown class {min(unknown)!r}; {expected}")
     return frozenset(CLASSES if "all" in named else named)
 
 
-def parse_patterns(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for value in values:
-        name, equals, regex = value.partition("=")
-        if not equals or not regex or not re.fullmatch(r"[\w.-]+", name):
-            expected = "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'"
-            raise click.BadParameter(f"invalid pattern {value!r}: expected {expected}")
-        found[name] = regex
-    return found
+def parse_pattern(text: str) -> tuple[str, str]:
+    name, _, expression = text.partition("=")
+    if not expression or not re.fullmatch(r"[\w.-]+", name):
+        expected = "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'"
+        raise click.BadParameter(f"invalid pattern {text!r}: expected {expected}")
+    return name, expression
 
 
 NamedValue: TypeAlias = "tuple[str, str]"  # name for markers, secret value
 
 
-def read_secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[NamedValue]:
-    """The values in files and directories. Raises click.BadParameter if there are none."""
-    found: list[NamedValue] = []
-    for path in values:
-        try:
-            entries = list(directory_values(path) if os.path.isdir(path) else file_values(path))
-        except OSError as error:
-            raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
-        if not any(is_usable(value) for _, value in entries):
-            expected = f"at least {SHORTEST} characters, not a path, a number or a boolean"
-            raise click.BadParameter(f"{escape(path)}: no usable value: expected {expected}")
-        found += entries
+def read_secrets(path: str) -> list[NamedValue]:
+    """The values in a file or a directory. Raises click.BadParameter if there are none."""
+    try:
+        found = list(directory_values(path) if os.path.isdir(path) else file_values(path))
+    except OSError as error:
+        raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
+    if not any(is_usable(value) for _, value in found):
+        expected = f"at least {SHORTEST} characters, not a path, a number or a boolean"
+        raise click.BadParameter(f"{escape(path)}: no usable value: expected {expected}")
     return found
 
 
@@ -6590,17 +6564,16 @@ def make_scanner(
     entries = [(name, value) for name, value in (*environment_values(globs), *files) if value]
     known: dict[str, list[str]] = {}
     for name, value in entries:
-        if is_usable(value):
-            known.setdefault(name, []).append(value)
+        known.setdefault(name, []).extend([value] if is_usable(value) else ())
     try:
         scanner = Scanner(known, patterns)
-        scanner.unused = sum(not is_usable(value) for _, value in entries)
-        return scanner
     except ImportError:
         why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
         raise click.ClickException(why) from None
     except ValueError as error:
         raise click.UsageError(f"--pattern {escape(str(error))}") from None
+    scanner.unused = sum(not is_usable(value) for _, value in entries)
+    return scanner
 
 
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
@@ -6620,17 +6593,12 @@ def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
     return conceal
 
 
-def home_directories() -> list[str]:
-    home = os.environ.get("HOME", "").rstrip("/")
-    return [home] if home else []
-
-
 def choice_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
     return {"type": click.Choice([*names]), "default": default, "show_default": bool(default)}
 
 
-def repeatable(metavar: str, callback: Any = None) -> dict[str, Any]:
-    return {"metavar": metavar, "multiple": True, "callback": callback}
+def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> dict[str, Any]:
+    return {"metavar": metavar, "multiple": True, "type": parse, **more}
 
 
 def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
@@ -6645,12 +6613,11 @@ def selector_terms(key: str) -> list[str]:
     values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
     if key in values:
         return [f"{key}={value}" for value in values[key]]
-    keys = [f"{key}=" for key in SELECTOR_KEYS if key != "word"]
-    return [*values["type"], *values["tool"], *keys]
+    return [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
 
 
-def selector_option() -> dict[str, Any]:
-    return repeatable("SELECTOR", parse_selectors) | {"shell_complete": complete_list}
+SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
+SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
 
 
 def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
@@ -6711,7 +6678,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
     ("-f --from dialect", choice_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
-    ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
+    ("--max-line", SIZE | {"default": "64M", "show_default": True},
      "Longest line to accept; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
      "Field of a log collector's JSON that contains the agent's line."),
@@ -6725,22 +6692,22 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, or "
      "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
-    ("--max-event", {"metavar": "BYTES", "type": Size()},
+    ("--max-event", SIZE,
      "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
     ("--ci-safe", FLAG_OPTION, "Escape JSON so that CI runners don't interpret it as commands."),
     "Selecting",
-    ("--only", selector_option(), "Print only matching events; repeatable."),
-    ("--drop", selector_option(), "Don't print matching events; repeatable."),
+    ("--only", SELECTOR, "Print only matching events; repeatable."),
+    ("--drop", SELECTOR, "Don't print matching events; repeatable."),
     "Redaction",
     ("-r --redact classes",
-     repeatable("CLASS,...", parse_classes) | {"shell_complete": complete_list},
+     repeatable("CLASS,...", parse_classes, shell_complete=complete_list),
      "Hide these classes; repeatable."),
     ("--secret-env", repeatable("GLOB"),
      "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
-    ("--secrets-file", repeatable("PATH", read_secret_files),
+    ("--secrets-file", repeatable("PATH", read_secrets),
      "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
      "-r secrets."),
-    ("--pattern patterns", repeatable("NAME=REGEX", parse_patterns),
+    ("--pattern patterns", repeatable("NAME=REGEX", parse_pattern),
      "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
     "Text",
     ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
@@ -6755,7 +6722,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
     ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
-    ("--fail-on", selector_option(), "Fail runs that have a matching event; repeatable."),
+    ("--fail-on", SELECTOR, "Fail runs that have a matching event; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
     "Help",
     ("--list", {"type": click.Choice([*LISTS]), "callback": print_list, "is_eager": True,
@@ -6765,16 +6732,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
 )  # fmt: skip
 
 
-def run(
-    files: tuple[str, ...],
-    classes: frozenset[str],
-    secret_env: tuple[str, ...],
-    secrets_file: list[NamedValue],
-    patterns: dict[str, str],
-    rejects: str | None,
-    exit_zero: bool,
-    **given: Any,
-) -> int:
+def run(files: tuple[str, ...], **given: Any) -> int:
     """Read the event stream of a headless coding agent; write its progress, its result, or the
     stream itself, filtered and redacted. The exit status says whether the agent succeeded.
 
@@ -6788,30 +6746,35 @@ def run(
         check_readable(file)
     if is_input(1, files):
         raise click.ClickException("standard output is also an input file")
-    if secret_env or secrets_file or patterns:
-        classes |= {"secrets"}
-    scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
+    classes = frozenset(itertools.chain(*given["classes"]))
+    secrets = (
+        given["secret_env"],
+        [*itertools.chain(*given["secrets_file"])],
+        dict(given["patterns"]),
+    )
+    classes |= {"secrets"} if any(secrets) else set()
+    scanner = functools.cache(lambda: make_scanner(*secrets))
     redaction = None
     if classes:
-        redaction = EventRedactor(
-            scanner() if "secrets" in classes else None, classes, home_directories()
-        )
+        used = scanner() if "secrets" in classes else None
+        home = os.environ.get("HOME", "").rstrip("/")
+        redaction = EventRedactor(used, classes, [home] if home else [])
     signals = Signals()
     view = view_of(files, given)
     last = view.last or LastLine()
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), last)
-    report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
+    report = Report(out, open_rejects(given["rejects"], files), conceal=concealer(scanner))
     if redaction:
         report.strict = redaction.strict
         report.redactions = redaction.counts
         report.unused = redaction.scanner.unused if redaction.scanner else 0
     chunks = ((file, open_chunks(file, signals, report)) for file in files)
     streams = ((file, last.watch(arriving)) for file, arriving in chunks)
-    given = {name: given[name] for name in CONVERT_OPTIONS}
+    options = {name: given[name] for name in CONVERT_OPTIONS}
     try:
         with contextlib.closing(last):
-            convert(streams, view=view, redaction=redaction, report=report, out=out, **given)
+            convert(streams, view=view, redaction=redaction, report=report, out=out, **options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
@@ -6821,32 +6784,31 @@ def run(
     except OutputError as error:
         report.error(str(error))
     status = report.status()
-    return OK if exit_zero and status in (FAILED, DAMAGED) else status
+    return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
 
 
 CONVERT_OPTIONS = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
-# Option -> the only outputs that it goes with.
-STREAM_OUTPUTS = ("stream-json", "cursor")
-OPTION_OUTPUTS = {
+# Option, or one of its values -> the only outputs that it goes with.
+JSON_OUTPUTS = tuple(to for to in (*WRITERS, *TABLES) if to != "text")
+OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
     "messages": ("text", "runs"),
-    "thinking": STREAM_OUTPUTS,
-    "max_event": ("json", *STREAM_OUTPUTS, *TABLES),
-    "ci_safe": ("json", *STREAM_OUTPUTS, *TABLES),
+    "messages all": ("text",),
+    "actions stdout": ("text",),
+    "thinking": OWN,
+    "max-event": JSON_OUTPUTS,
+    "ci-safe": JSON_OUTPUTS,
 }
 
 
 def check_outputs(to: str, given: dict[str, Any]) -> None:
     """Raises click.UsageError for an option that the output doesn't support."""
-    for name, outputs in OPTION_OUTPUTS.items():
-        if given[name] and to not in outputs:
-            option = name.replace("_", "-")
+    for option, outputs in OPTION_OUTPUTS.items():
+        name, _, value = option.partition(" ")
+        chosen = given[name.replace("-", "_")]
+        if chosen and chosen == (value or chosen) and to not in outputs:
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
-    if to == "runs" and given["messages"] == "all":
-        raise click.UsageError("--to runs holds only the final answer: use --messages final")
-    if given["actions"] == "stdout" and to != "text":
-        raise click.UsageError("--actions stdout goes with --to text only")
 
 
 def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
@@ -6877,10 +6839,9 @@ Examples:
 
 \b
 {EXITS}"""
-KEYS_ALLOWED = ", ".join(key for key in SELECTOR_KEYS if key != "word")
 GROUP_NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}; "
+    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {', '.join(KEYS)}; "
     f"status is one of {', '.join(STATUSES)}. See --list tools and --list types.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",
 }
@@ -6974,37 +6935,34 @@ def complete(instruction: str) -> str:
 
 
 def is_pipe(fd: int) -> bool:
-    with contextlib.suppress(OSError):
-        mode = os.fstat(fd).st_mode
-        return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-    return False
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def bytes_to_read(files: Iterable[str]) -> int:
     """The number of bytes left in regular files; 0 if any of them isn't one."""
     size = 0
     for file in files:
-        try:
-            status = os.fstat(0) if file == "-" else os.stat(file)
-        except OSError:
-            return 0
+        status = stat_input(file)
         if not stat.S_ISREG(status.st_mode):
             return 0
         size += status.st_size - (os.lseek(0, 0, os.SEEK_CUR) if file == "-" else 0)
     return max(size, 0)
 
 
+def stat_input(file: str) -> os.stat_result:
+    return os.fstat(0) if file == "-" else os.stat(file)
+
+
 def check_readable(file: str) -> None:
     """Raises click.ClickException for a FILE that can't be read, before any is."""
-    if file == "-":
-        return
     try:
-        if stat.S_ISDIR(os.stat(file).st_mode):
+        if stat.S_ISDIR(stat_input(file).st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not os.access(file, os.R_OK):
+        if file != "-" and not os.access(file, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"{escape(file)}: {reason_of(error)}") from None
+        raise click.ClickException(f"{file_name(file)}: {reason_of(error)}") from None
 
 
 def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
@@ -7022,23 +6980,17 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
     return fd
 
 
-def is_input(fd: int, names: Sequence[str]) -> bool:
+def is_input(fd: int, names: Iterable[str]) -> bool:
     """Is a descriptor for writing also an input FILE? Reading it would never end."""
-    with contextlib.suppress(OSError):
-        written = os.fstat(fd)
-        read = [os.fstat(0) if name == "-" else os.stat(name) for name in names]
-        return any(is_same_file(written, one) for one in read)
-    return False
+    return any(is_same_file(os.fstat(fd), stat_input(name)) for name in names)
 
 
 def is_overwritten(fd: int) -> bool:
     """Is a file also the standard output, which would overwrite it unless it appends?"""
     import fcntl
 
-    with contextlib.suppress(OSError):
-        appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
-        return is_same_file(os.fstat(fd), os.fstat(1)) and not appends
-    return False
+    appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
+    return is_same_file(os.fstat(fd), os.fstat(1)) and not appends
 
 
 def is_same_file(one: os.stat_result, other: os.stat_result) -> bool:

@@ -118,7 +118,9 @@ def redaction(
 @functools.cache
 def parameters(*flags: str) -> Mapping[str, Any]:
     """What these flags mean, parsed once: that takes longer than to convert a short stream."""
-    return MappingProxyType(agentfmt.command.make_context("agentfmt", [*flags, "-"]).params)
+    given = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params
+    classes = frozenset().union(*given["classes"])
+    return MappingProxyType({**given, "classes": classes, "patterns": dict(given["patterns"])})
 
 
 def one_byte_at_a_time(data: bytes) -> Iterator[bytes]:
