@@ -439,13 +439,18 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
         return coerce_struct(as_object(decode_raw(raw)), kind)
 
 
-def as_count(value: Any) -> int | None:
-    """A count, or None; protobuf's JSON writes 64-bit integers as strings."""
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
+def as_integer(value: Any) -> int | None:
+    """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
         return int(value)
     if isinstance(value, float):
-        return int(value) if 0 <= value < 1e15 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+        return int(value) if abs(value) < 1e15 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def as_count(value: Any) -> int | None:
+    number = as_integer(value)
+    return None if number is None or number < 0 else number
 
 
 def decode_raw(raw: Raw | bytes) -> Any:
@@ -732,10 +737,7 @@ class SpokenEvent(Event, gc=False):
 
 def details(event: Event) -> dict[str, Any]:
     """All members of an event, decoded from its line; {} if that fails."""
-    try:
-        return as_object(decode_json(event.raw))
-    except (ValueError, RecursionError):
-        return {}
+    return as_object(decode_raw(event.raw))
 
 
 def error_message(value: Any, depth: int = 4) -> str:
@@ -811,11 +813,8 @@ def paths_arg(args: Any, here: str) -> str:
 
 
 def mcp_tool_arg(args: Any, _here: str) -> str:
-    server, tool = (
-        first_text(args.providerIdentifier, args.server),
-        first_text(args.toolName, args.name),
-    )
-    return "/".join(filter(None, (server, tool)))
+    server = first_text(args.providerIdentifier, args.server)
+    return "/".join(filter(None, (server, first_text(args.toolName, args.name))))
 
 
 def question_arg(args: Any, _here: str) -> str:
@@ -852,29 +851,8 @@ def time_taken(call: FinishedCall) -> str:
 
 
 def exit_status(call: FinishedCall) -> str:
-    code = call.result.exitCode
-    return f"exit {exit_code(code)}" if exit_code(code) or as_count(code) == 0 else ""
-
-
-def counted(member: str, noun: str, nouns: str = "") -> Fact:
-    """A stated number, or the length of an undecoded list, with its unit."""
-
-    def fact(call: FinishedCall) -> str:
-        value = getattr(call.result, member)
-        listed = decode_raw(value) if isinstance(value, Raw) else None
-        count = len(listed) if isinstance(listed, list) else as_count(value)
-        return "" if count is None else plural(count, noun, nouns)
-
-    return fact
-
-
-def first_fact(*facts: Fact) -> Fact:
-    """The first of some facts that isn't empty."""
-    return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
-
-
-def count_of(member: str) -> Fact:
-    return counted(member, "result")
+    code = as_integer(call.result.exitCode)
+    return "" if code is None else f"exit {code}"
 
 
 def file_size(call: FinishedCall) -> str:
@@ -882,9 +860,31 @@ def file_size(call: FinishedCall) -> str:
     return "" if stated is None else format_size(stated)
 
 
-steps, problems = counted("conversationSteps", "step"), counted("totalDiagnostics", "problem")
+def counted(members: str, noun: str, nouns: str = "") -> Fact:
+    """The first number that is stated, or length of an undecoded list, with its unit."""
+
+    def fact(call: FinishedCall) -> str:
+        counts = (count_in(getattr(call.result, member)) for member in members.split())
+        count = next((count for count in counts if count is not None), None)
+        return "" if count is None else plural(count, noun, nouns)
+
+    return fact
+
+
+def count_in(value: Any) -> int | None:
+    listed = decode_raw(value) if isinstance(value, Raw) else None
+    return len(listed) if isinstance(listed, list) else as_count(value)
+
+
+def first_fact(*facts: Fact) -> Fact:
+    """The first of some facts that isn't empty."""
+    return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
+
+
 lines_written = first_fact(counted("linesCreated", "line"), file_size)
-files_found = first_fact(counted("totalFiles", "file"), counted("files", "file"))
+length_read = first_fact(
+    counted("totalLines", "line"), file_size, counted("totalChars", "character")
+)
 
 
 def lines_read(call: FinishedCall) -> str:
@@ -895,9 +895,7 @@ def lines_read(call: FinishedCall) -> str:
         return f"lines {start}-{end} of {total}"
     if total is None and result.isEmpty is True:
         return "empty"
-    return first_fact(counted("totalLines", "line"), file_size, counted("totalChars", "character"))(
-        call
-    )
+    return length_read(call)
 
 
 def lines_changed(call: FinishedCall) -> str:
@@ -987,19 +985,23 @@ TOOLS = {
     "edit": tool("Edited/edit/Editing file", path_arg, lines_changed),
     "write": tool("Created/create/Creating new file", path_arg, lines_written),
     "delete": tool("Deleted/delete/Deleting file", path_arg, file_size),
-    "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"), files_found),
+    "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"),
+                 counted("totalFiles files", "file")),
     "grep": tool("Searched/search/Searching files", arg("pattern"), matches_found),
-    "semSearch": tool("Searched/search/Searching codebase", arg("query"), count_of("codeResults")),
+    "semSearch": tool("Searched/search/Searching codebase", arg("query"),
+                      counted("codeResults", "result")),
     "ls": tool("Listed/list/Listing directory", path_arg, entries_listed),
-    "readLints": tool("Checked/check/Checking lints", paths_arg, problems),
+    "readLints": tool("Checked/check/Checking lints", paths_arg,
+                      counted("totalDiagnostics", "problem")),
     "updateTodos": tool("Updated/update/Updating to-do list", arg(), todos_done),
     "readTodos": tool("Read/read/Reading to-do list", arg(), todos_done),
     "webSearch": tool("Searched/search/Searching web", arg("searchTerm", "query"),
-                      count_of("references"), time_taken),
+                      counted("references", "result"), time_taken),
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
-    "task": tool("Ran/run/Running subagent", arg("description"), launched, steps, time_taken),
+    "task": tool("Ran/run/Running subagent", arg("description"), launched,
+                 counted("conversationSteps", "step"), time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", plan_arg),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
@@ -1119,7 +1121,7 @@ def outcome_of(event: Event, tool: str, body: Any) -> Outcome:
     function = getattr(event.tool_call, "function", None) is not None
     if not variant or (function and variant == "success"):
         return Outcome("ok", 0, variant, found)
-    if code := exit_code(getattr(found, "exitCode", None)):
+    if code := as_integer(getattr(found, "exitCode", None)):
         return Outcome("nonzero", code, variant, found)
     error = tool == "mcp" and getattr(found, "isError", False) is True
     return Outcome("error" if error else VARIANTS.get(variant, "error"), 0, variant, found)
@@ -1136,13 +1138,6 @@ def variant_of(event: Event, result: Any) -> tuple[str, Any]:
             if isinstance(found, dict) or VARIANTS.get(variant, "ok") != "ok":
                 return variant, found
     return "", None
-
-
-def exit_code(value: Any) -> int:
-    """An exit status, or 0; protobuf's JSON writes 64-bit integers as strings."""
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 # Cursor's three beginnings of the diff of a created file; two replace an empty first line.
@@ -1205,13 +1200,10 @@ def call_arguments(body: Any) -> Any:
     return (body and body.args) or given
 
 
-def ends_subagent(event: Event) -> bool:
-    """Does an event end a background sub-agent? An untranslated foreign line doesn't."""
-    return event.subtype == "task_notification" and not event.foreign and not event.hidden
-
-
-def end_of_subagent(event: Event) -> Action:
-    """The action that a background sub-agent's end becomes."""
+def end_of_subagent(event: Event) -> Action | None:
+    """The action that a background sub-agent's end becomes, unless its line is untranslated."""
+    if event.subtype != "task_notification" or event.foreign or event.hidden:
+        return None
     told = Node(details(event))
     status, took = as_text(told["status"]), as_count(told["duration_ms"])
     failed = status not in ("", "completed")
@@ -1229,8 +1221,8 @@ def detailed_action(event: Event, here: str, target: str) -> Action:
     tool, body = called_tool(event)
     act, outcome = action_of(event), outcome_of(event, tool, body)
     args, found = call_arguments(body), outcome.found
-    target = (find_target(tool, body, found, here) if args else "") or target
-    target = target or find_target(tool, body, found, here)
+    named = find_target(tool, body, found, here)
+    target = (named or target) if args else (target or named)
     if outcome.status in REASONS:
         return act._replace(target=target, outcome=failure_reason(outcome))
     result = found if isinstance(found, Success) else Success()
@@ -4845,6 +4837,10 @@ BODY: dict[str, Any] = {"args": FIELDS, "result": VARIANT, "description": "comma
 TASK_FIELDS = FIELDS | classify("prompts", "description")
 OPAQUE = {"args": FIELDS | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
 
+QUERIES = [name for name in WORDS if name.endswith("Query")]
+QUERY = {"args": FIELDS, "toolCallId": ID_KIND, "skipApproval": DIGITS_KIND}
+RESPONSE = VARIANT | {"approved": FIELDS, "result": VARIANT}
+
 SHAPE: dict[str, Any] = (
     classify(
         WORD_KIND, "type subtype apiKeySource permissionMode query_type status converted_from"
@@ -4873,18 +4869,9 @@ SHAPE: dict[str, Any] = (
         | classify(ID_KIND, "toolCallId")
         | classify(DIGITS_KIND, "startedAtMs completedAtMs")
         | {"description": "commands", "hookAdditionalContexts": "content", "name": "content"},
-        "query": {"id": ID_KIND, "toolCallId": ID_KIND}
-        | {
-            name: {"args": FIELDS, "toolCallId": ID_KIND, "skipApproval": DIGITS_KIND}
-            for name in WORDS
-            if name.endswith("Query")
-        },
+        "query": {"id": ID_KIND, "toolCallId": ID_KIND} | dict.fromkeys(QUERIES, QUERY),
         "response": {"id": ID_KIND}
-        | {
-            name.replace("Query", "Response"): VARIANT | {"approved": FIELDS, "result": VARIANT}
-            for name in WORDS
-            if name.endswith("Query")
-        },
+        | {name.replace("Query", "Response"): RESPONSE for name in QUERIES},
     }
 )  # fmt: skip
 SPOKEN = {"user": "prompts", "assistant": "messages"}
@@ -5832,8 +5819,8 @@ class Text:
                         else action_of(event)
                     )
                     yield render_action(act, prefix + self.indent(event), room, screen)
-            elif self.detail and ends_subagent(event):
-                yield render_action(end_of_subagent(event), prefix, room, screen)
+            elif self.detail and (act := end_of_subagent(event)):
+                yield render_action(act, prefix, room, screen)
             elif run is not None:
                 if self.follows:
                     self.follow(event, run, prefix)
@@ -6274,7 +6261,7 @@ class CallTable(Text):
             "target": action.target or None,
             "status": outcome.status,
             "outcome": action.outcome or None,
-            "exit_code": None if result.exitCode is None else exit_code(result.exitCode),
+            "exit_code": as_integer(result.exitCode),
             "duration_ms": call_duration(event, result),
             "parent": event.parent_tool_use_id,
             "where": event.where,
