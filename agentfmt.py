@@ -73,7 +73,6 @@ from typing import (
     cast,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 gc.disable()  # until main: collecting during the imports takes a tenth of the start-up time
@@ -419,16 +418,12 @@ def coerce(value: Any, kind: Any) -> Any:
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
-    fits = {field: coerce(value[name], hint) for field, name, hint in fields(kind) if name in value}
-    return kind(**{field: fit for field, fit in fits.items() if fit is not MISFIT})
+    known = [field for field in fields(kind) if field.encode_name in value]
+    fits = ((field.name, coerce(value[field.encode_name], field.type)) for field in known)
+    return kind(**{name: fit for name, fit in fits if fit is not MISFIT})
 
 
-@functools.cache
-def fields(kind: type[Struct]) -> list[tuple[str, str, Any]]:
-    """The attribute, JSON name and type of each member of a Struct."""
-    hints = get_type_hints(kind)
-    names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-    return [(field, name, hints[field]) for field, name in names]
+fields = functools.cache(msgspec.structs.fields)
 
 
 def decode_as(raw: bytes, kind: type[T]) -> T:
@@ -1436,11 +1431,6 @@ Frame: TypeAlias = "bytes | RefusedPiece"
 class Source:
     """The state of one FILE."""
 
-    __slots__ = (
-        "agents", "before", "dialect", "documents", "has_run", "is_named", "last", "left",
-        "looks_like", "name", "outside", "prefixed", "prose", "refused", "size",
-    )  # fmt: skip
-
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
         self.before = 0  # lines, or objects, before the current block
@@ -1473,13 +1463,13 @@ class Source:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
-# Heads of files in other formats -> the format, and a hint.
+# Heads of files in other formats, in lower case -> the format, and a hint.
 OTHER_FORMATS = {
     b"\x1f\x8b": "gzip data: zcat FILE | agentfmt",
-    b"PK\x03\x04": "a zip archive: unzip -p FILE | agentfmt",
-    b"\xfd7zXZ\0": "xz data: xzcat FILE | agentfmt",
+    b"pk\x03\x04": "a zip archive: unzip -p FILE | agentfmt",
+    b"\xfd7zxz\0": "xz data: xzcat FILE | agentfmt",
     b"\x28\xb5\x2f\xfd": "zstd data: zstdcat FILE | agentfmt",
-    b"BZh": "bzip2 data: bzcat FILE | agentfmt",
+    b"bzh": "bzip2 data: bzcat FILE | agentfmt",
     b"\xff\xfe": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
     b"\xfe\xff": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
     b"{\0": "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt",
@@ -1487,12 +1477,6 @@ OTHER_FORMATS = {
     b"<!doctype html": "an HTML page: download the log as text",
     b"<html": "an HTML page: download the log as text",
 }
-
-
-def is_undecided(head: bytes) -> bool:
-    """Is the head of a FILE too short to tell its format?"""
-    begins = any(begun.startswith(one) for begun in OTHER_FORMATS for one in (head, head.lower()))
-    return begins or UNDECIDED.fullmatch(head) is not None
 
 
 def read_frames(
@@ -1503,12 +1487,10 @@ def read_frames(
     head = b""
     for chunk in arriving:
         head += chunk
-        if len(head) > BLOCK or not is_undecided(head):
+        begins = any(known.startswith(head.lower()) for known in OTHER_FORMATS)
+        if len(head) > BLOCK or not (begins or UNDECIDED.fullmatch(head)):
             break
-    spelled = (head, head.lower())
-    found = (
-        what for begun, what in OTHER_FORMATS.items() if any(s.startswith(begun) for s in spelled)
-    )
+    found = (what for known, what in OTHER_FORMATS.items() if head.lower().startswith(known))
     source.looks_like = next(found, "")
     if source.looks_like:
         return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
@@ -1539,7 +1521,9 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             stop = chunk.find(b"\n") + 1 if len(tail) > BLOCK else end
             block = b"".join((tail, memoryview(chunk)[:stop]))
             tail, chunk, end = bytearray(), chunk[stop:], end - stop
-            yield from (block,) if len(block) <= limit else limited_frames(block, limit, reason)
+            for frame in (block,) if len(block) <= limit else io.BytesIO(block):
+                long = len(frame) > limit + 1
+                yield RefusedPiece(frame, reason, first=True, last=True) if long else frame
         tail += chunk if tail else chunk.lstrip(b"\0")
         if len(tail) > limit:
             yield RefusedPiece(bytes(tail), reason, first=True)
@@ -1554,20 +1538,6 @@ def lines_of(block: bytes) -> list[bytes]:
     """The lines of a block; a single one, which may be large, isn't copied."""
     alone = block.find(b"\n") in (-1, len(block) - 1)
     return [block] if alone and block else io.BytesIO(block).readlines()
-
-
-def limited_frames(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
-    """Blocks of the lines of a block; a line that is too long is refused."""
-    start = end = 0
-    for line in io.BytesIO(block):
-        end += len(line)
-        if len(line) > limit + 1:
-            if start < end - len(line):
-                yield block[start : end - len(line)]
-            yield RefusedPiece(line, reason, first=True, last=True)
-            start = end
-    if start < end:
-        yield block[start:end]
 
 
 def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
@@ -2979,8 +2949,6 @@ class OutsideEvents:
     """The events of one key outside any run. From an ``evidence`` of SURE_FOREIGN on, they are
     another agent's; ``has_unknown``: one has an unknown type."""
 
-    __slots__ = ("count", "error", "evidence", "has_unknown", "types", "where")
-
     def __init__(self, where: str) -> None:
         self.where = where
         self.count = self.evidence = 0
@@ -2998,11 +2966,6 @@ class OutsideEvents:
 
 class Run:
     """One answer of an agent, from its first event to its terminal event."""
-
-    __slots__ = (
-        "agent", "calls", "cwd", "error", "events", "key", "matches", "notes", "reason", "resumed",
-        "session", "started_ms", "state", "succeeded", "told", "where",
-    )  # fmt: skip
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
         self.session = session
@@ -3541,11 +3504,6 @@ class Segments:
 
 class RunNotes:
     """The notes of writers about a run, and the totals of a summary."""
-
-    __slots__ = (
-        "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
-        "redactions", "segments", "started_ms", "stated", "targets", "unknown",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self.segments = Segments()
@@ -5819,8 +5777,8 @@ class Text:
                         else action_of(event)
                     )
                     yield render_action(act, prefix + self.indent(event), room, screen)
-            elif self.detail and (act := end_of_subagent(event)):
-                yield render_action(act, prefix, room, screen)
+            elif self.detail and (ended := end_of_subagent(event)):
+                yield render_action(ended, prefix, room, screen)
             elif run is not None:
                 if self.follows:
                     self.follow(event, run, prefix)
