@@ -52,6 +52,7 @@ class Ended(NamedTuple):
 
 
 SCANNER = agentfmt.Scanner({}, {})
+PARAMETERS = inspect.signature(agentfmt.convert).parameters
 
 
 class Report(agentfmt.Report):
@@ -93,8 +94,7 @@ def convert(
         agentfmt.view_of((), given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN, last=None),
     )
     given.setdefault("redaction", redaction(given["classes"], given["patterns"]))
-    known = inspect.signature(agentfmt.convert).parameters
-    options = {key: value for key, value in given.items() if key in known}
+    options = {key: value for key, value in given.items() if key in PARAMETERS}
     with mock.patch.object(
         agentfmt, "write_all", lambda _, line: report.said.append(line.decode())
     ):

@@ -320,10 +320,11 @@ def test_sessions_that_are_over_are_forgotten() -> None:
     assert sys.getsizeof(runs.runs) < 10_000
 
 
-def test_memory_does_not_grow_with_runs() -> None:
-    convert([whole_run(s) for s in sessions(agentfmt.MAX_RUNS)])
+def test_memory_does_not_grow_with_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentfmt, "MAX_RUNS", 1000)
+    convert([whole_run(s) for s in sessions(1000)])
     before = objects_alive()
-    convert([whole_run(s) for s in sessions(3 * agentfmt.MAX_RUNS)])
+    convert([whole_run(s) for s in sessions(4000)])
     assert objects_alive() - before < 1000
 
 
