@@ -66,7 +66,6 @@ from typing import (
     AnyStr,
     ClassVar,
     NamedTuple,
-    Protocol,
     TypeAlias,
     TypeVar,
     Union,
@@ -1271,10 +1270,7 @@ class Report:
     """Reports what goes wrong on stderr, saves refused lines, and knows the exit status."""
 
     def __init__(
-        self,
-        out: Output,
-        rejects: int | None = None,
-        conceal: Callable[[str], str] | None = None,
+        self, out: Output, rejects: int | None = None, conceal: Callable[[str], str] | None = None
     ) -> None:
         """``conceal`` removes secrets from untrusted text, which isn't shown without it."""
         self.out = out
@@ -5628,15 +5624,15 @@ PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 # of runs and of calls. Events in, lines out, a block in one write. It must not know agents.
 
 
-class Writer(Protocol):
+class Writer:
     """Makes lines from events. ``kind`` holds the members that it reads; ``thinking`` and ``words``
     say whether it reads thinking and assistant events."""
 
-    kind: type[Event]
-    thinking: bool
-    words: bool
+    kind: type[Event] = Event
+    thinking = words = False
 
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]: ...
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        raise NotImplementedError
 
 
 class RunPrefixes:
@@ -5749,12 +5745,9 @@ class View(NamedTuple):
 PLAIN_VIEW = View()
 
 
-class Text:
+class Text(Writer):
     """Progress: a line for each finished call; with ``detail`` its target and outcome, too. On a
     terminal the status line shows the running call."""
-
-    kind: type[Event] = Event
-    thinking = words = False
 
     def __init__(self, view: View = PLAIN_VIEW, last: LastLine | None = None) -> None:
         self.screen = view.err if view.actions == "stderr" else view.out
@@ -5837,12 +5830,11 @@ class Text:
                 notes.targets[call_id] = find_target(tool, called, None, notes.cwd)
 
 
-class Words:
+class Words(Writer):
     """The assistant's words, each line once it is complete; with ``final`` only the last segment
     with words of each successful run. On a terminal, lines wrap between words."""
 
-    kind: type[Event] = SpokenEvent
-    thinking, words = False, True
+    kind, words = SpokenEvent, True
 
     def __init__(self, view: View, last: LastLine) -> None:
         self.screen, self.last, self.final = view.out, last, view.messages == "final"
@@ -5899,11 +5891,8 @@ def result_text(event: Event, run: Run) -> str:
     return first_text(details(event).get("result")) if run.succeeded else ""
 
 
-class Summary:
+class Summary(Writer):
     """A closing line for each run, and one with the totals of several."""
-
-    kind: type[Event] = Event
-    thinking = words = False
 
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
     CHANGING = frozenset(("edit", "write", "delete"))
@@ -5934,8 +5923,7 @@ class Summary:
         elif event.type == "system" and event.subtype == "init":
             notes_of(run).model = first_text(details(event).get("model"))
         elif event.type not in self.KNOWN and event.foreign is None:
-            for notes in (notes_of(run), self.total):
-                add_count(notes.unknown, event.type or "without a type")
+            add_count(notes_of(run).unknown, event.type or "without a type")
 
     def count(self, event: Event, run: Run) -> None:
         """Count a finished call."""
@@ -5944,10 +5932,10 @@ class Summary:
         nested = event.parent_tool_use_id is not None
         changed = tool in self.CHANGING and outcome.status == "ok"
         path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
-        for notes in (notes_of(run), self.total):
-            name = add_count(notes.nested if nested else notes.actions, tool)
-            notes.failures[name] = notes.failures.get(name, 0) + (outcome.status != "ok")
-            notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
+        notes = notes_of(run)
+        name = add_count(notes.nested if nested else notes.actions, tool)
+        notes.failures[name] = notes.failures.get(name, 0) + (outcome.status != "ok")
+        notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = result_numbers(event)
@@ -5959,12 +5947,13 @@ class Summary:
         if self.screen.glyphs:
             name = f"{run.name} " if self.verdicts or self.last.prefixes.open else ""
         add_count(self.verdicts, verdict)
-        for kind, number in notes.stated.items():
-            add_count(self.total.stated, kind, number)
         for rule, number in self.report.redactions.items():
             add_count(notes.redactions, rule, number)
-            add_count(self.total.redactions, rule, number)
         self.report.redactions.clear()
+        for kind in ("actions", "nested", "failures", "unknown", "stated", "redactions"):
+            for what, number in getattr(notes, kind).items():
+                add_count(getattr(self.total, kind), what, number)
+        self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
         return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
 
     def subtract_earlier_cost(self, run: Run, stated: dict[str, float]) -> None:
@@ -6073,11 +6062,10 @@ def result_numbers(event: Event) -> dict[str, float]:
     return {name: number for name, number in found.items() if number is not None}
 
 
-class Json:
+class Json(Writer):
     """The result of each successful run as one object: Cursor's `--output-format json`."""
 
-    kind: type[Event] = SpokenEvent
-    thinking, words = False, True
+    kind, words = SpokenEvent, True
 
     # Cursor's order of members; all others follow.
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
@@ -6114,10 +6102,9 @@ class Json:
 NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
 
 
-class StreamJson:
+class StreamJson(Writer):
     """The lines of events: the input's own, or, for cursor, translated ones."""
 
-    kind: type[Event] = Event
     thinking = words = True
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -6127,8 +6114,7 @@ class StreamJson:
 class RunTable(Summary):
     """A table of the runs: an object for each at its end, whatever its verdict."""
 
-    kind: type[Event] = SpokenEvent
-    thinking, words = False, True
+    kind, words = SpokenEvent, True
 
     def __init__(self, report: Report, view: View) -> None:
         super().__init__(report, view, LastLine())
@@ -6179,7 +6165,7 @@ class RunTable(Summary):
 class CallTable(Text):
     """A table of the calls: an object for each at its end, or at the end of its run."""
 
-    kind: type[Event] = SpokenEvent
+    kind = SpokenEvent
 
     def __init__(self, _report: Report, _view: View) -> None:
         super().__init__(View(detail=True), LastLine())
@@ -6235,7 +6221,7 @@ WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
 TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls": CallTable}
 
 
-class Tee:
+class Tee(Writer):
     """Several writers: one after the other for each event; ``tell`` gets those of ``others``."""
 
     def __init__(
@@ -6683,7 +6669,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
 
     With no FILE, or when FILE is -, read standard input.
     """
-    check_outputs(given["to"], given)
+    check_outputs(given)
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
     files = files or ("-",)
@@ -6747,12 +6733,12 @@ OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
 }
 
 
-def check_outputs(to: str, given: dict[str, Any]) -> None:
+def check_outputs(given: dict[str, Any]) -> None:
     """Raises click.UsageError for an option that the output doesn't support."""
     for option, outputs in OPTION_OUTPUTS.items():
         name, _, value = option.partition(" ")
         chosen = given[name.replace("-", "_")]
-        if chosen and chosen == (value or chosen) and to not in outputs:
+        if chosen and chosen == (value or chosen) and given["to"] not in outputs:
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
 
 
