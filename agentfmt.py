@@ -1513,9 +1513,10 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
-        while end:  # a large line is yielded alone, to copy it only once
-            stop = chunk.find(b"\n") + 1 if len(tail) > BLOCK else end
-            block = b"".join((tail, memoryview(chunk)[:stop]))
+        while end:  # a large line is yielded alone and without LF, so that it is copied only once
+            large = len(tail) > BLOCK
+            stop = chunk.find(b"\n") + 1 if large else end
+            block = b"".join((tail, memoryview(chunk)[: stop - large]))
             tail, chunk, end = bytearray(), chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
                 long = len(frame) > limit + 1
@@ -6288,10 +6289,12 @@ class Output:
         if not self.lines:
             return
         self.last.erase()
-        data = b"\n".join((*self.lines, b""))
+        large = len(self.lines) == 1 and len(self.lines[0]) > BLOCK  # it isn't copied
+        parts = (self.lines[0], b"\n") if large else (b"\n".join((*self.lines, b"")),)
         self.lines.clear()
         with output_errors("stdout"):
-            self.write_bytes(data)
+            for part in parts:
+                self.write_bytes(part)
 
 
 # ---------------------------------------------------------------- pipeline
