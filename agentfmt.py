@@ -5027,134 +5027,80 @@ MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
 EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
 
 
-class Channel:
-    """The words of one kind in a run as one text, redacted line by line, however events split it.
-    Positions count its characters from the beginning of the run."""
+class Segment:
+    """The words of one kind between two calls as one text, redacted line by line, however events
+    split it. Positions count its characters from the beginning of the first event that waits."""
 
-    __slots__ = (
-        "at_start", "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor",
-        "segment", "size", "state", "texts", "word",
-    )  # fmt: skip
+    done = 0  # characters that are decided
+    left = 0  # characters that are not
+    size = 0  # characters of all deltas
+    edits: Sequence[Replacement] = ()  # decided changes
+    closed = cut_off = False
+    has_line = False  # a line was completed
+    at_start = True  # nothing is decided
+    word = False  # inside a word whose first LONG_LINE characters are hidden
+    key = False  # inside a private key that began in an earlier line
 
-    def __init__(self, redactor: Redactor, state: RunWords) -> None:
-        self.redactor = redactor
-        self.state = state
-        self.queue: deque[tuple[Event, int]] = deque()  # waiting events, and their ends
-        self.texts: list[str] = []  # undecided text
-        self.begin = self.end = 0  # position of this text
-        self.left = 0  # end of the last event that doesn't wait
-        self.edits: list[Replacement] = []  # decided changes in waiting events
-        self.word = False  # inside a word whose first LONG_LINE characters are hidden
-        self.key = False  # inside a private key that began in an earlier line
-        self.at_start = True  # nothing of the segment is decided yet
-        self.segment = bytearray()  # its deltas, in UTF-8
-        self.size = 0  # characters of these deltas
-        self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
+    def __init__(self, *events: Event) -> None:
+        self.events: list[Any] = [*events]  # that wait
+        self.texts: list[str] = []  # of these events, but for new deltas
+        self.deltas: list[str] = []  # all text in deltas: of the assistant's, a replay may follow
 
-    # These take the words of an event. Can it, or one before it, be released?
+    def collect(self) -> None:
+        """Take the texts of new deltas."""
+        if new := [words_of(event) for event in self.events[len(self.texts) :]]:
+            text = self.add(new)
+            if self.events[-1].type == "assistant":
+                self.deltas.append(text)
+                self.size += len(text)
 
-    def delta(self, event: Any, text: str) -> bool:
-        """A delta, or a replay that looks like one."""
-        if not self.doubtful and not len(text) == self.size > 0:
-            return self.join(event, text)
-        doubtful, self.doubtful = self.doubtful, None
-        decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
-        replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
-        if replay and self.segment == to_utf8(text):
-            self.doubtful = event, text
-            return decided
-        return self.join(event, text) or decided
+    def add(self, texts: list[str]) -> str:
+        text = "".join(texts)
+        self.texts += texts
+        self.left += len(text)
+        self.has_line = self.has_line or "\n" in text
+        return text
 
-    def join(self, event: Event, text: str) -> bool:
-        self.segment += to_utf8(text)
-        self.size += len(text)
-        return self.add(event, text)
+    def close(self, *, cut_off: bool = False) -> list[Segment]:
+        """End it. If the input was cut off, a secret may be incomplete."""
+        self.collect()
+        self.closed, self.cut_off = True, cut_off
+        if cut_off or not self.is_doubtful():
+            return [self]
+        replay = Segment(self.events.pop())
+        replay.add([self.texts.pop()])
+        replay.closed = True
+        return [self, replay]
 
-    def whole(self, event: Event, text: str) -> bool:
-        """A segment in one event, or the replay of its deltas."""
-        if not self.size:
-            return self.add(event, text)
-        self.close()
-        self.add(event, text)
-        self.close()
-        return True
-
-    def add(self, event: Event, text: str) -> bool:
-        if not text and not self.queue:
-            return True
-        self.end = end = self.end + len(text)
-        self.queue.append((event, end))
-        self.texts.append(text)
-        if "\n" not in text and end - self.begin <= LONG_LINE and not self.redactor.replaces_words:
+    def is_doubtful(self) -> bool:
+        """Is its last event a delta, or a replay of all others that looks like one?"""
+        last = self.texts[-1] if self.texts else ""
+        if not self.size == 2 * len(last) > 0 or self.events[-1].timestamp_ms is CERTAIN_DELTA:
             return False
-        self.decide()
-        return True
+        return "".join(self.deltas) == last * 2
 
-    def close(self, *, cut_off: bool = False) -> None:
-        """End the segment. If the input was cut off, a secret may be incomplete."""
-        doubtful, self.doubtful = self.doubtful, None
-        if doubtful and cut_off:
-            self.join(*doubtful)
-        if self.queue:
-            self.decide(whole=True, cut_off=cut_off)
-        self.segment.clear()
-        self.size, self.key, self.word, self.at_start = 0, False, False, True
-        if doubtful and not cut_off:
-            self.add(*doubtful)
-            self.close()
+    def undecided(self, *, whole: bool) -> str:
+        """The text that may be decided: all, or all before an event that may be a replay."""
+        doubtful = not whole and self.is_doubtful()
+        self.has_line = self.has_line and doubtful
+        return "".join(self.texts[: -1 if doubtful else None])[self.done :]
 
-    def flush(self) -> None:
-        """Decide all text before its line ends."""
-        doubtful, self.doubtful = self.doubtful, None
-        if doubtful:
-            self.join(*doubtful)
-        if self.queue:
-            self.decide(whole=True, cut_off=True)
-
-    def first(self) -> Event | None:
-        """The first event that waits."""
-        return self.queue[0][0] if self.queue else self.doubtful[0] if self.doubtful else None
-
-    def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
-        """Decide the complete lines, or with ``whole`` all text."""
-        waiting = "".join(self.texts)
-        if self.redactor.replaces_words:
-            size, changes = len(waiting), self.replace_all(len(waiting))
-        else:
-            size, changes = self.search(waiting, whole=whole, cut_off=cut_off)
-        self.texts = [waiting[size:]]
-        self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
-        self.begin += size
-        if self.begin == self.end and not self.edits:  # nearly always
-            self.queue.clear()
-            self.left = self.end
-        while self.queue and self.queue[0][1] <= self.begin:
-            event, end = self.queue.popleft()
-            if self.edits:
-                event.edits = clip(self.edits, self.left, end)
-            self.left = end
-        if self.edits:
-            self.edits = [edit for edit in self.edits if edit[1] > self.left]
-
-    def replace_all(self, size: int) -> list[Replacement]:
-        """Replace a segment: [messages] at its beginning, nothing for the rest."""
-        at_start, self.at_start = self.at_start, False
-        self.redactor.redaction.count("[messages]" if at_start else "")
-        return [(0, size, "[messages]" if at_start else "")]
-
-    def search(self, waiting: str, *, whole: bool, cut_off: bool) -> tuple[int, list[Replacement]]:
-        """The length of the text that can be decided, and its changes."""
-        parts = split_lines(waiting, self.word)
-        size = len(waiting) if whole else self.redactor.decidable(waiting, parts)
-        text = waiting[:size]
-        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.redactor.changes(text, parts, self.key, self.state.cwd, cut_off=cut_off)
-        if parts:  # the rest of a secret that was decided early is hidden, too
-            begun = cut_off and bool(changes) and changes[-1][1] == size
-            self.word = (parts[-1][2] or begun) and text[-1] != "\n"
-        if self.key or "-----BEGIN" in text:
-            self.key = ends_inside_key(to_utf8(text), self.key)
-        return size, changes
+    def advance(self, size: int, changes: list[Replacement]) -> None:
+        """Decide so many characters: the events that they complete don't wait any longer."""
+        count = begin = 0
+        edits = [*self.edits, *((self.done + a, self.done + b, new) for a, b, new in changes)]
+        self.done += size
+        self.left -= size
+        for event, text in zip(self.events, self.texts, strict=False):
+            end = begin + len(text)
+            if end > self.done:
+                break
+            if edits:
+                event.edits = clip(edits, begin, end) or event.edits
+            begin, count = end, count + 1
+        del self.events[:count], self.texts[:count]
+        self.done -= begin
+        self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
 
 
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
@@ -5176,26 +5122,28 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
 
 
 class RunWords:
-    """Redaction's state of a run: its channels, and its waiting events in order."""
+    """Redaction's state of a run: its segments, and its waiting events in order."""
 
-    __slots__ = ("channels", "cwd", "last_s", "pending")
+    __slots__ = ("closed", "cwd", "last_s", "open", "pending")
 
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
-        self.channels: dict[str, Channel] = {}
-        self.pending: deque[Event] = deque()
+        self.open: dict[str, Segment] = {}  # by kind and parent
+        self.closed: list[Segment] = []  # undecided ones
+        self.pending: list[Event] = []
         self.cwd: str | None = None
 
-    def close(self, *, cut_off: bool = False) -> None:
-        for channel in self.channels.values():
-            channel.close(cut_off=cut_off)
+    def close(self, *keys: str, cut_off: bool = False) -> None:
+        for key in keys:
+            if key in self.open:
+                self.closed += self.open.pop(key).close(cut_off=cut_off)
 
 
 class Redactor:
     """Redacts events, and returns them in order.
 
-    Most of a stream holds no secret: one search over the lines of a block finds the suspects. All
-    other events stay unchanged, but for words: a secret in these may span events.
+    Most of a stream holds no secret: one search over the lines of a block finds the suspects, and
+    another over its words, where a secret may span events. All other events stay unchanged.
     """
 
     def __init__(
@@ -5210,80 +5158,159 @@ class Redactor:
         self.every = bool(redaction.classes) or anchored  # every event is a suspect
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
-        self.reads_words = bool(wordy or self.scanner)
-        self.runs: dict[Run, RunWords] = {}
-        self.waiting: dict[Run, RunWords] = {}  # runs with waiting events, longest silent first
-        self.size = 0  # bytes of these events
+        self.spoken = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
+        self.runs: dict[Run | None, RunWords] = {}
+        self.waiting: dict[Run | None, RunWords] = {}  # those that wait, longest silent first
+        self.size = 0  # bytes of waiting events
+        self.ready: list[Event] = []
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready, now = list(events), list[Event](), time.monotonic()
-        hints = self.scanner.hints if self.scanner else ()
-        some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
-        for number in some:
+        batch, now, spoken = list(events), time.monotonic(), self.spoken
+        lines = [event.raw for event in batch]
+        for number in self.suspects(lines):
             batch[number].edits = ()
-        runs, waiting = self.runs, self.waiting
+        self.size += sum(map(len, lines)) + EVENT_OVERHEAD * len(batch)
+        state = run = None
         for event in batch:
-            run = self.redaction.run = event.run
-            if run is None:
-                ready.append(event if event.edits is None else self.rewritten(event, None))
-                continue
-            state = runs.get(run)
-            if state is None:
-                state = runs[run] = RunWords()
-            if state.last_s != now:
+            if event.run is not run or state is None:
+                self.settle(run, state)
+                run = event.run
+                state = self.runs.get(run) or self.runs.setdefault(run, RunWords())
                 state.last_s = now
-                if state.pending:
-                    waiting[run] = waiting.pop(run)
+            kind = event.type
+            if kind in spoken:
+                self.hear(state, event)
+            else:
+                self.pause(run, state, event)
             state.pending.append(event)
-            self.size += len(event.raw) + EVENT_OVERHEAD
-            if self.accept(state, event):
-                self.release(state, ready)
-            if not state.pending:
-                waiting.pop(run, None)
-            elif len(state.pending) == 1:
-                waiting[run] = state
-            if event.type not in ACTS and ends_run(event):
-                runs.pop(run, None)
-        self.release_overdue(now, ready)
+        self.settle(run, state)
+        self.release_overdue(now)
+        ready, self.ready = self.ready, []
         return ready
 
-    def release_overdue(self, now: float, ready: list[Event]) -> None:
+    def suspects(self, texts: list[bytes]) -> Iterable[int]:
+        """The numbers of the texts that may hold what is to be redacted."""
+        if self.every or not self.scanner:
+            return range(len(texts))
+        return hits(self.scanner.hints, texts)
+
+    def hear(self, state: RunWords, event: Any) -> None:
+        """Take an event with words."""
+        kind, parent = event.type, event.parent_tool_use_id
+        key = kind if parent is None else f"{kind} {parent}"
+        if event.subtype == "completed" and kind == "thinking":
+            state.close(key)
+        segment = state.open.get(key)
+        if segment is None:
+            segment = state.open[key] = Segment()
+        if kind == "thinking" or (event.timestamp_ms is not None and event.model_call_id is None):
+            segment.events.append(event)
+            return
+        segment.collect()
+        if segment.size:  # its replay
+            state.close(key)
+            segment = Segment(event)
+            state.closed.append(segment)
+            segment.closed = True
+        else:
+            segment.events.append(event)
+        segment.add([words_of(event)])
+
+    def pause(self, run: Run | None, state: RunWords, event: Event) -> None:
+        """Take an event without words, which may end segments."""
+        if not event.raw:  # the run ended without a terminal event
+            state.close(*state.open, cut_off=True)
+        elif event.type in SEGMENT_ENDS or event_kind(event) in (INIT, END):
+            state.close(*state.open)
+        if event.type == "system" and "paths" in self.redaction.classes:
+            self.settle(run, state)
+            self.remember_cwd(state, event)
+
+    def settle(self, run: Run | None, state: RunWords | None, *, overdue: bool = False) -> None:
+        """Decide the words of a run so far, and release its events up to one that must wait."""
+        if state is None:
+            return
+        self.redaction.run = run
+        segments, state.closed = state.closed, []
+        for segment in state.open.values():
+            segment.collect()
+            segment.advance(0, [])
+            long = segment.left > LONG_LINE
+            if segment.has_line or long or overdue or self.replaces_words:
+                segments.append(segment)
+        self.decide(state, segments, overdue=overdue)
+        self.release(state)
+        self.waiting.pop(run, None)
+        if state.pending:
+            self.waiting[run] = state
+        elif run is None or run.state == ENDED:
+            self.runs.pop(run, None)
+
+    def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
+        """Decide words: all of closed segments; of others complete lines, or all if overdue."""
+        texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
+        suspects = self.suspects([*map(to_utf8, texts)]) if texts else ()
+        for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
+            cut_off = segment.cut_off or overdue
+            odd = cut_off or segment.key or segment.word or len(text) > LONG_LINE
+            clean = not odd and number not in suspects
+            if not (clean and segment.closed and not segment.edits):
+                whole = segment.closed or overdue
+                found = self.search(state, segment, text, whole=whole, cut_off=cut_off, clean=clean)
+                segment.advance(*found)
+
+    def search(
+        self,
+        state: RunWords,
+        segment: Segment,
+        text: str,
+        *,
+        whole: bool,
+        cut_off: bool,
+        clean: bool,
+    ) -> tuple[int, list[Replacement]]:
+        """How many characters can be decided, and their changes; a clean text needs none."""
+        if self.replaces_words:
+            return self.replace_all(segment, len(text))
+        parts = split_lines(text, segment.word)
+        size = len(text) if whole else self.decidable(text, parts)
+        if clean or not size:
+            return size, []
+        text = text[:size]
+        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
+        changes = self.changes(text, parts, segment.key, state.cwd, cut_off=cut_off)
+        # The rest of a secret that was decided early is hidden, too.
+        begun = cut_off and bool(changes) and changes[-1][1] == size
+        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
+        if segment.key or "-----BEGIN" in text:
+            segment.key = ends_inside_key(to_utf8(text), segment.key)
+        return size, changes
+
+    def replace_all(self, segment: Segment, size: int) -> tuple[int, list[Replacement]]:
+        """Replace words: [messages] at the beginning of their segment, nothing for the rest."""
+        new = "[messages]" if segment.at_start and size else ""
+        segment.at_start = segment.at_start and not size
+        self.redaction.count(new)
+        return size, [(0, size, new)]
+
+    def release(self, state: RunWords) -> None:
+        """Release events, in order, up to the first one that waits for its words."""
+        pending, free = state.pending, len(state.pending)
+        held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
+        if held:
+            free = next((n for n, event in enumerate(pending) if id(event) in held), free)
+        for event in pending[:free]:
+            self.size -= len(event.raw) + EVENT_OVERHEAD
+            self.ready.append(event if event.edits is None else self.rewritten(event, state))
+        del pending[:free]
+
+    def release_overdue(self, now: float) -> None:
         """Release events that waited for too long, or that exceed MAX_HELD."""
         while self.waiting:
             run, state = next(iter(self.waiting.items()))
             if self.size <= MAX_HELD and now - state.last_s <= self.max_wait:
                 break
-            self.redaction.run = run
-            for channel in state.channels.values():
-                channel.flush()
-            self.release(state, ready)
-            del self.waiting[run]
-        if len(self.runs) > 2 * MAX_RUNS:
-            self.runs = {run: state for run, state in self.runs.items() if run.state != ENDED}
-
-    def accept(self, state: RunWords, event: Any) -> bool:
-        """Take the words of an event, or the end of a segment. Can any event be released?"""
-        kind = event.type
-        if not self.reads_words or kind not in SPOKEN_TYPES:
-            if not event.raw:  # the run ended without a terminal event
-                state.close(cut_off=True)
-            elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
-                state.close()
-            if kind == "system" and "paths" in self.redaction.classes:
-                self.remember_cwd(state, event)
-            return True
-        parent = event.parent_tool_use_id
-        key = kind if parent is None else f"{kind} {parent}"
-        channel = state.channels.get(key)
-        if channel is None:
-            channel = state.channels[key] = Channel(self, state)
-        if kind == "thinking":
-            if event.subtype == "completed":
-                channel.close()
-            return channel.add(event, event.text or "")
-        if event.timestamp_ms is not None and event.model_call_id is None:
-            return channel.delta(event, words_of(event))
-        return channel.whole(event, words_of(event))
+            self.settle(run, state, overdue=True)
 
     def remember_cwd(self, state: RunWords, event: Event) -> None:
         """Remember a run's directory if it has two or more components and no secret."""
@@ -5294,38 +5321,24 @@ class Redactor:
             if len(parts) > 1 and "[REDACTED:" not in cwd:
                 state.cwd = cwd.rstrip("/\\")
 
-    def release(self, state: RunWords, ready: list[Event]) -> None:
-        """Release events, in order, up to the first one that a channel holds."""
-        held = {id(channel.first()) for channel in state.channels.values()}
-        pending = state.pending
-        while pending and id(pending[0]) not in held:
-            event = pending.popleft()
-            self.size -= len(event.raw) + EVENT_OVERHEAD
-            ready.append(event if event.edits is None else self.rewritten(event, state))
-
     def finish(self) -> list[Event]:
         """Release all events of input that was cut off; beginnings of secrets are hidden."""
-        ready: list[Event] = []
-        for run, state in self.waiting.items():
-            self.redaction.run = run
-            state.close(cut_off=True)
-            self.release(state, ready)
-        self.waiting.clear()
+        for run, state in [*self.waiting.items()]:
+            state.close(*state.open, cut_off=True)
+            self.settle(run, state)
+        ready, self.ready = self.ready, []
         return ready
 
-    def rewritten(self, event: Event, state: RunWords | None) -> Event:
+    def rewritten(self, event: Event, state: RunWords) -> Event:
         """The redacted event."""
-        heard = self.reads_words and event.type in SPOKEN_TYPES and state is not None
         if event.foreign:  # its calls have action lines of their own
             event.foreign.parts = [
                 part if part.type in SPOKEN_TYPES else self.rewritten(part, state)
                 for part in event.foreign.parts
             ]
-        edits = (event.edits or ()) if heard else None
-        raw = self.redaction.redact_event(event, state.cwd if state else None, edits)
+        edits = (event.edits or ()) if event.type in self.spoken else None
+        raw = self.redaction.redact_event(event, state.cwd, edits)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
-
-    # Methods for channels.
 
     def decidable(self, text: str, parts: list[Part]) -> int:
         """The length of the text that can be decided while its last line is incomplete."""
