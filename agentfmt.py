@@ -4217,32 +4217,47 @@ Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
+def mixed(char: str, size: int) -> str:
+    """An expression for a digit among so many characters or behind them: about ``size``."""
+    half = size // 2
+    return f"(?:{char}{{0,{half - 1}}}[0-9]{char}{{{half}}}|{char}{{{half}}}{char}*?[0-9])"
+
+
 # The first look at a value, quoted and unquoted, by the strength it needs: it skips most plain
-# values.
+# values. An escape may stand for a character.
 # Lazy, because a greedy look scans to the end of the text behind each name: quadratic time.
+_QUOTED, _BARE = r"[^\s\"'`]", r"(?:[^\s\"'`,;(){}<>\\]|\\u)"
+_TELLING = r"[a-z]{16}|[A-Z]{16}|[\x80-\xff0-9!#%&*+=?@^|~"
 FIRST_LOOK = {
-    WORD: (r"[^\s\"]", r"[^\s\"'`$<{(\[]"),
+    WORD: (r"[^\s\"]", r"(?:[^\s\"'`$<{(\[]|\$[^{(])"),
     HUMAN: (
-        r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
-        r"[^\s\"'`,;(){}<>]*?(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+        rf"{_QUOTED}*?(?:[ ]{_QUOTED}*?)?(?:{_TELLING}'(),;{{}}])",
+        rf"{_BARE}*?(?:{_TELLING}]|\$[^{{(])",
     ),
-    MIXED: (r"[^\s\"'`]*?[0-9]", r"[^\s\"'`,;(){}<>]*?[0-9]"),
+    MIXED: (mixed(_QUOTED, 8), mixed(_BARE, 8)),
+    RANDOM: (mixed(_QUOTED, 16), mixed(_BARE, 16)),
 }
 
 
 def named(needed: int) -> str:
     """An expression for the names that need a strength, and for the first look behind them."""
-    looks: dict[str, list[str]] = {}
+    looks: dict[tuple[str, str], list[str]] = {}
+    triple = r"(?:(?:\\*[\"'`]){2})?"
     for form in sorted(FORMS, key=lambda form: form.least):  # the shortest look first
-        in_quotes, bare = FIRST_LOOK[min(max(needed, form.least), MIXED)]
-        between = form.between.removesuffix(MACROS["P"])
+        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least, MIXED))]
+        between, before = form.between.removesuffix(MACROS["P"]), form.before
         if between != form.between:
-            looks.setdefault(in_quotes, []).append(between + r"\\*[\"'`]")
-        looks.setdefault(in_quotes if between.endswith(MACROS["O"]) else bare, []).append(between)
-    behind = "|".join(f"(?:{'|'.join(dict.fromkeys(some))}){look}" for look, some in looks.items())
+            looks.setdefault((before == "flag", in_quotes), []).append(between + r"\\*[\"'`]")
+        look = triple + in_quotes if between.endswith(MACROS["O"]) else bare
+        look = r"[^<>\n]+\\?</" if form.value == "element" else look
+        looks.setdefault((before == "flag", look), []).append(between)
     ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
-    blank = "" if needed > HUMAN else "(?:api|access|secret|private) key|"
-    return f"(?i:({blank}{ends}))(?:{behind})"
+    ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
+    flags, others = (
+        "|".join(f"(?:{'|'.join(some)}){look}" for (flag, look), some in looks.items() if flag == one)
+        for one in (True, False)
+    )
+    return rf"(?i:(?:{ends})(?:{others})|-[\w-]*?(?:{ends})(?:{flags}))"
 
 
 # These names may have their value on the next line, or after a blank one.
@@ -4251,9 +4266,15 @@ _ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
 UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 # In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
 MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
-# An environment variable of one word, with any value.
-_VARIABLE = "|".join("_?".join(end) for end in NAME_ENDS[HUMAN].upper().split())
-NAMED = "|".join((*map(named, NAME_ENDS), rf"({_VARIABLE})=[^\s\"'`]"))
+# An environment variable may have any value.
+_HUMAN, _RANDOM = (
+    "|".join("_?".join(end) for end in NAME_ENDS[least].upper().split()) for least in (HUMAN, RANDOM)
+)
+_VARIABLE = rf"(?:{_HUMAN})=[^\s\"'`]|(?:{_RANDOM})={_BARE}*?[0-9]"
+NAMED = "|".join((*map(named, NAME_ENDS), _VARIABLE, MEMBER))
+# The name that it begins with, or an option.
+_NAMES = sorted(("[_-]*".join(end) for end in NEEDED), key=len, reverse=True)
+NAME = regex(rf"(?i:-[\w-]+|(?:api|access|secret|private) key|{'|'.join(_NAMES)})".encode())
 
 
 class Scanner:
@@ -4296,10 +4317,11 @@ class Scanner:
         # A single expression for all would need too many states.
         self.hints = [
             expression("|".join(tokens), capture=False),
-            expression(rf"{NAMED}|{MEMBER}", capture=False),
+            expression(NAMED, capture=False),
             expression(escape, capture=False),
             *self.patterns.values(),
         ]
+        self.tokens, self.names = self.hints[:2]
         # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
@@ -4330,7 +4352,7 @@ class Scanner:
         return found
 
     def found(self, text: bytes) -> list[Span]:
-        which = sorted(self.which.Match(text) or ())
+        which = sorted(self.which.Match(text) or ()) if self.tokens.search(text) else ()
         finders = dict.fromkeys(self.finders[number][1] for number in which)
         found = [span for finder in (*finders, self.assigned) for span in finder(text)]
         for name, pattern in self.patterns.items():
@@ -4378,8 +4400,8 @@ class Scanner:
         """The spans of values assigned to secret names. A rejected value consumes nothing."""
         position = 0
         markers = self.markers(text)
-        while match := expression(NAMED).search(text, position):
-            name = match.span(match.lastindex)
+        while match := self.names.search(text, position):
+            name = NAME.match(text, match.start()).span()
             position = name[1]
             if not inside(name[0], markers):  # the name of a rule
                 found = assigned_value(text, *name)
