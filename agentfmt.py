@@ -3824,25 +3824,29 @@ github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                   
 github-token            github_pat_ [A-Za-z0-9]{16,}\w*                             github_pat_<22 alnum>_<59 alnum>    github_path_<30 lower>
 gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
-aws-key-id              ^A(?:KIA|SIA|BIA|CCA) [A-Z2-7]{16,}                         AKIA<16 base32>                     AKIA<8 base32>
+gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
+aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z2-7]{16,}      AKIA<16 base32>                     AKIA<8 base32>
 aws-bedrock-key         ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
 aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
 aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
+aws-appsync-key         ^da2- [a-z0-9]{26}$                                 da2-<26 lower>                      da2-<12 lower>
+aws-mws-token           amzn\.mws\. [0-9a-f-]{36}                           amzn.mws.<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  amzn.mws.<8 hex>
 google-api-key          AIza [\w-]{30,}                                             AIza<35 url>                        AIza<12 alnum>
 google-api-key          ^AQ\.Ab [\w-]{30,}                                          AQ.Ab<50 url>                       AQ.Ab<9 alnum>
 google-oauth            (?:GOCSPX-|ya29\.|1//0) [\w-]{20,}                          GOCSPX-<28 url>                     GOCSPX-<8 alnum>
 azure-storage-key       AccountKey= ([A-Za-z0-9+/]{40,}={0,2})                      AccountKey=«<86 base64>==»          AccountKey=<10 upper>
 azure-sas               [?&]sig= ([A-Za-z0-9%+/=_-]{30,})                           ?sig=«<44 base64>»                  ?sig=<8 alnum>
 azure-ad-secret         [\w.~-]{3}[0-9] Q~ [\w.~-]{31,}                             <3 alnum>8Q~<34 url>                <3 alnum>8Q~<9 alnum>
-azure-key               ^[A-Za-z0-9+/]{30,80} (?:JQQJ9|\+AS[tbm]|\+ACR|AzCa|AzSe|AzFu) [A-Za-z0-9+/]{5,44}={0,2}$   <52 alnum>JQQJ99BGAC<20 alnum>   JQQJ99BGAC<9 alnum>
+azure-key               ^[A-Za-z0-9+/]{30,80} (?:JQQJ9|\+AS[tbm]|\+ACR|\+ARm|AzCa|AzSe|AzFu|AZDO) [A-Za-z0-9+/]{4,44}={0,2}$   <52 alnum>JQQJ99BGAC<20 alnum>   JQQJ99BGAC<9 alnum>
 slack-token             xox[abcdeoprs] [.-][\w.%-]{10,}                             xoxb-<12 digit>-<12 digit>-<24 alnum>  xoxb-<4 alnum>
 slack-token             ^(?:xapp-[0-9]|xwfp) -[\w-]{10,}                            xapp-1-A<10 base32>-<13 digit>-<64 hex>  linuxapp-<24 alnum>
-slack-webhook           hooks\.slack\.com/ (?:services|workflows|triggers)/([\w/+-]{20,})  https://hooks.slack.com/services/«T<8 base32>/B<8 base32>/<24 alnum>»  https://slack.com/services/<40 alnum>
+slack-webhook           hooks\.slack\.com/ (?:services|workflows|triggers)/[\w/+-]{20,}  https://«hooks.slack.com/services/T<8 base32>/B<8 base32>/<24 alnum>»  https://slack.com/services/<40 alnum>
 stripe-key              ^[rs]k_(?:live|test|prod)_ [A-Za-z0-9]{10,}\w*              sk_live_<24 alnum>                  pk_live_<24 alnum>
 stripe-key              ^sk_org_ [A-Za-z0-9_]{10,}                                  sk_org_live_<24 alnum>              sk_org_<4 alnum>
 stripe-webhook-secret   whsec_ [A-Za-z0-9+/=_-]{20,}                                whsec_<32 alnum>                    whsec_<8 alnum>
 twilio-key              ^SK [0-9a-f]{32,}                                           SK<32 hex>                          SK<16 hex>
 sendgrid-key            ^SG\. [\w-]{16,}\.[\w-]{16,}                                SG.<22 url>.<43 url>                SG.<8 alnum>.<8 alnum>
+sendgrid-key            ^SG\. [\w=-]{60,}                                   SG.<66 url>                         SG.<20 alnum>
 npm-token               ^npm_ [A-Za-z0-9]{30,}                                      npm_<36 alnum>                      npm_config_registry_for_the_packages
 pypi-token              pypi-AgE [\w-]{30,}                                         pypi-AgEIcHlwaS5vcmc<150 url>       pypi-<60 lower>
 docker-hub-token        dckr_[po]at_ [\w-]{20,}                                     dckr_pat_<27 url>                   dckr_xat_<27 alnum>
@@ -3851,13 +3855,14 @@ digitalocean-token      do[opr]_v1_ [0-9a-f]{40,}                               
 databricks-token        ^(?:dapi|dose) [0-9a-fA-F]{32,}(?:-[0-9]+)?                 dapi<32 hex>-2                      dapi<16 hex>
 linear-key              lin_(?:api|oauth)_ [A-Za-z0-9]{30,}                         lin_api_<40 alnum>                  lin_abi_<40 alnum>
 notion-token            ^(?:ntn|secret)_ [A-Za-z0-9]{40,}                           ntn_<46 alnum>                      secret_of_the_house_that_stands
-shopify-token           shp(?:at|ca|pa|ss)_ [A-Za-z0-9]{30,}                        shpat_<32 hex>                      shpat_<12 hex>
-telegram-token          ^[0-9]{8,10} :AA [\w-]{30,}                                  <10 digit>:AA<33 url>               <4 digit>:AA<33 alnum>
+shopify-token           shp(?:at|ca|pa|ss|ua|tka)_ [A-Za-z0-9]{30,}         shpat_<32 hex>                      shpat_<12 hex>
+telegram-token          ^[0-9]{5,16} :A [\w-]{34}$                          <10 digit>:AA<33 url>               <4 digit>:AA<33 alnum>
 discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}                    M<23 alnum>.<6 url>.<38 url>        Q<23 alnum>.<6 alnum>.<38 alnum>
-discord-webhook         /api/webhooks/ [0-9]+/([\w-]{40,})                          /api/webhooks/<18 digit>/«<68 url>»  /api/webhooks/x/<68 alnum>
+discord-webhook         discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}  https://«discord.com/api/webhooks/<18 digit>/<68 url>»  discord.com/api/webhooks/x/<68 alnum>
 doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}               dp.pt.<43 alnum>                    dp.xx.<43 alnum>
 vault-token             ^hv[sbr]\. [\w-]{20,}                                        hvs.<95 url>                        hvs.<9 alnum>
 vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
+vault-token             ^b\.AAAAAQ [\w-]{60,}                               b.AAAAAQ<90 url>                    b.AAAAAQ<9 url>
 age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
 jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
 jwt                     ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  eyJ<30 url>.<60 url>.<16 url>.<60 url>.<22 url>  eyJ<30 url>.<60 url>.<22 url>
@@ -3896,14 +3901,15 @@ heroku-key              HRKU- [\w-]{30,}                                        
 cloudflare-token        ^cf(?:ut|at|k)_ [A-Za-z0-9]{40,}                            cfut_<48 alnum>                     cfut_<20 alnum>
 cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                          v1.0-<24 hex>-<146 hex>             v1.0-<24 hex>-<20 hex>
 datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
-newrelic-key            NR(?:AK|II|IQ|AA|RA|SP)- [\w-]{20,}                         NRAK-<27 base32>                    NRAK-<8 base32>
+newrelic-key            NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}              NRAK-<27 base32>                    NRAK-<8 base32>
 newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL                             <36 hex>NRAL                        <12 hex>NRAL
 sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
+grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
 figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
-airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}                        pat<14 alnum>.<64 hex>              pat<14 alnum>.<20 hex>
+airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}                pat<14 alnum>.<64 hex>              pat<14 alnum>.<20 hex>
 atlassian-token         AT[AC]TT3 [\w=-]{60,}                                       ATATT3<186 url>                     ATATT3<20 alnum>
 bitbucket-token         ^ATBB [A-Za-z0-9]{24,}                                      ATBB<32 alnum>                      ATBB<12 alnum>
 bitbucket-token         BBDC- [A-Za-z0-9+/]{30,}                                    BBDC-<44 base64>                    BBDC-<12 alnum>
@@ -3920,15 +3926,15 @@ tailscale-key           tskey- [a-z]+-[\w-]{20,}                                
 infisical-token         ^st\. [0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32,}             st.<24 hex>.<32 hex>.<32 hex>       st.<24 hex>
 pulumi-token            ^pul- [0-9a-f]{40,}                                         pul-<40 hex>                        pul-<12 hex>
 terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w-]{40,}                      <14 alnum>.atlasv1.<67 alnum>       <14 alnum>.atlasv1.<12 alnum>
-buildkite-token         bkua_ [0-9a-f]{40,}                                         bkua_<40 hex>                       bkua_<12 hex>
-circleci-token          CCIPAT_ \w{40,}                                             CCIPAT_<22 alnum>_<40 hex>          CCIPAT_<12 alnum>
+buildkite-token         ^bk(?:ua|aj|ct)_ \w{40,}                            bkua_<40 hex>                       bkua_<12 hex>
+circleci-token          CCIP(?:AT|RJ)_ \w{40,}                              CCIPAT_<22 alnum>_<40 hex>          CCIPAT_<12 alnum>
 postman-key             PMAK- [0-9a-f-]{40,}                                        PMAK-<24 hex>-<34 hex>              PMAK-<24 hex>
 square-token            ^EAAA [\w-]{56,64}$                                         EAAA<60 alnum>                      EAAA<20 alnum>
 square-token            sq0[a-z]{3}- [\w-]{22,}                                     sq0csp-<43 alnum>                   sq0csp-<12 alnum>
 plaid-token             access-(?:sandbox|production|development)- [0-9a-f-]{36,}   access-sandbox-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  access-sandbox-<8 hex>
 razorpay-key            rzp_(?:live|test)_ [A-Za-z0-9]{14,}                         rzp_live_<14 alnum>                 rzp_live_<6 alnum>
 braintree-token         access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}  access_token$production$<16 lower>$<32 hex>  access_token$production$<16 lower>
-teams-webhook           webhook\.office\.com/webhookb2/ ([^\s"'\\,]{40,})            https://x.webhook.office.com/webhookb2/«<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
+teams-webhook           [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  https://«x.webhook.office.com/webhookb2/<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
 teams-webhook           IncomingWebhook/ ([\w/-]{40,})                              IncomingWebhook/«<32 hex>/<36 hex>»  IncomingWebhook/<8 hex>
 facebook-token          ^EAA [A-Za-z0-9]{90,}                                       EAA<160 alnum>                      EAA<40 alnum>
 facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                                  <16 digit>|<27 alnum>               <9 digit>|<27 alnum>
@@ -3945,24 +3951,69 @@ snyk-token              snyk_[a-z]{3}\. [\w.-]{60,}                             
 jfrog-token             ^AKCp [A-Za-z0-9]{60,}                                      AKCp<69 alnum>                      AKCp<20 alnum>
 jfrog-token             ^cmVmdGtu [A-Za-z0-9]{50,}                                  cmVmdGtu<56 alnum>                  cmVmdGtu<20 alnum>
 nuget-key               ^oy2 [a-z0-9]{43}$                                          oy2<43 lower>                       oy2<20 lower>
-clojars-token           CLOJARS_ [0-9a-f]{40,}                                      CLOJARS_<60 hex>                    CLOJARS_<12 hex>
+clojars-token           CLOJARS_ [0-9a-z]{40,}                              CLOJARS_<60 hex>                    CLOJARS_<12 hex>
 clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                      4b1d<38 alnum>                      4b1d<20 alnum>
-sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9a-f]{40,}             sgp_<16 hex>_<40 hex>               sgp_<16 hex>
+sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
+sourcegraph-token       ^slk_ [0-9a-f]{60,}                                 slk_<64 hex>                        slk_<20 hex>
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
 typeform-token          ^tfp_ [\w-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
-brevo-key               xkeysib- [0-9a-f]{60,}(?:-\w+)?                             xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
+brevo-key               x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?            xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
 shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}               shippo_live_<43 alnum>              shippo_live_<12 alnum>
 easypost-key            ^EZ[AT]K [A-Za-z0-9]{50,}                                   EZAK<54 alnum>                      EZAK<20 alnum>
 harness-token           ^[ps]at\.[\w-]{22} \. [0-9a-f]{24}\.[A-Za-z0-9]{20,}        pat.<22 alnum>.<24 hex>.<20 alnum>  pat.<22 alnum>.<24 hex>
 alibaba-key             ^LTAI [A-Za-z0-9]{16,24}$                                   LTAI<20 alnum>                      LTAI<8 alnum>
 tencent-key             ^AKID [A-Za-z0-9]{32}$                                      AKID<32 alnum>                      AKID<16 alnum>
-zapier-webhook          hooks\.zapier\.com/hooks/catch/ ([\w/]{10,})                hooks.zapier.com/hooks/catch/«<7 digit>/<7 lower>/»  hooks.zapier.com/hooks/catch/<5 digit>
+zapier-webhook          hooks\.zapier\.com/hooks/catch/ [\w/]{10,}          hooks.zapier.com/hooks/catch/<7 digit>/<7 lower>/  hooks.zapier.com/hooks/catch/<5 digit>
 mailgun-key             ^key- [0-9a-f]{32,}                                         key-<32 hex>                        key-<16 hex>
 mailgun-key             ^[0-9a-f]{32} - [0-9a-f]{8}-[0-9a-f]{8}$                     <32 hex>-<8 hex>-<8 hex>            <16 hex>-<8 hex>-<8 hex>
 mailchimp-key           ^[0-9a-f]{32} -us [0-9]{1,2}$                                <32 hex>-us12                       <16 hex>-us12
 ngrok-token             ^[12][A-Za-z0-9]{26} _ [0-9][A-Za-z0-9]{20}$                2<26 alnum>_8<20 alnum>             2<26 alnum>_<20 upper>
+adobe-secret            ^p8e- [A-Za-z0-9-]{32,}                             p8e-<32 lower>                      p8e-<12 lower>
+adafruit-key            ^aio_ [A-Za-z0-9]{28,}                    aio_<28 alnum>    aio_<12 alnum>
+aiven-token             ^AVNS_ [\w+/=-]{19,}                                AVNS_<19 alnum>                     AVNS_<8 alnum>
+authress-key            ^(?:sc|ext|scauth|authress)_ [a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}  sc_<10 lower>.<5 lower>.acc-<12 lower>.<44 base64>  sc_<10 lower>.<5 lower>
+baidu-key               bce-v3/ALTAK- [A-Za-z0-9]{16,}/[0-9a-f]{40,}        bce-v3/ALTAK-<21 alnum>/<40 hex>    bce-v3/ALTAK-<9 alnum>
+volcengine-key          ^AKLT [A-Za-z0-9+/_=-]{40,}                         AKLT<46 alnum>                      AKLT<20 alnum>
+cockroach-key           CCDB1_ [A-Za-z0-9]{20,}_[A-Za-z0-9]{20,}            CCDB1_<22 alnum>_<40 alnum>         CCDB1_<20 alnum>
+datastax-token          AstraCS: [A-Za-z]{20,}:[0-9a-f]{40,}                AstraCS:<24 upper>:<64 hex>         AstraCS:<12 upper>
+defined-key             ^dnkey- [\w=-]{26}-[\w=-]{40,}                      dnkey-<26 alnum>-<52 alnum>         dnkey-<26 alnum>
+dotenv-key              ^(?:dotenv://:key|vlt)_ [0-9a-f]{60,}               vlt_<64 hex>                        vlt_<20 hex>
+elastic-key             ^essu_ [A-Za-z0-9+/=_-]{40,}                        essu_<70 base64>                    essu_<12 alnum>
+flutterwave-key         FLW(?:SEC|PUB)K (?:_TEST)?-[0-9a-h]{12,}(?:-X)?     FLWSECK_TEST-<32 hex>-X             FLWSECK_TEST-X
+frameio-token           ^fio-u- [\w=-]{40,}                                 fio-u-<64 url>                      fio-u-<12 alnum>
+honeycomb-key           ^hc[abc][a-z]{2}_ [a-z0-9]{50,}                     hcaik_<58 lower>                    hcaik_<20 lower>
+inngest-key             ^signkey-(?:prod|test|branch)- [0-9a-f]{30,}        signkey-prod-<64 hex>               signkey-prod-<12 hex>
+intercom-token          ^dG9rO [A-Za-z0-9+/]{50,}={0,2}                     dG9rO<54 base64>=                   dG9rO<20 base64>
+intra42-secret          ^s-s4t2(?:ud|af)- [0-9a-f]{60,}                     s-s4t2ud-<64 hex>                   s-s4t2ud-<20 hex>
+klaviyo-key             ^pk_ [0-9a-f]{34}$                                  pk_<34 hex>                         pk_<12 hex>
+clickup-token           ^pk_ [0-9]{6,9}_[0-9A-Z]{32,}                       pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
+lob-key                 ^(?:live|test)_ (?:pub_)?[0-9a-f]{31,}              live_<35 hex>                       live_<12 hex>
+mailersend-token        mlsn\. [0-9a-f]{60,}                                mlsn.<64 hex>                       mlsn.<20 hex>
+maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
+octopus-key             ^API- [A-Z0-9]{26}$                                API-<26 base32>                     API-<12 base32>
+onfido-token            ^api_(?:live|sandbox) (?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32,}  api_live.<11 alnum>.<32 alnum>      api_live.<11 alnum>
+paypal-token            ^A21AA [\w-]{70,}                                   A21AA<92 url>                       A21AA<20 url>
+prefect-key             ^pn[ub]_ [A-Za-z0-9]{36,}                           pnu_<36 lower>                      pnu_<12 lower>
+pubnub-key              ^[sp](?:ec|ub|ub)-c- [A-Za-z0-9+/=-]{36,}           sec-c-<52 alnum>                    sec-c-<12 alnum>
+readme-key              ^rdme_ [a-z0-9]{60,}                                rdme_<70 lower>                     rdme_<20 lower>
+salesforce-token        ^00D[A-Za-z0-9]{12,15} ! [\w.]{80,}                 00D<15 alnum>!<96 alnum>            00D<15 alnum>!<20 alnum>
+sanity-token            ^sk [A-Za-z0-9]{78,}                               sk<80 alnum>                        sk<30 alnum>
+scalingo-token          ^tk-us- [\w-]{48,}                                  tk-us-<48 url>                      tk-us-<12 alnum>
+settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}               sm_aat_<16 alnum>                   sm_aat_<8 alnum>
+stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}                      hawk.<20 alnum>.<20 alnum>          hawk.<12 alnum>
+tinybird-token          ^p\.eyJ [\w-]{20,}\.[\w-]{16,}                      p.eyJ<60 url>.<43 url>              p.eyJ<20 url>
+trigger-key             ^tr_(?:dev|prod|stg|pat|preview)_ [A-Za-z0-9]{20,}  tr_dev_<24 alnum>                   tr_dev_<8 alnum>
+wakatime-key            ^waka_ [0-9a-f]{8}-[0-9a-f-]{20,}                   waka_<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  waka_<8 hex>
+axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  xaat-<8 hex>
+yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
+yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
+zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
+zhipu-key               ^[0-9a-f]{32} \. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
+ai-key                  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
+live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
-password-hash           \$[156]\$ (?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>  $6$<16 alnum>
+password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
+password-hash           (?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  pbkdf2_sha256$260000$<22 alnum>$<43 base64>=  pbkdf2_sha256$260000$<8 alnum>
 password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
 private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
@@ -3971,7 +4022,9 @@ url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
 bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
-command-password        ^curl [^|;&\n]*\h(?:-u|--user)(?:\h|=)+["'\\]*[^\s:"'$]+:([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
+command-password        ^curl (?:[^|;&\n]|\\\\\n)*\h(?:-u|--user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
+command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
+command-password        ^machine\h+\S+\h+login\h+\S+\h+ password \h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
 command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
@@ -3989,10 +4042,10 @@ command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})          
 WORD, HUMAN, MIXED, RANDOM = 1, 2, 3, 4
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
-    HUMAN: "secret token apikey accesskey secretkey privatekey sshkey credentials auth "
+    HUMAN: "networkcredential secret token apikey accesskey secretkey privatekey sshkey credentials auth "
     "authorization dsn connectionstring webhookurl databaseurl secretkeybase",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk "
-    "login sk",
+    "login sk creds pat crumb",
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
@@ -4000,6 +4053,8 @@ SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 OTHERS = (
     "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
     "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
+    "ask", "isk", "esk", "usk", "compat", "publictoken", "csrftoken", "xsrftoken", "nexttoken",
+    "jsonwebtoken", "pagetoken", "changetoken", "locktoken", "clientrequesttoken", "continuationtoken",
 )  # fmt: skip
 
 
@@ -4031,10 +4086,10 @@ def least_of(name: str) -> int:
 PLAIN_VALUE = regex(
     "|".join(
         (
-            r"(?i:[+-]?[0-9][0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|)",
+            r"(?i:[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme|)",
             # variables of shells and templates, placeholders, format strings
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)",
-            r"%[A-Za-z_]\w*%|\{\{.*|\{[\w.\[\]!:]*|<[^>]*>?|\.\.\.|[xX]+|\[\w*\]?",
+            r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\.\.\.|[xX]+|\[\w*\]?",
             r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
             r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
@@ -4049,6 +4104,7 @@ PLAIN_VALUE = regex(
             r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
             r"[«·^].*|#[0-9a-fA-F]{3,8}|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
+            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)|[A-Za-z_ -]+[:=] ?",
         )
     ),
     re.DOTALL,
@@ -4056,9 +4112,10 @@ PLAIN_VALUE = regex(
 # Code rather than a value, if unquoted: calls, attributes, types.
 CODE = regex(
     r"(?i:str|string|bytes|int|integer|bool|boolean|float|number|object|any|char|text|type)\??"
-    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|/[\\^\[(].*|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|/[\\^\[(].*",
     re.DOTALL,
 )
+OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
 ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
 # Words, and identifiers made of words; the last one may be numbered.
 WORDY = regex(
@@ -4097,7 +4154,7 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     if not ends_of(name):
         return True
     scheme = SCHEME.match(value)
-    value = value[scheme.end() if scheme else 0 :][:NEAR]
+    value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
     if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value)):
         return True
     tells, plain = strength(value), squash(value)
@@ -4107,17 +4164,18 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     return tells < (max(least, least_of(name)) if least else WORD)
 
 
-ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. -]+)+[/\\]?")
+ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w+)+#\w+")
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
 
 
 def is_code(value: str) -> bool:
     """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
     value = value.rstrip(")]}:;,")
-    attribute = ATTRIBUTE.fullmatch(value) and all(
-        strength(part) < MIXED for part in value.split(".")
+    parts = ATTRIBUTE.fullmatch(value) or OPERATION.fullmatch(value)
+    return bool(
+        CODE.fullmatch(value)
+        or (parts and all(strength(part) < MIXED for part in re.split(r"[.=?&|]", value)))
     )
-    return bool(attribute or CODE.fullmatch(value))
 
 
 class Form(NamedTuple):
@@ -4162,9 +4220,9 @@ FORMS = [
 authorization  .   value   2  <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)  Authorization: GenieKey «<24 hex>»  authorization: the user is
 quoted      .      value   1  <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
 typed       .      value   1  (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text))?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
-spaced      .      value   2  [ \t]+<O>                                     WITH PASSWORD '«<12 alnum>»'    the password "is"
+spaced      .      value   2  [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
 pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[,{ \t]{0,4}<N>?<H><Q>(?i:value|default)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
-fallback    .      value   3  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
+fallback    .      value   3  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H>(?:['\"]\\*)?<O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call        .      value   3  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
 wrapped     .      value   3  <Q>\]?<H><A><H>[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
@@ -4180,6 +4238,7 @@ ini         line   line    2  <H>(?::=|=)<H>                                pass
 next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 after       .      value   3  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
+csv         .      value   4  ,[ ]?                                         apiToken,«<24 hex>»,           token,name,x
 enclosed    .      value   3  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 blank       line   line    3  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
 command     .      value   4  [ \t]+(?:--body |-b)?<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
@@ -4202,7 +4261,7 @@ LINE_BEGIN = regex(
     rb"(?:machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)?[\w.$:/@{*=-]*"  # the beginning of the name
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
-AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z]|$)", re.MULTILINE)
+AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z$]|$)", re.MULTILINE)
 UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
