@@ -390,13 +390,16 @@ MISFIT = object()
 
 
 @functools.cache
-def shape(texts: str = "", raws: str = "", anys: str = "", **others: Any) -> Any:
-    """A Struct for some members of an object: strings, undecoded values, any values, others."""
+def shape(
+    texts: str = "", raws: str = "", anys: str = "", *, base: type[Struct] = Struct, **others: Any
+) -> Any:
+    """A Struct for some members of an object, besides those of a base: strings, undecoded values,
+    any values, others."""
     fields: list[Any] = [(name, str | None, None) for name in texts.split()]
     fields += [(name, Raw, Raw()) for name in raws.split()]
     fields += [(name, Any, None) for name in anys.split()]
     fields += [(name, kind | None, None) for name, kind in others.items()]
-    return msgspec.defstruct("Shape", fields, gc=False)
+    return msgspec.defstruct("Shape", fields, bases=(base,), gc=False)
 
 
 def coerce(value: Any, kind: Any) -> Any:
@@ -693,11 +696,12 @@ else:
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``run`` is
-    the run it belongs to; ``started`` and ``given`` are the tool and the body that started a
-    completed call; ``hidden`` events count but aren't printed; ``foreign`` is set if the line that
-    is printed is another agent's; ``edits`` are redaction's changes to its words, None if it needs
-    none; ``where`` is its FILE:LINE. An event without a line is implied: its run ended without one.
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``made``
+    returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
+    is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
+    events count but aren't printed; ``foreign`` is set if the line that is printed is another
+    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``where`` is its
+    FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
     type: str | None = None
@@ -707,9 +711,9 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None  # type: ignore[valid-type]
     parent_tool_use_id: Any = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
+    made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
-    given: Internal = msgspec.field(name="\x7fgiven", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -733,10 +737,15 @@ class SpokenEvent(Event, gc=False):
     text: str | None = None  # in thinking events
 
 
+def line_of(event: Event) -> bytes:
+    """The line of an event; one that a dialect made is encoded where somebody reads it."""
+    return encode_json(event.made()) if event.made else event.raw  # type: ignore[no-any-return]
+
+
 def details(event: Event) -> dict[str, Any]:
     """All members of an event, decoded from its line; {} if that fails."""
     try:
-        return as_object(decode_json(event.raw))
+        return as_object(decode_json(line_of(event)))
     except (ValueError, RecursionError):
         return {}
 
@@ -1077,6 +1086,8 @@ Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(TOOL_KEYS, T
 
 def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body: a ToolCall."""
+    if event.made and event.tool_call is None:
+        event.tool_call = decode_as(line_of(event), Event).tool_call
     call = event.tool_call
     for key, tool in TOOL_KEYS.items():
         body = getattr(call, key, None)
@@ -1094,7 +1105,11 @@ def tool_of(event: Event) -> tuple[str, Any]:
 def called_tool(event: Event) -> tuple[str, Any]:
     """The same of a finished call, which may have named its tool only when it started."""
     tool, body = tool_of(event)
-    return tool or event.started or "?", body
+    return tool or started_tool(event) or "?", body
+
+
+def started_tool(event: Event) -> str:
+    return tool_of(event.started)[0] if event.started else ""
 
 
 def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -3039,7 +3054,7 @@ class Run:
         self.started_ms: int | None = None  # since 1970, as its first event states
         self.reason: str | None = None  # why it failed
         self.resumed = False  # it was given up before, and has failed
-        self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
+        self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
@@ -3286,7 +3301,7 @@ class Runs:
             return
         told: Sequence[Selector] = ()
         if event.type == "tool_call":
-            event.started, event.given = run.calls.get(event.call_id, NO_CALL)
+            event.started = run.calls.get(event.call_id) if event.subtype != "started" else None
             told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
         fresh = [choice for choice in self.fail_on if choice not in told]
         found = count_matches(run.matches, fresh, event, self.source)
@@ -3333,6 +3348,7 @@ class Runs:
 
     def end(self, run: Run) -> None:
         run.state = ENDED
+        run.calls.clear()  # they refer to the run, and events are not collected
         del self.runs[run.key]
         self.report.report_unshown(self.source)
 
@@ -3363,7 +3379,7 @@ class Runs:
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
-            names = self.report.list_names(tool for tool, _ in run.calls.values())
+            names = self.report.list_names(tool_of(call)[0] for call in run.calls.values())
             why.append(f"{plural(len(run.calls), 'call')} open ({names})")
         if self.report.prose:
             why.append(self.report.prose)
@@ -3438,9 +3454,6 @@ def ends_run(event: Event) -> bool:
     return event.type not in ACTS and (not event.raw or event_kind(event) == END)
 
 
-NO_CALL = (None, None)
-
-
 def event_time(line: bytes) -> int | None:
     """The timestamp of an event in milliseconds since 1970, from a number or ISO 8601; or None."""
     if b'"timestamp' not in line:
@@ -3472,9 +3485,9 @@ def failure_of(event: Event) -> str | None:
 def track_call(run: Run, event: Event) -> None:
     """Remember a call while it is open: its completion may hold nothing but the outcome."""
     if event.subtype == "started":
-        run.calls[event.call_id] = tool_of(event)
+        run.calls[event.call_id] = event
     elif event.subtype == "completed":
-        event.started, event.given = run.calls.pop(event.call_id, NO_CALL)
+        event.started = run.calls.pop(event.call_id, None)
 
 
 # ---------------------------------------------------------------- words
@@ -3713,12 +3726,12 @@ def event_tools(event: Event) -> Iterable[str]:
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
-    tool = tool or event.started or ""
+    tool = tool or started_tool(event)
     yield tool
     own = event.tool_call.name if event.tool_call else None
     if isinstance(own, str):
         yield own
-    for call in (body, event.given) if tool == "mcp" else ():
+    for call in (body, event.started and tool_of(event.started)[1]) if tool == "mcp" else ():
         if call and call.args and call.args.toolName:
             yield f"mcp__{call.args.providerIdentifier}__{call.args.toolName}"
 
@@ -3727,7 +3740,7 @@ def event_statuses(event: Event) -> Iterable[str]:
     if event.type != "tool_call" or event.subtype != "completed":
         return ()
     tool, body = tool_of(event)
-    status = outcome_of(event, tool or event.started or "", body).status
+    status = outcome_of(event, tool or started_tool(event), body).status
     return (status,) if status == "ok" else (status, "failed")
 
 
@@ -3739,8 +3752,9 @@ def event_paths(event: Event) -> Iterable[str]:
     for _, body in tool_members(event):
         for group in (body.get("args"), *as_object(body.get("result")).values()):
             found += map(as_object(group).get, PATH_MEMBERS)
-    if not any(found) and event.given is not None:
-        found += (getattr(event.given.args, name, None) for name in PATH_MEMBERS)
+    if not any(found) and event.started:
+        args = getattr(tool_of(event.started)[1], "args", None)
+        found += (getattr(args, name, None) for name in PATH_MEMBERS)
     here = event.run.cwd
     for one in found:
         for path in one if isinstance(one, list) else [one]:
@@ -5514,8 +5528,9 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
         event.raw = raw
         return event
     new = reread(raw)
-    known = event.started if event.started in LABELS else None  # else it may be a name to hide
-    new.raw, new.run, new.started, new.hidden = raw, event.run, known, event.hidden
+    known = started_tool(event) in LABELS  # else it may be a name to hide
+    new.raw, new.run, new.hidden = raw, event.run, event.hidden
+    new.started = event.started if known else None
     new.where = event.where
     return new
 
@@ -6158,7 +6173,7 @@ class Json:
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
-        own = {key: compact(bytes(value)) for key, value in members(event.raw).items()}
+        own = {key: compact(bytes(value)) for key, value in members(line_of(event)).items()}
         own |= {"type": b'"result"', "subtype": b'"success"', "is_error": b"false"}
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
