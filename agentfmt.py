@@ -1463,7 +1463,7 @@ class Source:
     """The state of one FILE."""
 
     __slots__ = (
-        "agents", "before", "dialect", "documents", "has_run", "is_named", "last", "left",
+        "agents", "before", "decode", "dialect", "documents", "has_run", "is_named", "last", "left",
         "looks_like", "name", "outside", "prefixed", "prose", "refused", "size",
     )  # fmt: skip
 
@@ -1482,6 +1482,7 @@ class Source:
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
+        self.decode: Callable[[bytes], Event] | None = None  # a line of that dialect
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
     def begin(self, block: bytes) -> list[bytes]:
@@ -1813,7 +1814,7 @@ class Reader:
         lines = source.begin(frame)
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
-            return zip(source.left, [*map(self.decode, lines)], strict=True)
+            return zip(source.left, [*map(source.decode or self.decode, lines)], strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
 
@@ -1888,7 +1889,7 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     }.items()
     for name in names.split()
 }
-MCP_TOOL = r"(?s)(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)"
+MCP_TOOL = regex(r"(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)", re.DOTALL)
 
 # Other agents' names for arguments -> Cursor's: of any tool, and of a particular one.
 ARGUMENT_NAMES = {
@@ -1939,30 +1940,36 @@ FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "m
 
 
 class ForeignCall(NamedTuple):
-    """A call by another agent; tool and arguments have Cursor's names."""
+    """A call by another agent, with Cursor's name for its tool."""
 
     id: str
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
-    args: dict[str, Any] = {}  # noqa: RUF012
+    given: Any = None  # its arguments, decoded or not
     parent: str | None = None  # the call of the sub-agent that made it
 
+    def args(self) -> dict[str, Any]:
+        """Its arguments, with Cursor's names."""
+        given = self.given
+        args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
+        if mcp := MCP_TOOL.fullmatch(self.name):
+            server, name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
+            named = {"providerIdentifier": server, "toolName": name}
+            return {"name": self.name, "args": args, **named}
+        names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(self.tool, {})
+        args = {names.get(key, key): value for key, value in args.items()}
+        if self.tool == "updateTodos":
+            given = args.get("todos")
+            listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
+            args |= {"todos": listed} if listed else {}
+        return args
 
-def translate_call(identity: str, name: str, given: Any, parent: str | None) -> ForeignCall:
-    """Translate an agent's name for a tool, and its arguments."""
-    args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
-    if mcp := re.fullmatch(MCP_TOOL, name):
-        server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
-        named = {"providerIdentifier": server, "toolName": its_name}
-        return ForeignCall(identity, "mcp", name, {"name": name, "args": args, **named}, parent)
-    tool = TOOL_NAMES.get(name.replace("_", "").lower(), name)
-    names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(tool, {})
-    args = {names.get(key, key): value for key, value in args.items()}
-    if tool == "updateTodos":
-        given = args.get("todos")
-        listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
-        args |= {"todos": listed} if listed else {}
-    return ForeignCall(identity, tool, name, args, parent)
+
+def translate_tool(name: str) -> str:
+    """Cursor's name for another agent's tool."""
+    if ("__" in name or name.startswith("mcp_")) and MCP_TOOL.fullmatch(name):
+        return "mcp"
+    return TOOL_NAMES.get(name.replace("_", "").lower(), name)
 
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
@@ -1980,22 +1987,57 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def make_success(called: ForeignCall, content: Any) -> dict[str, Any]:
-    """The members of Cursor's result that hold the returned content: a text, or undecoded."""
-    args, text = called.args, content if isinstance(content, str) else ""
-    if called.tool == "shell":
+class Answer(NamedTuple):
+    """What a call returned: a text, or undecoded.
+
+    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
+    exit status; ``facts`` are members of Cursor's result.
+    """
+
+    content: Any
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: Mapping[str, Any] = {}
+
+
+def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
+    """Cursor's result of a call."""
+    content, failed, kind, code, facts = answer
+    content = "" if content is None else content
+    exited = type(code) is int and called.tool == "shell" and not kind
+    if failed and not exited:
+        return make_failure(content, as_text(kind))
+    told = [*make_success(called.tool, args, content).items(), *facts.items()]
+    told += [("exitCode", code)] if exited else []
+    success = {key: value for key, value in told if value is not None}
+    return {"failure" if success.get("exitCode") else "success": success}
+
+
+def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
+    """The members of Cursor's result that hold the returned content."""
+    text = content if isinstance(content, str) else ""
+    if tool == "shell":
         streams = {"stdout": text, "stderr": "", "interleavedOutput": content}
         return {"command": args.get("command", ""), **streams}
-    if called.tool == "write":
+    if tool == "write":
         written = args.get("fileText", "")
         written = decode_raw(written) if isinstance(written, Raw) else written
         lines = len(written.splitlines()) if isinstance(written, str) and written else None
         return {"message": content, "linesCreated": lines}
-    if called.tool == "webFetch":
+    if tool == "webFetch":
         return {"url": args.get("url", ""), "markdown": content}
-    if called.tool == "mcp":
+    if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
-    return {"message" if called.tool == "edit" else "content": content}
+    return {"message" if tool == "edit" else "content": content}
+
+
+def make_call(called: ForeignCall, answer: Answer | None) -> dict[str, Any]:
+    """The members of a call's event: of its end if there is an answer, else of its start."""
+    args = called.args()
+    body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
+    call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
+    return {"tool_call": call, "call_id": called.id, "parent_tool_use_id": called.parent}
 
 
 def make_failure(content: Any, kind: str) -> dict[str, Any]:
@@ -2038,10 +2080,11 @@ CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a repl
 
 
 class EventMaker(NamedTuple):
-    """Makes events in Cursor's vocabulary: encodes a line, and decodes the event from it.
+    """Makes events in Cursor's vocabulary.
 
-    ``native``: the input's own lines are printed. ``converts``: the encoded lines are printed.
-    ``redacts``: strings that can't be redacted are blanked. ``lines``: words need a line, too.
+    ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
+    ``redacts``: strings that can't be redacted are blanked. ``lines``: a stage reads the line of
+    each event; else it is made where a stage asks for details.
     """
 
     reader: Reader
@@ -2050,29 +2093,43 @@ class EventMaker(NamedTuple):
     redacts: bool = False
     lines: bool = False
 
-    def event(self, **members: Any) -> Event:
-        """The event of a line with these members, less those that are None."""
-        raw = encode_json({key: value for key, value in members.items() if value is not None})
-        try:
-            new = self.reader.reread(raw)
-        except (ValueError, RecursionError):  # nested almost too deeply
-            new = self.reader.kind(members["type"], session_id=members["session_id"])
-        new.raw = raw
+    def event(
+        self,
+        kind: str,
+        subtype: str | None,
+        session: str | None,
+        members: Callable[[], Mapping[str, Any]],
+        call_id: str | None = None,
+        parent: str | None = None,
+    ) -> Any:
+        """An event; its line has these members, too, less those that are None."""
+
+        def made() -> dict[str, Any]:
+            line = {"type": kind, "subtype": subtype, **members(), "session_id": session}
+            return {key: value for key, value in line.items() if value is not None}
+
+        new = self.reader.kind(kind, subtype, session, call_id, None, parent, MADE, made)
+        if self.lines:
+            new.raw, new.made = encode_json(made()), None
         return new
 
-    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Event:
-        """An event with words; its line is encoded only if something reads it."""
+    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Any:
+        """An event with words."""
         thought = kind == "thinking"
-        if self.lines:
+
+        def members() -> dict[str, Any]:
             message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said = {"subtype": "delta", "text": text} if thought else {"message": message}
-            return self.event(type=kind, **said, parent_tool_use_id=parent, session_id=session)
-        subtype = "delta" if thought else None
-        new = self.reader.kind(kind, subtype, session, parent_tool_use_id=parent, raw=b"{}")
+            said = {"text": text} if thought else {"message": message}
+            return {**said, "parent_tool_use_id": parent}
+
+        new = self.event(kind, "delta" if thought else None, session, members, None, parent)
         if isinstance(new, SpokenEvent):
             new.text = text if thought else None
             new.message = None if thought else Message([TextBlock(text)])
         return new
+
+
+MADE = b"{}"  # stands for a line that nobody has read yet
 
 
 class Dialect:
@@ -2089,8 +2146,14 @@ class Dialect:
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
 
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        """The type of its lines; those of the base type are read as a Node."""
+        return base
+
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
+        self.kind, self.decode = line_decoder(type(self), maker.reader.kind)
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
@@ -2099,13 +2162,15 @@ class Dialect:
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
         self.calls: dict[str, ForeignCall] = {}  # open ones
-        self.finished: deque[str] = deque(maxlen=MAX_FINISHED)  # IDs of calls
+        self.finished: dict[str, None] = {}  # IDs of calls
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
     def line(self) -> Any:
-        return Node(details(self.event))
+        if self.kind is self.maker.reader.kind:
+            return Node(details(self.event))
+        return self.event if type(self.event) is self.kind else decode_as(self.event.raw, self.kind)
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2132,8 +2197,9 @@ class Dialect:
         return (event,)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
-        made = self.maker.event(type=kind, subtype=subtype, **members, session_id=self.session)
-        self.parts.append(made)
+        ids = (members.get("call_id"), members.get("parent_tool_use_id"))
+        new = self.maker.event(kind, subtype, self.session, lambda: members, *ids)
+        self.parts.append(new)
         self.ended = kind == "result" or (self.ended and kind == "error")
 
     def words(self, kind: str, text: str) -> Any:
@@ -2172,14 +2238,13 @@ class Dialect:
 
     def call(self, identity: Any, name: Any, given: Any) -> None:
         """Start a call; ``given``: its arguments, decoded or not."""
-        identity = as_text(identity)
+        identity, name = as_text(identity), as_text(name) or "?"
         known = identity in self.calls
-        called = translate_call(identity, as_text(name) or "?", given, self.parent)
+        self.finished.pop(identity, None)
+        called = ForeignCall(identity, translate_tool(name), name, given, self.parent)
         self.calls[identity] = called
-        if identity in self.finished:
-            self.finished.remove(identity)
         if not known:
-            self.make_call("started", called, {})
+            self.make_call("started", called, None)
 
     def answer(
         self,
@@ -2191,23 +2256,16 @@ class Dialect:
         code: Any = None,
         **facts: Any,
     ) -> None:
-        """Complete a call with its content: a text, or undecoded.
-
-        ``failed``: the text says why, and ``kind`` is the agent's word for it; ``code`` is an exit
-        status; ``facts`` are members of Cursor's result.
-        """
-        identity, content = as_text(identity), "" if content is None else content
+        """Complete a call; see ``Answer``."""
+        identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, parent=self.parent)
-        self.finished += [identity] if identity else []
-        if type(code) is int and called.tool == "shell" and not kind:
-            facts["exitCode"], failed = code, False
-        told = (*make_success(called, content).items(), *facts.items())
-        success = {key: value for key, value in told if value is not None}
-        result = {"failure" if facts.get("exitCode") else "success": success}
-        result = make_failure(content, as_text(kind)) if failed else result
-        self.make_call("completed", called, {"result": result})
+        if identity:
+            self.finished[identity] = None
+            if len(self.finished) > MAX_FINISHED:
+                del self.finished[next(iter(self.finished))]
+        self.make_call("completed", called, Answer(content, failed, kind, code, facts))
 
     def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """Start and complete a call whose line may be repeated."""
@@ -2217,7 +2275,7 @@ class Dialect:
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
-        members["usage"] = members.get("usage") or self.usage or None
+        members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
         for of_run in (self.calls, self.finished, self.said, self.usage):
@@ -2258,11 +2316,17 @@ class Dialect:
             return ""
         return text.removeprefix(said)
 
-    def make_call(self, subtype: str, called: ForeignCall, result: dict[str, Any]) -> None:
-        body = {f"{called.tool}ToolCall": {"args": called.args} | result}
-        call = body | {"toolCallId": called.id, "name": called.name}
-        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
-        self.make("tool_call", subtype, tool_call=call, **ids)
+    def make_call(self, subtype: str, called: ForeignCall, answer: Answer | None) -> None:
+        made = functools.partial(make_call, called, answer)
+        ids = (called.id, called.parent)
+        self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
+        self.ended = False
+
+
+@functools.cache
+def line_decoder(dialect: type[Dialect], base: type[Event]) -> tuple[Any, Callable[[bytes], Any]]:
+    kind = dialect.line_type(base)
+    return kind, msgspec.json.Decoder(kind).decode
 
 
 class Cursor(Dialect):
@@ -2317,14 +2381,21 @@ class Claude(Dialect):
         self.denied: set[str] = set()  # calls that were denied permission
         self.background: dict[str, Any] = {}  # background sub-agents: call -> description
 
-    def line(self) -> Any:
-        return decode_as(self.event.raw, claude_line())
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        """What may be large stays undecoded."""
+        texts = "type thinking id name tool_use_id"
+        block: Any = shape(texts, "input content", "is_error", base=TextBlock)
+        message = shape(base=Message, content=list[block] | str)
+        event = shape("type", delta=shape("type text thinking"))
+        own = "tool_use_id error", "tool_use_result", "is_api_error_message"
+        return shape(*own, base=base, message=message, event=event)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        self.parent = line.parent_tool_use_id
+        self.parent = as_text(line.parent_tool_use_id) or None
         if kind == "stream_event" and line.event:
-            self.stream(line.event, line.event.delta or shape("type text thinking")())
+            self.stream(line.event)
         elif kind in ("assistant", "user"):
             self.message(kind, line)
         elif kind == "result":
@@ -2361,9 +2432,12 @@ class Claude(Dialect):
             elif block.name is not None and block.id is not None:
                 self.call(block.id, block.name, block.input)
 
-    def stream(self, inner: Any, delta: Any) -> None:
+    def stream(self, inner: Any) -> None:
+        delta = inner.delta
         if inner.type == "message_start":
             self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
+        if delta is None:
+            return
         if delta.text is not None:
             self.say(delta.text, delta=True)
         elif delta.thinking is not None or delta.type == "signature_delta":
@@ -2390,20 +2464,10 @@ class Claude(Dialect):
         kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
         if told["isAsync"] is True or told["status"] == "async_launched":
-            self.background[identity] = called.args.get("description")
+            self.background[identity] = called.args().get("description")
         given = text if text or content[:1] == b'"' else Raw(content)
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
         self.answer(identity, given, failed=failed, kind=kind, code=code, **facts)
-
-
-@functools.cache
-def claude_line() -> Any:
-    """The type of a line; what may be large stays undecoded."""
-    block: Any = shape("type text thinking id name tool_use_id", "input content", "is_error")
-    event = shape("type", delta=shape("type text thinking"))
-    message = shape(content=list[block] | str)
-    ids = "parent_tool_use_id tool_use_id error"
-    return shape(ids, "tool_use_result", "is_api_error_message", message=message, event=event)
 
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
@@ -2476,58 +2540,71 @@ class Codex(Dialect):
     names_session = ("thread.started", "thread_id")
     last_message: Any = None  # the last message
 
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        anys = (
+            "id text phase status command aggregated_output exit_code changes error result server"
+        )
+        item = shape("type", anys=f"{anys} tool arguments query action items prompt")
+        return shape(anys="usage questions", base=base, item=item)
+
     def read(self, line: Any) -> None:
-        kind, item = self.event.type, Node(line["item"])
-        what, done = as_text(item["type"]), kind == "item.completed"
-        if kind == "thread.started":
+        kind, item = self.event.type, line.item
+        if item is not None:
+            self.item(item, item.type or "", done=kind == "item.completed")
+        elif kind == "thread.started":
             self.begin()
         elif kind == "turn.started":
             self.begin_once(again=True)
         elif kind == "turn.completed":
-            self.end(result=self.last_message, usage=line["usage"])
+            self.end(result=self.last_message, usage=line.usage)
             self.last_message = None
         elif kind == "turn.failed":
-            self.end("error", error=error_message(line["error"]))
+            self.end("error", error=error_message(details(self.event).get("error")))
         elif kind == "error":
-            self.report_error(line["message"])
+            self.report_error(details(self.event).get("message"))
         elif kind == "request_user_input":
-            self.call_once(line["call_id"], "askQuestion", {"questions": line["questions"]}, "")
-        elif what == "agent_message" and done:
-            self.last_message = self.last_message if item["phase"] == "commentary" else item["text"]
-            self.say(item["text"])
-        elif what == "reasoning" and done:
-            self.think(item["text"])
-        elif what == "file_change":
-            for number, change in enumerate(item.each("changes")):
-                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
-                self.use(f"{item['id']}.{number}", item, name, {"path": change["path"]})
-        elif what in CODEX_CALLS:
-            self.use(item["id"], item, *CODEX_CALLS[what](item))
+            self.call_once(line.call_id, "askQuestion", {"questions": line.questions}, "")
 
-    def use(self, identity: Any, item: Any, name: str, given: Any) -> None:
-        if self.event.type != "item.completed":
+    def item(self, item: Any, what: str, *, done: bool) -> None:
+        if what in CODEX_CALLS:
+            self.use(item.id, item, *CODEX_CALLS[what](item), done=done)
+        elif what == "file_change":
+            for number, change in enumerate(Node({"": item.changes}).each("")):
+                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
+                given = {"path": change["path"]}
+                self.use(f"{item.id}.{number}", item, name, given, done=done)
+        elif what == "agent_message" and done:
+            self.last_message = self.last_message if item.phase == "commentary" else item.text
+            self.say(item.text)
+        elif what == "reasoning" and done:
+            self.think(item.text)
+
+    def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
+        if not done:
             self.call(identity, name, given)
             return
-        text = error_message(item["error"]) or content_text(item["result.content"])
-        declined, text = item["status"] == "declined", text or item["aggregated_output"]
-        outcome = {"kind": "declined" if declined else "", "code": item["exit_code"]}
-        failed = declined or item["status"] == "failed"
-        self.call_once(identity, name, given, text, failed=failed, **outcome)
+        told = item.error is not None or item.result is not None
+        text = told and (error_message(item.error) or content_text(Node(item.result)["content"]))
+        declined = item.status == "declined"
+        failed, kind = declined or item.status == "failed", "declined" if declined else ""
+        outcome = {"failed": failed, "kind": kind, "code": item.exit_code}
+        self.call_once(identity, name, given, text or item.aggregated_output, **outcome)
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
 COLLAB = {"send_input": "sendMessage", "wait": "await", "close_agent": "taskStop"}
 # Type of an item -> a tool and its arguments.
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
-    "command_execution": lambda item: ("shell", {"command": item["command"]}),
-    "mcp_tool_call": lambda item: (f"mcp__{item['server']}__{item['tool']}", item["arguments"]),
+    "command_execution": lambda item: ("shell", {"command": item.command}),
+    "mcp_tool_call": lambda item: (f"mcp__{item.server}__{item.tool}", item.arguments),
     "web_search": lambda item: (
-        "webSearch", {"searchTerm": first_text(item["query"], item["action.query"])}
+        "webSearch", {"searchTerm": first_text(item.query, Node(item.action)["query"])}
     ),
-    "todo_list": lambda item: ("updateTodos", {"todos": item["items"]}),
-    "plan": lambda item: ("createPlan", {"plan": item["text"]}),
+    "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
+    "plan": lambda item: ("createPlan", {"plan": item.text}),
     "collab_tool_call": lambda item: (
-        COLLAB.get(as_text(item["tool"]), "task"), {"description": item["prompt"]}
+        COLLAB.get(as_text(item.tool), "task"), {"description": item.prompt}
     ),
 }  # fmt: skip
 
@@ -2736,75 +2813,100 @@ class Pi(Dialect):
         "tool_execution_update partialResult",
     )
     names_session = ("session", "id")
-    last = Node(None)  # the agent's last message
+    last: Any = None  # the agent's last message
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
     cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
 
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd"
+        part = shape("type", anys="delta")
+        return shape(anys=anys, base=base, message=pi_message(), assistantMessageEvent=part)
+
     def read(self, line: Any) -> None:
-        kind, part = self.event.type, Node(line["assistantMessageEvent"])
-        what = as_text(part["type"])
-        if kind in ("session", "agent_start"):
+        kind, part = self.event.type, line.assistantMessageEvent
+        if part is not None:
+            self.update(part.type, part.delta)
+        elif kind in ("session", "agent_start"):
             self.finish()
             self.begun = self.begun and kind != "session"
-            self.cwd = line["cwd"] or self.cwd
+            self.cwd = line.cwd or self.cwd
             self.begun = self.begun and kind != "session" and not self.busy
             self.busy = kind == "agent_start"
             self.begin_once(again=True, cwd=self.cwd)
-        elif what in ("text_delta", "thinking_delta"):
-            (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
-        elif what == "toolcall_delta":
-            self.blank_fragments(("assistantMessageEvent", "delta"))
-        elif kind == "message_start" and line["message.role"] == "assistant":
+        elif kind == "message_start" and line.message and line.message.role == "assistant":
             self.blank_fragments(("message", "content"))  # its first delta
-        elif kind == "message_end":
-            self.message(Node(line["message"]))
+        elif kind == "message_end" and line.message:
+            self.message(line.message)
         elif kind == "tool_execution_start":
-            self.call(line["toolCallId"], line["toolName"], line["args"])
+            self.call(line.toolCallId, line.toolName, line.args)
         elif kind == "tool_execution_end":
-            text, failed = content_text(line["result.content"]), line["isError"] is True
-            code = find_code(r"Command exited with code (-?[0-9]{1,9})\s*\Z", text)
-            self.answer(line["toolCallId"], text, failed=failed, code=code if failed else None)
+            text, failed = content_text(Node(line.result)["content"]), line.isError is True
+            code = find_code(PI_CODE, text) if failed else None
+            self.answer(line.toolCallId, text, failed=failed, code=code)
         elif kind == "agent_end":
             self.agent_end(line)
-        elif kind == "auto_retry_start" or line["willRetry"] is True:
+        elif kind == "auto_retry_start" or line.willRetry is True:
             self.due = False
-        elif kind == "agent_settled" or line["success"] is False:
+        elif kind == "agent_settled" or line.success is False:
             self.finish()
 
+    def update(self, what: str | None, delta: Any) -> None:
+        if what == "text_delta":
+            self.say(delta, delta=True)
+        elif what == "thinking_delta":
+            self.think(delta, delta=True)
+        elif what == "toolcall_delta":
+            self.blank_fragments(("assistantMessageEvent", "delta"))
+
     def message(self, message: Any) -> None:
-        said = self.ask if message["role"] == "user" else self.say
-        for block in message.each("content") if message["role"] in ("user", "assistant") else ():
-            if block["type"] == "text":
-                said(block["text"])
-            elif block["type"] == "thinking":
-                self.think(block["thinking"])
-            elif block["type"] == "toolCall":
-                self.call(block["id"], block["name"], block["arguments"])
-        if message["role"] == "assistant":
+        said = self.ask if message.role == "user" else self.say
+        content = message.content if message.role in ("user", "assistant") else ()
+        for block in content if isinstance(content, list) else ():
+            if block.type == "text":
+                said(block.text)
+            elif block.type == "thinking":
+                self.think(block.thinking)
+            elif block.type == "toolCall":
+                self.call(block.id, block.name, block.arguments)
+        if message.role == "assistant":
             self.last = message
-            self.add_usage(message["usage"])
-            if message["stopReason"] in self.failures:
-                self.report_error([message["errorMessage"], message["stopReason"]])
+            self.add_usage(message.usage)
+            if message.stopReason in self.failures:
+                self.report_error([message.errorMessage, message.stopReason])
 
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
-        said = [one for one in line.each("messages") if one["role"] == "assistant"]
+        listed = decode_as(self.event.raw, shape(messages=list[pi_message()])).messages or ()
+        said = [one for one in listed if one.role == "assistant"]
         self.last = said[-1] if said else self.last
-        self.due = line["willRetry"] is not True and line["isTerminal"] is not False
-        told = line["willRetry"] is False or line["isTerminal"] is True
-        if told or self.last["stopReason"] not in self.failures:
+        self.due = line.willRetry is not True and line.isTerminal is not False
+        told = line.willRetry is False or line.isTerminal is True
+        if told or self.last is None or self.last.stopReason not in self.failures:
             self.finish()
 
     def finish(self) -> None:
-        due, last, why = self.due, self.last, self.last["stopReason"]
-        self.due, self.last = False, Node(None)
-        if due and last.value and why not in self.failures:
-            self.end(result=content_text(last["content"]) or None)
+        due, last, self.due, self.last = self.due, self.last, False, None
+        if due and last and last.stopReason not in self.failures:
+            blocks = [] if isinstance(last.content, str) else last.content or []
+            texts = [block.text for block in blocks if block.text is not None]
+            text = "\n".join(texts) if blocks else last.content
+            self.end(result=text or None)
         elif due:
-            self.end("error", error=first_text(last["errorMessage"], why))
+            self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
+
+
+@functools.cache
+def pi_message() -> Any:
+    block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
+    more = shape("role", anys="usage stopReason errorMessage", base=Message)
+    return shape(base=more, content=list[block] | str)
+
+
+PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
 
 # ---------------------------------------------------------------- recognition
@@ -2931,7 +3033,8 @@ class Conversations:
             if name and known and not alone:
                 event.session_id, speaker = session or known.session, known
         self.speaker = speaker
-        source.dialect = last if known is None or known.guessed else known
+        if known and known is not last and not known.guessed:
+            source.dialect, source.decode = known, known.decode
         return known
 
     def recognize(self, known: Dialect | None, event: Event) -> str | None:
@@ -6410,7 +6513,7 @@ def make_conversations(
 ) -> Conversations:
     """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
-    made = not native and (converts or redacts or lines)
+    made = redacts or (not native and (converts or lines))
     maker = EventMaker(reader, native, converts, native and redacts, made)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
