@@ -385,13 +385,16 @@ MISFIT = object()
 
 
 @functools.cache
-def shape(texts: str = "", raws: str = "", anys: str = "", **others: Any) -> Any:
-    """A Struct for some members of an object: strings, undecoded values, any values, others."""
+def shape(
+    texts: str = "", raws: str = "", anys: str = "", *, base: type[Struct] = Struct, **others: Any
+) -> Any:
+    """A Struct for some members of an object, besides those of a base: strings, undecoded values,
+    any values, others."""
     fields: list[Any] = [(name, str | None, None) for name in texts.split()]
     fields += [(name, Raw, Raw()) for name in raws.split()]
     fields += [(name, Any, None) for name in anys.split()]
     fields += [(name, kind | None, None) for name, kind in others.items()]
-    return msgspec.defstruct("Shape", fields, gc=False)
+    return msgspec.defstruct("Shape", fields, bases=(base,), gc=False)
 
 
 def coerce(value: Any, kind: Any) -> Any:
@@ -689,11 +692,12 @@ else:
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``run`` is
-    the run it belongs to; ``started`` and ``given`` are the tool and the body that started a
-    completed call; ``hidden`` events count but aren't printed; ``foreign`` is set if the line that
-    is printed is another agent's; ``edits`` are redaction's changes to its words, None if it needs
-    none; ``where`` is its FILE:LINE. An event without a line is implied: its run ended without one.
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``made``
+    returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
+    is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
+    events count but aren't printed; ``foreign`` is set if the line that is printed is another
+    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``where`` is its
+    FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
     type: str | None = None
@@ -703,9 +707,9 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None  # type: ignore[valid-type]
     parent_tool_use_id: Any = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
+    made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
-    given: Internal = msgspec.field(name="\x7fgiven", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -729,9 +733,14 @@ class SpokenEvent(Event, gc=False):
     text: str | None = None  # in thinking events
 
 
+def line_of(event: Event) -> bytes:
+    """The line of an event; one that a dialect made is encoded where somebody reads it."""
+    return encode_json(event.made()) if event.made else event.raw  # type: ignore[no-any-return]
+
+
 def details(event: Event) -> dict[str, Any]:
     """All members of an event, decoded from its line; {} if that fails."""
-    return as_object(decode_raw(event.raw))
+    return as_object(decode_raw(line_of(event)))
 
 
 def error_message(value: Any, depth: int = 4) -> str:
@@ -1070,6 +1079,8 @@ Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(TOOL_KEYS, T
 
 def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body: a ToolCall."""
+    if event.made and event.tool_call is None:
+        event.tool_call = decode_as(line_of(event), Event).tool_call
     call = event.tool_call
     for key, tool in TOOL_KEYS.items():
         body = getattr(call, key, None)
@@ -1087,7 +1098,11 @@ def tool_of(event: Event) -> tuple[str, Any]:
 def called_tool(event: Event) -> tuple[str, Any]:
     """The same of a finished call, which may have named its tool only when it started."""
     tool, body = tool_of(event)
-    return tool or event.started or "?", body
+    return tool or started_tool(event) or "?", body
+
+
+def started_tool(event: Event) -> str:
+    return tool_of(event.started)[0] if event.started else ""
 
 
 def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -1442,6 +1457,7 @@ class Source:
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
+        self.decode: Callable[[bytes], Event] | None = None  # a line of that dialect
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
     def begin(self, block: bytes) -> list[bytes]:
@@ -1741,7 +1757,7 @@ class Reader:
         lines = source.begin(frame)
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
-            return zip(source.left, [*map(self.decode, lines)], strict=True)
+            return zip(source.left, [*map(source.decode or self.decode, lines)], strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
 
@@ -1816,7 +1832,7 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     }.items()
     for name in names.split()
 }
-MCP_TOOL = r"(?s)(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)"
+MCP_TOOL = regex(r"(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)", re.DOTALL)
 
 # Other agents' names for arguments -> Cursor's: of any tool, and of a particular one.
 ARGUMENT_NAMES = {
@@ -1867,30 +1883,36 @@ FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "m
 
 
 class ForeignCall(NamedTuple):
-    """A call by another agent; tool and arguments have Cursor's names."""
+    """A call by another agent, with Cursor's name for its tool."""
 
     id: str
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
-    args: dict[str, Any] = {}  # noqa: RUF012
+    given: Any = None  # its arguments, decoded or not
     parent: str | None = None  # the call of the sub-agent that made it
 
+    def args(self) -> dict[str, Any]:
+        """Its arguments, with Cursor's names."""
+        given = self.given
+        args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
+        if mcp := MCP_TOOL.fullmatch(self.name):
+            server, name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
+            named = {"providerIdentifier": server, "toolName": name}
+            return {"name": self.name, "args": args, **named}
+        names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(self.tool, {})
+        args = {names.get(key, key): value for key, value in args.items()}
+        if self.tool == "updateTodos":
+            given = args.get("todos")
+            listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
+            args |= {"todos": listed} if listed else {}
+        return args
 
-def translate_call(identity: str, name: str, given: Any, parent: str | None) -> ForeignCall:
-    """Translate an agent's name for a tool, and its arguments."""
-    args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
-    if mcp := re.fullmatch(MCP_TOOL, name):
-        server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
-        named = {"providerIdentifier": server, "toolName": its_name}
-        return ForeignCall(identity, "mcp", name, {"name": name, "args": args, **named}, parent)
-    tool = TOOL_NAMES.get(name.replace("_", "").lower(), name)
-    names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(tool, {})
-    args = {names.get(key, key): value for key, value in args.items()}
-    if tool == "updateTodos":
-        given = args.get("todos")
-        listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
-        args |= {"todos": listed} if listed else {}
-    return ForeignCall(identity, tool, name, args, parent)
+
+def translate_tool(name: str) -> str:
+    """Cursor's name for another agent's tool."""
+    if ("__" in name or name.startswith("mcp_")) and MCP_TOOL.fullmatch(name):
+        return "mcp"
+    return TOOL_NAMES.get(name.replace("_", "").lower(), name)
 
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
@@ -1908,22 +1930,57 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def make_success(called: ForeignCall, content: Any) -> dict[str, Any]:
-    """The members of Cursor's result that hold the returned content: a text, or undecoded."""
-    args, text = called.args, content if isinstance(content, str) else ""
-    if called.tool == "shell":
+class Answer(NamedTuple):
+    """What a call returned: a text, or undecoded.
+
+    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
+    exit status; ``facts`` are members of Cursor's result.
+    """
+
+    content: Any
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: Mapping[str, Any] = {}
+
+
+def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
+    """Cursor's result of a call."""
+    content, failed, kind, code, facts = answer
+    content = "" if content is None else content
+    exited = type(code) is int and called.tool == "shell" and not kind
+    if failed and not exited:
+        return make_failure(content, as_text(kind))
+    told = [*make_success(called.tool, args, content).items(), *facts.items()]
+    told += [("exitCode", code)] if exited else []
+    success = {key: value for key, value in told if value is not None}
+    return {"failure" if success.get("exitCode") else "success": success}
+
+
+def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
+    """The members of Cursor's result that hold the returned content."""
+    text = content if isinstance(content, str) else ""
+    if tool == "shell":
         streams = {"stdout": text, "stderr": "", "interleavedOutput": content}
         return {"command": args.get("command", ""), **streams}
-    if called.tool == "write":
+    if tool == "write":
         written = args.get("fileText", "")
         written = decode_raw(written) if isinstance(written, Raw) else written
         lines = len(written.splitlines()) if isinstance(written, str) and written else None
         return {"message": content, "linesCreated": lines}
-    if called.tool == "webFetch":
+    if tool == "webFetch":
         return {"url": args.get("url", ""), "markdown": content}
-    if called.tool == "mcp":
+    if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
-    return {"message" if called.tool == "edit" else "content": content}
+    return {"message" if tool == "edit" else "content": content}
+
+
+def make_call(called: ForeignCall, answer: Answer | None) -> dict[str, Any]:
+    """The members of a call's event: of its end if there is an answer, else of its start."""
+    args = called.args()
+    body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
+    call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
+    return {"tool_call": call, "call_id": called.id, "parent_tool_use_id": called.parent}
 
 
 def make_failure(content: Any, kind: str) -> dict[str, Any]:
@@ -1966,10 +2023,11 @@ CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a repl
 
 
 class EventMaker(NamedTuple):
-    """Makes events in Cursor's vocabulary: encodes a line, and decodes the event from it.
+    """Makes events in Cursor's vocabulary.
 
-    ``native``: the input's own lines are printed. ``converts``: the encoded lines are printed.
-    ``redacts``: strings that can't be redacted are blanked. ``lines``: words need a line, too.
+    ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
+    ``redacts``: strings that can't be redacted are blanked. ``lines``: a stage reads the line of
+    each event; else it is made where a stage asks for details.
     """
 
     reader: Reader
@@ -1978,29 +2036,43 @@ class EventMaker(NamedTuple):
     redacts: bool = False
     lines: bool = False
 
-    def event(self, **members: Any) -> Event:
-        """The event of a line with these members, less those that are None."""
-        raw = encode_json({key: value for key, value in members.items() if value is not None})
-        try:
-            new = self.reader.reread(raw)
-        except (ValueError, RecursionError):  # nested almost too deeply
-            new = self.reader.kind(members["type"], session_id=members["session_id"])
-        new.raw = raw
+    def event(
+        self,
+        kind: str,
+        subtype: str | None,
+        session: str | None,
+        members: Callable[[], Mapping[str, Any]],
+        call_id: str | None = None,
+        parent: str | None = None,
+    ) -> Any:
+        """An event; its line has these members, too, less those that are None."""
+
+        def made() -> dict[str, Any]:
+            line = {"type": kind, "subtype": subtype, **members(), "session_id": session}
+            return {key: value for key, value in line.items() if value is not None}
+
+        new = self.reader.kind(kind, subtype, session, call_id, None, parent, MADE, made)
+        if self.lines:
+            new.raw, new.made = encode_json(made()), None
         return new
 
-    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Event:
-        """An event with words; its line is encoded only if something reads it."""
+    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Any:
+        """An event with words."""
         thought = kind == "thinking"
-        if self.lines:
+
+        def members() -> dict[str, Any]:
             message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said = {"subtype": "delta", "text": text} if thought else {"message": message}
-            return self.event(type=kind, **said, parent_tool_use_id=parent, session_id=session)
-        subtype = "delta" if thought else None
-        new = self.reader.kind(kind, subtype, session, parent_tool_use_id=parent, raw=b"{}")
+            said = {"text": text} if thought else {"message": message}
+            return {**said, "parent_tool_use_id": parent}
+
+        new = self.event(kind, "delta" if thought else None, session, members, None, parent)
         if isinstance(new, SpokenEvent):
             new.text = text if thought else None
             new.message = None if thought else Message([TextBlock(text)])
         return new
+
+
+MADE = b"{}"  # stands for a line that nobody has read yet
 
 
 class Dialect:
@@ -2017,8 +2089,14 @@ class Dialect:
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
 
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        """The type of its lines; those of the base type are read as a Node."""
+        return base
+
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
+        self.kind, self.decode = line_decoder(type(self), maker.reader.kind)
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
@@ -2027,13 +2105,15 @@ class Dialect:
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
         self.calls: dict[str, ForeignCall] = {}  # open ones
-        self.finished: deque[str] = deque(maxlen=MAX_FINISHED)  # IDs of calls
+        self.finished: dict[str, None] = {}  # IDs of calls
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
     def line(self) -> Any:
-        return Node(details(self.event))
+        if self.kind is self.maker.reader.kind:
+            return Node(details(self.event))
+        return self.event if type(self.event) is self.kind else decode_as(self.event.raw, self.kind)
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2060,8 +2140,9 @@ class Dialect:
         return (event,)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
-        made = self.maker.event(type=kind, subtype=subtype, **members, session_id=self.session)
-        self.parts.append(made)
+        ids = (members.get("call_id"), members.get("parent_tool_use_id"))
+        new = self.maker.event(kind, subtype, self.session, lambda: members, *ids)
+        self.parts.append(new)
         self.ended = kind == "result" or (self.ended and kind == "error")
 
     def words(self, kind: str, text: str) -> Any:
@@ -2100,14 +2181,13 @@ class Dialect:
 
     def call(self, identity: Any, name: Any, given: Any) -> None:
         """Start a call; ``given``: its arguments, decoded or not."""
-        identity = as_text(identity)
+        identity, name = as_text(identity), as_text(name) or "?"
         known = identity in self.calls
-        called = translate_call(identity, as_text(name) or "?", given, self.parent)
+        self.finished.pop(identity, None)
+        called = ForeignCall(identity, translate_tool(name), name, given, self.parent)
         self.calls[identity] = called
-        if identity in self.finished:
-            self.finished.remove(identity)
         if not known:
-            self.make_call("started", called, {})
+            self.make_call("started", called, None)
 
     def answer(
         self,
@@ -2119,23 +2199,16 @@ class Dialect:
         code: Any = None,
         **facts: Any,
     ) -> None:
-        """Complete a call with its content: a text, or undecoded.
-
-        ``failed``: the text says why, and ``kind`` is the agent's word for it; ``code`` is an exit
-        status; ``facts`` are members of Cursor's result.
-        """
-        identity, content = as_text(identity), "" if content is None else content
+        """Complete a call; see ``Answer``."""
+        identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, parent=self.parent)
-        self.finished += [identity] if identity else []
-        if type(code) is int and called.tool == "shell" and not kind:
-            facts["exitCode"], failed = code, False
-        told = (*make_success(called, content).items(), *facts.items())
-        success = {key: value for key, value in told if value is not None}
-        result = {"failure" if facts.get("exitCode") else "success": success}
-        result = make_failure(content, as_text(kind)) if failed else result
-        self.make_call("completed", called, {"result": result})
+        if identity:
+            self.finished[identity] = None
+            if len(self.finished) > MAX_FINISHED:
+                del self.finished[next(iter(self.finished))]
+        self.make_call("completed", called, Answer(content, failed, kind, code, facts))
 
     def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """Start and complete a call whose line may be repeated."""
@@ -2145,7 +2218,7 @@ class Dialect:
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
-        members["usage"] = members.get("usage") or self.usage or None
+        members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
         for of_run in (self.calls, self.finished, self.said, self.usage):
@@ -2186,11 +2259,17 @@ class Dialect:
             return ""
         return text.removeprefix(said)
 
-    def make_call(self, subtype: str, called: ForeignCall, result: dict[str, Any]) -> None:
-        body = {f"{called.tool}ToolCall": {"args": called.args} | result}
-        call = body | {"toolCallId": called.id, "name": called.name}
-        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
-        self.make("tool_call", subtype, tool_call=call, **ids)
+    def make_call(self, subtype: str, called: ForeignCall, answer: Answer | None) -> None:
+        made = functools.partial(make_call, called, answer)
+        ids = (called.id, called.parent)
+        self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
+        self.ended = False
+
+
+@functools.cache
+def line_decoder(dialect: type[Dialect], base: type[Event]) -> tuple[Any, Callable[[bytes], Any]]:
+    kind = dialect.line_type(base)
+    return kind, msgspec.json.Decoder(kind).decode
 
 
 class Cursor(Dialect):
@@ -2245,14 +2324,21 @@ class Claude(Dialect):
         self.denied: set[str] = set()  # calls that were denied permission
         self.background: dict[str, Any] = {}  # background sub-agents: call -> description
 
-    def line(self) -> Any:
-        return decode_as(self.event.raw, claude_line())
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        """What may be large stays undecoded."""
+        texts = "type thinking id name tool_use_id"
+        block: Any = shape(texts, "input content", "is_error", base=TextBlock)
+        message = shape(base=Message, content=list[block] | str)
+        event = shape("type", delta=shape("type text thinking"))
+        own = "tool_use_id error", "tool_use_result", "is_api_error_message"
+        return shape(*own, base=base, message=message, event=event)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        self.parent = line.parent_tool_use_id
+        self.parent = as_text(line.parent_tool_use_id) or None
         if kind == "stream_event" and line.event:
-            self.stream(line.event, line.event.delta or shape("type text thinking")())
+            self.stream(line.event)
         elif kind in ("assistant", "user"):
             self.message(kind, line)
         elif kind == "result":
@@ -2289,9 +2375,12 @@ class Claude(Dialect):
             elif block.name is not None and block.id is not None:
                 self.call(block.id, block.name, block.input)
 
-    def stream(self, inner: Any, delta: Any) -> None:
+    def stream(self, inner: Any) -> None:
+        delta = inner.delta
         if inner.type == "message_start":
             self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
+        if delta is None:
+            return
         if delta.text is not None:
             self.say(delta.text, delta=True)
         elif delta.thinking is not None or delta.type == "signature_delta":
@@ -2318,20 +2407,10 @@ class Claude(Dialect):
         kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
         if told["isAsync"] is True or told["status"] == "async_launched":
-            self.background[identity] = called.args.get("description")
+            self.background[identity] = called.args().get("description")
         given = text if text or content[:1] == b'"' else Raw(content)
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
         self.answer(identity, given, failed=failed, kind=kind, code=code, **facts)
-
-
-@functools.cache
-def claude_line() -> Any:
-    """The type of a line; what may be large stays undecoded."""
-    block: Any = shape("type text thinking id name tool_use_id", "input content", "is_error")
-    event = shape("type", delta=shape("type text thinking"))
-    message = shape(content=list[block] | str)
-    ids = "parent_tool_use_id tool_use_id error"
-    return shape(ids, "tool_use_result", "is_api_error_message", message=message, event=event)
 
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
@@ -2404,58 +2483,71 @@ class Codex(Dialect):
     names_session = ("thread.started", "thread_id")
     last_message: Any = None  # the last message
 
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        anys = (
+            "id text phase status command aggregated_output exit_code changes error result server"
+        )
+        item = shape("type", anys=f"{anys} tool arguments query action items prompt")
+        return shape(anys="usage questions", base=base, item=item)
+
     def read(self, line: Any) -> None:
-        kind, item = self.event.type, Node(line["item"])
-        what, done = as_text(item["type"]), kind == "item.completed"
-        if kind == "thread.started":
+        kind, item = self.event.type, line.item
+        if item is not None:
+            self.item(item, item.type or "", done=kind == "item.completed")
+        elif kind == "thread.started":
             self.begin()
         elif kind == "turn.started":
             self.begin_once(again=True)
         elif kind == "turn.completed":
-            self.end(result=self.last_message, usage=line["usage"])
+            self.end(result=self.last_message, usage=line.usage)
             self.last_message = None
         elif kind == "turn.failed":
-            self.end("error", error=error_message(line["error"]))
+            self.end("error", error=error_message(details(self.event).get("error")))
         elif kind == "error":
-            self.report_error(line["message"])
+            self.report_error(details(self.event).get("message"))
         elif kind == "request_user_input":
-            self.call_once(line["call_id"], "askQuestion", {"questions": line["questions"]}, "")
-        elif what == "agent_message" and done:
-            self.last_message = self.last_message if item["phase"] == "commentary" else item["text"]
-            self.say(item["text"])
-        elif what == "reasoning" and done:
-            self.think(item["text"])
-        elif what == "file_change":
-            for number, change in enumerate(item.each("changes")):
-                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
-                self.use(f"{item['id']}.{number}", item, name, {"path": change["path"]})
-        elif what in CODEX_CALLS:
-            self.use(item["id"], item, *CODEX_CALLS[what](item))
+            self.call_once(line.call_id, "askQuestion", {"questions": line.questions}, "")
 
-    def use(self, identity: Any, item: Any, name: str, given: Any) -> None:
-        if self.event.type != "item.completed":
+    def item(self, item: Any, what: str, *, done: bool) -> None:
+        if what in CODEX_CALLS:
+            self.use(item.id, item, *CODEX_CALLS[what](item), done=done)
+        elif what == "file_change":
+            for number, change in enumerate(Node({"": item.changes}).each("")):
+                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
+                given = {"path": change["path"]}
+                self.use(f"{item.id}.{number}", item, name, given, done=done)
+        elif what == "agent_message" and done:
+            self.last_message = self.last_message if item.phase == "commentary" else item.text
+            self.say(item.text)
+        elif what == "reasoning" and done:
+            self.think(item.text)
+
+    def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
+        if not done:
             self.call(identity, name, given)
             return
-        text = error_message(item["error"]) or content_text(item["result.content"])
-        declined, text = item["status"] == "declined", text or item["aggregated_output"]
-        outcome = {"kind": "declined" if declined else "", "code": item["exit_code"]}
-        failed = declined or item["status"] == "failed"
-        self.call_once(identity, name, given, text, failed=failed, **outcome)
+        told = item.error is not None or item.result is not None
+        text = told and (error_message(item.error) or content_text(Node(item.result)["content"]))
+        declined = item.status == "declined"
+        failed, kind = declined or item.status == "failed", "declined" if declined else ""
+        outcome = {"failed": failed, "kind": kind, "code": item.exit_code}
+        self.call_once(identity, name, given, text or item.aggregated_output, **outcome)
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
 COLLAB = {"send_input": "sendMessage", "wait": "await", "close_agent": "taskStop"}
 # Type of an item -> a tool and its arguments.
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
-    "command_execution": lambda item: ("shell", {"command": item["command"]}),
-    "mcp_tool_call": lambda item: (f"mcp__{item['server']}__{item['tool']}", item["arguments"]),
+    "command_execution": lambda item: ("shell", {"command": item.command}),
+    "mcp_tool_call": lambda item: (f"mcp__{item.server}__{item.tool}", item.arguments),
     "web_search": lambda item: (
-        "webSearch", {"searchTerm": first_text(item["query"], item["action.query"])}
+        "webSearch", {"searchTerm": first_text(item.query, Node(item.action)["query"])}
     ),
-    "todo_list": lambda item: ("updateTodos", {"todos": item["items"]}),
-    "plan": lambda item: ("createPlan", {"plan": item["text"]}),
+    "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
+    "plan": lambda item: ("createPlan", {"plan": item.text}),
     "collab_tool_call": lambda item: (
-        COLLAB.get(as_text(item["tool"]), "task"), {"description": item["prompt"]}
+        COLLAB.get(as_text(item.tool), "task"), {"description": item.prompt}
     ),
 }  # fmt: skip
 
@@ -2664,75 +2756,100 @@ class Pi(Dialect):
         "tool_execution_update partialResult",
     )
     names_session = ("session", "id")
-    last = Node(None)  # the agent's last message
+    last: Any = None  # the agent's last message
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
     cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
 
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd"
+        part = shape("type", anys="delta")
+        return shape(anys=anys, base=base, message=pi_message(), assistantMessageEvent=part)
+
     def read(self, line: Any) -> None:
-        kind, part = self.event.type, Node(line["assistantMessageEvent"])
-        what = as_text(part["type"])
-        if kind in ("session", "agent_start"):
+        kind, part = self.event.type, line.assistantMessageEvent
+        if part is not None:
+            self.update(part.type, part.delta)
+        elif kind in ("session", "agent_start"):
             self.finish()
             self.begun = self.begun and kind != "session"
-            self.cwd = line["cwd"] or self.cwd
+            self.cwd = line.cwd or self.cwd
             self.begun = self.begun and kind != "session" and not self.busy
             self.busy = kind == "agent_start"
             self.begin_once(again=True, cwd=self.cwd)
-        elif what in ("text_delta", "thinking_delta"):
-            (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
-        elif what == "toolcall_delta":
-            self.blank_fragments(("assistantMessageEvent", "delta"))
-        elif kind == "message_start" and line["message.role"] == "assistant":
+        elif kind == "message_start" and line.message and line.message.role == "assistant":
             self.blank_fragments(("message", "content"))  # its first delta
-        elif kind == "message_end":
-            self.message(Node(line["message"]))
+        elif kind == "message_end" and line.message:
+            self.message(line.message)
         elif kind == "tool_execution_start":
-            self.call(line["toolCallId"], line["toolName"], line["args"])
+            self.call(line.toolCallId, line.toolName, line.args)
         elif kind == "tool_execution_end":
-            text, failed = content_text(line["result.content"]), line["isError"] is True
-            code = find_code(r"Command exited with code (-?[0-9]{1,9})\s*\Z", text)
-            self.answer(line["toolCallId"], text, failed=failed, code=code if failed else None)
+            text, failed = content_text(Node(line.result)["content"]), line.isError is True
+            code = find_code(PI_CODE, text) if failed else None
+            self.answer(line.toolCallId, text, failed=failed, code=code)
         elif kind == "agent_end":
             self.agent_end(line)
-        elif kind == "auto_retry_start" or line["willRetry"] is True:
+        elif kind == "auto_retry_start" or line.willRetry is True:
             self.due = False
-        elif kind == "agent_settled" or line["success"] is False:
+        elif kind == "agent_settled" or line.success is False:
             self.finish()
 
+    def update(self, what: str | None, delta: Any) -> None:
+        if what == "text_delta":
+            self.say(delta, delta=True)
+        elif what == "thinking_delta":
+            self.think(delta, delta=True)
+        elif what == "toolcall_delta":
+            self.blank_fragments(("assistantMessageEvent", "delta"))
+
     def message(self, message: Any) -> None:
-        said = self.ask if message["role"] == "user" else self.say
-        for block in message.each("content") if message["role"] in ("user", "assistant") else ():
-            if block["type"] == "text":
-                said(block["text"])
-            elif block["type"] == "thinking":
-                self.think(block["thinking"])
-            elif block["type"] == "toolCall":
-                self.call(block["id"], block["name"], block["arguments"])
-        if message["role"] == "assistant":
+        said = self.ask if message.role == "user" else self.say
+        content = message.content if message.role in ("user", "assistant") else ()
+        for block in content if isinstance(content, list) else ():
+            if block.type == "text":
+                said(block.text)
+            elif block.type == "thinking":
+                self.think(block.thinking)
+            elif block.type == "toolCall":
+                self.call(block.id, block.name, block.arguments)
+        if message.role == "assistant":
             self.last = message
-            self.add_usage(message["usage"])
-            if message["stopReason"] in self.failures:
-                self.report_error([message["errorMessage"], message["stopReason"]])
+            self.add_usage(message.usage)
+            if message.stopReason in self.failures:
+                self.report_error([message.errorMessage, message.stopReason])
 
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
-        said = [one for one in line.each("messages") if one["role"] == "assistant"]
+        listed = decode_as(self.event.raw, shape(messages=list[pi_message()])).messages or ()
+        said = [one for one in listed if one.role == "assistant"]
         self.last = said[-1] if said else self.last
-        self.due = line["willRetry"] is not True and line["isTerminal"] is not False
-        told = line["willRetry"] is False or line["isTerminal"] is True
-        if told or self.last["stopReason"] not in self.failures:
+        self.due = line.willRetry is not True and line.isTerminal is not False
+        told = line.willRetry is False or line.isTerminal is True
+        if told or self.last is None or self.last.stopReason not in self.failures:
             self.finish()
 
     def finish(self) -> None:
-        due, last, why = self.due, self.last, self.last["stopReason"]
-        self.due, self.last = False, Node(None)
-        if due and last.value and why not in self.failures:
-            self.end(result=content_text(last["content"]) or None)
+        due, last, self.due, self.last = self.due, self.last, False, None
+        if due and last and last.stopReason not in self.failures:
+            blocks = [] if isinstance(last.content, str) else last.content or []
+            texts = [block.text for block in blocks if block.text is not None]
+            text = "\n".join(texts) if blocks else last.content
+            self.end(result=text or None)
         elif due:
-            self.end("error", error=first_text(last["errorMessage"], why))
+            self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
+
+
+@functools.cache
+def pi_message() -> Any:
+    block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
+    more = shape("role", anys="usage stopReason errorMessage", base=Message)
+    return shape(base=more, content=list[block] | str)
+
+
+PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
 
 # ---------------------------------------------------------------- recognition
@@ -2859,7 +2976,8 @@ class Conversations:
             if name and known and not alone:
                 event.session_id, speaker = session or known.session, known
         self.speaker = speaker
-        source.dialect = last if known is None or known.guessed else known
+        if known and known is not last and not known.guessed:
+            source.dialect, source.decode = known, known.decode
         return known
 
     def recognize(self, known: Dialect | None, event: Event) -> str | None:
@@ -2975,7 +3093,7 @@ class Run:
         self.started_ms: int | None = None  # since 1970, as its first event states
         self.reason: str | None = None  # why it failed
         self.resumed = False  # it was given up before, and has failed
-        self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
+        self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
@@ -3222,7 +3340,7 @@ class Runs:
             return
         told: Sequence[Selector] = ()
         if event.type == "tool_call":
-            event.started, event.given = run.calls.get(event.call_id, NO_CALL)
+            event.started = run.calls.get(event.call_id) if event.subtype != "started" else None
             told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
         fresh = [choice for choice in self.fail_on if choice not in told]
         found = count_matches(run.matches, fresh, event, self.source)
@@ -3269,6 +3387,7 @@ class Runs:
 
     def end(self, run: Run) -> None:
         run.state = ENDED
+        run.calls.clear()  # they refer to the run, and events are not collected
         del self.runs[run.key]
         self.report.report_unshown(self.source)
 
@@ -3299,7 +3418,7 @@ class Runs:
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
-            names = self.report.list_names(tool for tool, _ in run.calls.values())
+            names = self.report.list_names(tool_of(call)[0] for call in run.calls.values())
             why.append(f"{plural(len(run.calls), 'call')} open ({names})")
         if self.report.prose:
             why.append(self.report.prose)
@@ -3374,9 +3493,6 @@ def ends_run(event: Event) -> bool:
     return event.type not in ACTS and (not event.raw or event_kind(event) == END)
 
 
-NO_CALL = (None, None)
-
-
 def event_time(line: bytes) -> int | None:
     """The timestamp of an event in milliseconds since 1970, from a number or ISO 8601; or None."""
     if b'"timestamp' not in line:
@@ -3408,9 +3524,9 @@ def failure_of(event: Event) -> str | None:
 def track_call(run: Run, event: Event) -> None:
     """Remember a call while it is open: its completion may hold nothing but the outcome."""
     if event.subtype == "started":
-        run.calls[event.call_id] = tool_of(event)
+        run.calls[event.call_id] = event
     elif event.subtype == "completed":
-        event.started, event.given = run.calls.pop(event.call_id, NO_CALL)
+        event.started = run.calls.pop(event.call_id, None)
 
 
 # ---------------------------------------------------------------- words
@@ -3644,12 +3760,12 @@ def event_tools(event: Event) -> Iterable[str]:
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
-    tool = tool or event.started or ""
+    tool = tool or started_tool(event)
     yield tool
     own = event.tool_call.name if event.tool_call else None
     if isinstance(own, str):
         yield own
-    for call in (body, event.given) if tool == "mcp" else ():
+    for call in (body, event.started and tool_of(event.started)[1]) if tool == "mcp" else ():
         if call and call.args and call.args.toolName:
             yield f"mcp__{call.args.providerIdentifier}__{call.args.toolName}"
 
@@ -3658,7 +3774,7 @@ def event_statuses(event: Event) -> Iterable[str]:
     if event.type != "tool_call" or event.subtype != "completed":
         return ()
     tool, body = tool_of(event)
-    status = outcome_of(event, tool or event.started or "", body).status
+    status = outcome_of(event, tool or started_tool(event), body).status
     return (status,) if status == "ok" else (status, "failed")
 
 
@@ -3670,8 +3786,9 @@ def event_paths(event: Event) -> Iterable[str]:
     for _, body in tool_members(event):
         for group in (body.get("args"), *as_object(body.get("result")).values()):
             found += map(as_object(group).get, PATH_MEMBERS)
-    if not any(found) and event.given is not None:
-        found += (getattr(event.given.args, name, None) for name in PATH_MEMBERS)
+    if not any(found) and event.started:
+        args = getattr(tool_of(event.started)[1], "args", None)
+        found += (getattr(args, name, None) for name in PATH_MEMBERS)
     here = event.run.cwd
     for one in found:
         for path in one if isinstance(one, list) else [one]:
@@ -5535,8 +5652,9 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
         event.raw = raw
         return event
     new = reread(raw)
-    known = event.started if event.started in LABELS else None  # else it may be a name to hide
-    new.raw, new.run, new.started, new.hidden = raw, event.run, known, event.hidden
+    known = started_tool(event) in LABELS  # else it may be a name to hide
+    new.raw, new.run, new.hidden = raw, event.run, event.hidden
+    new.started = event.started if known else None
     new.where = event.where
     return new
 
@@ -6179,7 +6297,7 @@ class Json(Writer):
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
-        own = {key: compact(bytes(value)) for key, value in members(event.raw).items()}
+        own = {key: compact(bytes(value)) for key, value in members(line_of(event)).items()}
         own |= {"type": b'"result"', "subtype": b'"success"', "is_error": b"false"}
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
@@ -6407,7 +6525,7 @@ def make_conversations(
 ) -> Conversations:
     """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
-    made = not native and (converts or redacts or lines)
+    made = redacts or (not native and (converts or lines))
     maker = EventMaker(reader, native, converts, native and redacts, made)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
