@@ -2079,7 +2079,7 @@ class Dialect:
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
-        self.ended = False  # with nothing said or done since
+        self.ended: bool | None = None  # with nothing said or done since; None: nothing ever was
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
@@ -2099,6 +2099,8 @@ class Dialect:
         """Make the moves that are due at the end of the input."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
+        elif self.maker.converts and self.ended is None and not self.guessed:
+            self.begin()  # so that its lines, which have no counterpart, still show a failed run
 
     def session_in(self, event: Event) -> str | None:
         kind, member = self.names_session or (None, "")
@@ -2113,7 +2115,8 @@ class Dialect:
         if self.parts or (own and not self.maker.native):
             return self.parts  # none if the line only repeats
         event.foreign = UNTRANSLATED
-        event.hidden = event.hidden or (self.maker.converts and event.type not in CURSOR_TYPES)
+        shown = self.guessed or not self.maker.converts or event.type in CURSOR_TYPES
+        event.hidden = event.hidden or not shown
         return (event,)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
@@ -2254,6 +2257,9 @@ class Cursor(Dialect):
     """agentfmt's own vocabulary."""
 
     name = "cursor"
+
+    def finish(self) -> None:
+        """Its lines are never translated."""
 
 
 SHARED_TYPES = frozenset(
@@ -2885,18 +2891,23 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
+        stray = event.type == "error" and not event.session_id
         known = self.conversation_of(source, event)
         if known is None:
             return (event,)
+        stray = stray and known.ended is True and not recognize(event.raw)
         if isinstance(known, Cursor):
             return None
         if self.strict:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if not parts and event.type == "error" and not (event.session_id or self.speaker):
-            event.hidden = self.maker.converts
+        nameless = not (event.session_id or self.speaker)
+        if nameless and (not parts or event.foreign is UNTRANSLATED):
+            event.hidden = False
             return (event,)  # perhaps another agent's
+        if stray and len(parts) == 1:
+            parts[0].raw = event.raw  # it names no session
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
@@ -3024,7 +3035,7 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "agent", "calls", "cwd", "error", "events", "key", "matches", "notes", "reason", "resumed",
+        "agent", "calls", "converted", "cwd", "error", "events", "key", "matches", "notes", "reason", "resumed",
         "session", "started_ms", "state", "succeeded", "told", "where",
     )  # fmt: skip
 
@@ -3041,6 +3052,7 @@ class Run:
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
+        self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
         self.error: str | None = None  # the message of the last error event
@@ -3203,8 +3215,9 @@ class Runs:
         """The run that an event of a key belongs to."""
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
-            return last if last and last.state != ENDED else run
-        if run is None and kind == END and (self.speaker or hash(key) not in self.had_run):
+            own = kind == INIT or (kind == ACT and last and last.converted and last.session)
+            return run if own or not last or last.state == ENDED else last
+        if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
             run = self.runs.get(self.speaker or self.source)
         if key != self.last_key:
             self.remember(key)
@@ -3295,7 +3308,8 @@ class Runs:
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
-        run.cwd = first_text(details(event).get("cwd"))
+        stated = details(event)
+        run.cwd, run.converted = first_text(stated.get("cwd")), "converted_from" in stated
         return run
 
     def supersede(self, run: Run, _event: Event) -> None:
