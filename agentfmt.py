@@ -2099,8 +2099,8 @@ class Dialect:
         """Make the moves that are due at the end of the input."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.maker.converts and self.ended is None and not self.guessed:
-            self.begin()  # so that its lines, which have no counterpart, still show a failed run
+        elif self.maker.converts and self.ended is None and not (self.begun or self.guessed):
+            self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
     def session_in(self, event: Event) -> str | None:
         kind, member = self.names_session or (None, "")
