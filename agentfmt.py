@@ -2066,20 +2066,22 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect. If it
+    ``asks_once``, a run has one prompt: a later one shows that the run was cut off.
     """
 
     name: ClassVar[str]
     shared_types = frozenset(("error",))
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
+    asks_once = False
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
-        self.ended: bool | None = None  # with nothing said or done since; None: nothing ever was
+        self.made = ""  # the type of the last event that was made, errors aside
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
@@ -2088,6 +2090,11 @@ class Dialect:
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
+
+    @property
+    def ended(self) -> bool:
+        """Nothing was said or done since the last result."""
+        return self.made == "result"
 
     def line(self) -> Any:
         return Node(details(self.event))
@@ -2099,7 +2106,7 @@ class Dialect:
         """Make the moves that are due at the end of the input."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.maker.converts and self.ended is None and not (self.begun or self.guessed):
+        elif self.maker.converts and not self.made and not self.guessed:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
     def session_in(self, event: Event) -> str | None:
@@ -2122,11 +2129,11 @@ class Dialect:
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
         made = self.maker.event(type=kind, subtype=subtype, **members, session_id=self.session)
         self.parts.append(made)
-        self.ended = kind == "result" or (self.ended and kind == "error")
+        self.made = self.made if kind == "error" else kind
 
     def words(self, kind: str, text: str) -> Any:
         self.parts.append(self.maker.words(kind, text, self.session, self.parent))
-        self.ended = False
+        self.made = kind
         return self.parts[-1]
 
     # The moves.
@@ -2141,6 +2148,8 @@ class Dialect:
             self.begin(**members)
 
     def ask(self, text: Any) -> None:
+        if self.asks_once and self.made in ("assistant", "thinking", "tool_call"):
+            self.begin()
         self.words("user", as_text(text))
 
     def say(self, text: Any, *, delta: bool = False) -> None:
@@ -2257,6 +2266,7 @@ class Cursor(Dialect):
     """agentfmt's own vocabulary."""
 
     name = "cursor"
+    asks_once = True
 
     def finish(self) -> None:
         """Its lines are never translated."""
@@ -2470,10 +2480,8 @@ class Codex(Dialect):
     def read(self, line: Any) -> None:
         kind, item = self.event.type, Node(line["item"])
         what, done = as_text(item["type"]), kind == "item.completed"
-        if kind == "thread.started":
+        if kind == "thread.started" or (kind == "turn.started" and self.made != "system"):
             self.begin()
-        elif kind == "turn.started":
-            self.begin_once(again=True)
         elif kind == "turn.completed":
             self.end(result=self.last_message, usage=line["usage"])
             self.last_message = None
@@ -2530,6 +2538,7 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
+    asks_once = True
     shared_types = frozenset(("error", "result"))
     places = places_in("message content")
 
@@ -2565,12 +2574,16 @@ class OpenCode(Dialect):
     places = places_in("text part.text", "reasoning part.text")
     names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
+    message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
+        another = kind == "step_start" and self.message not in (None, part["messageID"])
+        if another and self.reason is None and not self.ended:
+            self.end("error", error=self.fatal_error or "superseded by a step of another message")
         self.begin_once(again=kind == "step_start")
         if kind == "step_start":
-            self.reason = None
+            self.reason, self.message = None, part["messageID"]
         elif kind == "text":
             self.say(part["text"])
         elif kind == "reasoning":
@@ -2613,6 +2626,7 @@ class Droid(Dialect):
     name = "droid"
     places = places_in("message text", "reasoning text")
     thought: Any = None  # the last thought's ID: a thought may come twice
+    failed = False  # the loop stated its error; what the command says after it is no other one
 
     def read(self, line: Any) -> None:
         kind = self.event.type
@@ -2630,10 +2644,11 @@ class Droid(Dialect):
             code = find_code(r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z", text)
             text = text or error_message(line["error"])
             self.answer(line["id"], text, failed=failed, code=code)
-        elif kind == "error" and (line["source"] == "agent_loop" or not self.fatal_error):
-            loop = line["source"] == "agent_loop"  # its error is the reason
-            self.report_error(line["message"], fatal=loop or not self.ended)
+        elif kind == "error" and (line["source"] == "agent_loop" or not self.failed):
+            self.failed = line["source"] == "agent_loop"
+            self.report_error(line["message"], fatal=True)
         elif kind == "completion":
+            self.failed = False
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             self.end(result=line["finalText"], usage=line["usage"], **told)
 
@@ -2655,7 +2670,6 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
-    asked: Any = None  # the interaction that the user's message began
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
 
@@ -2667,12 +2681,11 @@ class Copilot(Dialect):
             return
         if not self.begun or self.ended:
             self.session = first_text(data["sessionId"]) or self.session
-        asked, self.asked = self.asked, data["interactionId"] or self.asked
-        cut_off = kind == "user.message" and asked not in (None, self.asked) and not self.ended
-        begin = self.begin if cut_off else functools.partial(self.begin_once, again=True)
         if kind == "user.message" or not self.begun or kind.startswith("session."):
-            begin(model=data["model"])
+            self.begin_once(again=True, model=data["model"])
         if kind == "user.message":
+            injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
+            self.asks_once = not injected and data["source"] in (None, "user")
             self.ask(data["content"])
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
@@ -2743,6 +2756,8 @@ class Pi(Dialect):
             self.begun = self.begun and kind != "session" and not self.busy
             self.busy = kind == "agent_start"
             self.begin_once(again=True, cwd=self.cwd)
+        elif kind == "turn_start":
+            self.begin_once(again=True, cwd=self.cwd)
         elif what in ("text_delta", "thinking_delta"):
             (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
         elif what == "toolcall_delta":
@@ -2777,7 +2792,8 @@ class Pi(Dialect):
             self.last = message
             self.add_usage(message["usage"])
             if message["stopReason"] in self.failures:
-                self.report_error([message["errorMessage"], message["stopReason"]])
+                why = [message["errorMessage"], message["stopReason"]]
+                self.report_error(why, fatal=self.ended)
 
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
@@ -2895,7 +2911,7 @@ class Conversations:
         known = self.conversation_of(source, event)
         if known is None:
             return (event,)
-        stray = stray and known.ended is True and not recognize(event.raw)
+        stray = stray and known.ended and not recognize(event.raw)
         if isinstance(known, Cursor):
             return None
         if self.strict:
@@ -2992,12 +3008,13 @@ def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> E
 # The state machine: when runs open and end, and their verdicts.
 # Events in, the same events with their run out. It must not know agents or writers.
 
-# Kinds of events, and states of a run: it is open before its init, begun after it.
-INIT, ACT, END, OTHER = "init", "act", "end", "other"
-ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
+# Kinds of events, and states of a run: it is open before its init, begun after it, and acting from
+# its first act on.
+INIT, ASK, ACT, END, OTHER = "init", "ask", "act", "end", "other"
+ABSENT, OPEN, BEGUN, ACTING, ENDED = "absent", "open", "begun", "acting", "ended"
 
 ACTS = frozenset(("assistant", "thinking", "tool_call"))
-KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
+KINDS = dict.fromkeys(ACTS, ACT) | {"user": ASK, "result": END}
 NO_SESSION = object()  # differs from any event's session
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
@@ -3026,7 +3043,8 @@ class OutsideEvents:
     def add(self, kind: str | None, evidence: int) -> None:
         self.count += 1
         self.evidence += evidence
-        self.has_unknown |= kind not in KNOWN_TYPES and kind != "error"
+        unknown = kind not in KNOWN_TYPES and kind != "error"
+        self.has_unknown |= unknown and self.evidence < SURE_FOREIGN
         if kind and len(self.types) < MAX_NAMES:
             self.types[kind] = None
 
@@ -3035,8 +3053,8 @@ class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
     __slots__ = (
-        "agent", "calls", "converted", "cwd", "error", "events", "key", "matches", "notes", "reason", "resumed",
-        "session", "started_ms", "state", "succeeded", "told", "where",
+        "agent", "calls", "converted", "cwd", "error", "events", "key", "matches", "notes",
+        "reason", "resumed", "session", "started_ms", "state", "succeeded", "told", "where",
     )  # fmt: skip
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
@@ -3192,7 +3210,7 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == BEGUN and not self.fail_on
+        quick = run and run.state == ACTING and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
@@ -3215,7 +3233,8 @@ class Runs:
         """The run that an event of a key belongs to."""
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
-            own = kind == INIT or (kind == ACT and last and last.converted and last.session)
+            named = last and last.converted and last.session
+            own = kind == INIT or (kind in (ASK, ACT) and named)
             return run if own or not last or last.state == ENDED else last
         if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
             run = self.runs.get(self.speaker or self.source)
@@ -3246,10 +3265,11 @@ class Runs:
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        certain = stray or (key is not source and event.type in KNOWN_TYPES | {"error"})
+        known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
+        certain = stray or (key is not source and known)
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
-        known = key in source.outside or len(source.outside) < MAX_RUNS
-        self.add_outside(key if known else source, event, evidence)
+        room = key in source.outside or len(source.outside) < MAX_RUNS
+        self.add_outside(key if room else source, event, evidence)
         self.report.warn_without_run(source)
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
@@ -3276,7 +3296,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
+        run.state = ACTING if event.type in ACTS else OPEN
         self.check_fail_on(run, event)
         self.had_run[hash(key)] = True
         if key is not self.source:
@@ -3289,7 +3309,7 @@ class Runs:
 
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
-        run.state = BEGUN if event.type in ACTS else run.state
+        run.state = ACTING if event.type in ACTS else run.state
         self.check_fail_on(run, event)
         return run
 
@@ -3308,13 +3328,22 @@ class Runs:
 
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
-        stated = details(event)
-        run.cwd, run.converted = first_text(stated.get("cwd")), "converted_from" in stated
+        run.cwd = first_text(details(event).get("cwd"))
+        run.converted = b'"converted_from"' in self.line
         return run
 
-    def supersede(self, run: Run, _event: Event) -> None:
-        self.close_unfinished(run, f"superseded by another init at {self.source.where()}")
+    def supersede(self, run: Run, event: Event) -> None:
+        what = "prompt" if event.type == "user" else "init"
+        self.close_unfinished(run, f"superseded by another {what} at {self.source.where()}")
         self.report.prose = None
+
+    def ask_again(self, run: Run, event: Event) -> Run:
+        """A prompt behind acts: of a run of its own if the agent takes one prompt in a run."""
+        agent = self.source.dialect
+        if not agent or not agent.asks_once or run.converted:
+            return self.count_event(run, event)
+        self.supersede(run, event)
+        return self.start(None, event)
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure_of(event)
@@ -3330,17 +3359,25 @@ class Runs:
     #  state  kind         actions, in this order
     TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., Any], ...]]] = {
         (ABSENT, INIT): (start, begin),
+        (ABSENT, ASK): (start,),
         (ABSENT, ACT): (start,),
         (ABSENT, END): (start, close),
         (ABSENT, OTHER): (outside_run,),
         (OPEN, INIT): (count_event, begin),
+        (OPEN, ASK): (count_event,),
         (OPEN, ACT): (count_event,),
         (OPEN, END): (count_event, close),
         (OPEN, OTHER): (count_event, check_unknown),
         (BEGUN, INIT): (supersede, start, begin),
+        (BEGUN, ASK): (count_event,),
         (BEGUN, ACT): (count_event,),
         (BEGUN, END): (count_event, close),
         (BEGUN, OTHER): (count_event, check_unknown),
+        (ACTING, INIT): (supersede, start, begin),
+        (ACTING, ASK): (ask_again,),
+        (ACTING, ACT): (count_event,),
+        (ACTING, END): (count_event, close),
+        (ACTING, OTHER): (count_event, check_unknown),
     }
 
     # How runs end.
