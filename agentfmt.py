@@ -6655,20 +6655,32 @@ def make_scanner(
 
 
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
-    """A function that removes secrets from a text; it returns "" if the scanner can't be made."""
+    """A function that removes secrets from a text; it returns "" if the scanner can't be made. A
+    text may continue the one before it: a private key, or a name whose value is still due."""
 
-    key = False  # the text continues a private key of an earlier line
+    key, name = False, ""
 
     def conceal(text: str) -> str:
-        nonlocal key
-        began, key = key, ends_inside_key(to_utf8(text), key)
+        nonlocal key, name
+        if not text:
+            return ""
+        text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), text)
+        head, began = KEY_BEGIN if key else name, conceal_all("" if key else name)
+        key, due = ends_inside_key(to_utf8(text), key), NAME_ALONE.search(text[-EXCERPT:])
+        name = due[1] if due else ""
+        return conceal_all(head + text).removeprefix(began)
+
+    def conceal_all(text: str) -> str:
         try:
-            cut_off = len(text) >= CONCEALED
-            return scanner().conceal((KEY_BEGIN if began else "") + text, cut_off=cut_off)
+            return scanner().conceal(text, cut_off=len(text) >= CONCEALED) if text else ""
         except click.ClickException:
             return ""
 
     return conceal
+
+
+ESCAPED_ASCII = regex(r"\\+u00([2-7][0-9A-Fa-f])")
+NAME_ALONE = regex(r"([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # in prose, YAML, a shell's command
 
 
 def home_directories() -> list[str]:
