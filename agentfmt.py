@@ -2081,13 +2081,15 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect. If it
+    ``asks_once``, a run has one prompt: a later one shows that the run was cut off.
     """
 
     name: ClassVar[str]
     shared_types = frozenset(("error",))
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
+    asks_once = False
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2100,7 +2102,7 @@ class Dialect:
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
-        self.ended = False  # with nothing said or done since
+        self.latest = ""  # the type of the last event that was made, errors aside
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
@@ -2109,6 +2111,11 @@ class Dialect:
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
+
+    @property
+    def ended(self) -> bool:
+        """Nothing was said or done since the last result."""
+        return self.latest == "result"
 
     def line(self) -> Any:
         if self.kind is self.maker.reader.kind:
@@ -2122,6 +2129,8 @@ class Dialect:
         """Make the moves that are due at the end of the input."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
+        elif self.maker.converts and not self.latest and not self.guessed:
+            self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
     def session_in(self, event: Event) -> str | None:
         kind, member = self.names_session or (None, "")
@@ -2136,18 +2145,19 @@ class Dialect:
         if self.parts or (own and not self.maker.native):
             return self.parts  # none if the line only repeats
         event.foreign = UNTRANSLATED
-        event.hidden = event.hidden or (self.maker.converts and event.type not in CURSOR_TYPES)
+        shown = self.guessed or not self.maker.converts or event.type in CURSOR_TYPES
+        event.hidden = event.hidden or not shown
         return (event,)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
         ids = (members.get("call_id"), members.get("parent_tool_use_id"))
         new = self.maker.event(kind, subtype, self.session, lambda: members, *ids)
         self.parts.append(new)
-        self.ended = kind == "result" or (self.ended and kind == "error")
+        self.latest = self.latest if kind == "error" else kind
 
     def words(self, kind: str, text: str) -> Any:
         self.parts.append(self.maker.words(kind, text, self.session, self.parent))
-        self.ended = False
+        self.latest = kind
         return self.parts[-1]
 
     # The moves.
@@ -2162,6 +2172,8 @@ class Dialect:
             self.begin(**members)
 
     def ask(self, text: Any) -> None:
+        if self.asks_once and self.latest in ("assistant", "thinking", "tool_call"):
+            self.begin()
         self.words("user", as_text(text))
 
     def say(self, text: Any, *, delta: bool = False) -> None:
@@ -2263,7 +2275,7 @@ class Dialect:
         made = functools.partial(make_call, called, answer)
         ids = (called.id, called.parent)
         self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
-        self.ended = False
+        self.latest = "tool_call"
 
 
 @functools.cache
@@ -2276,6 +2288,10 @@ class Cursor(Dialect):
     """agentfmt's own vocabulary."""
 
     name = "cursor"
+    asks_once = True
+
+    def finish(self) -> None:
+        """Its lines are never translated."""
 
 
 SHARED_TYPES = frozenset(
@@ -2495,10 +2511,8 @@ class Codex(Dialect):
         kind, item = self.event.type, line.item
         if item is not None:
             self.item(item, item.type or "", done=kind == "item.completed")
-        elif kind == "thread.started":
+        elif kind == "thread.started" or (kind == "turn.started" and self.latest != "system"):
             self.begin()
-        elif kind == "turn.started":
-            self.begin_once(again=True)
         elif kind == "turn.completed":
             self.end(result=self.last_message, usage=line.usage)
             self.last_message = None
@@ -2559,6 +2573,7 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
+    asks_once = True
     shared_types = frozenset(("error", "result"))
     places = places_in("message content")
 
@@ -2594,12 +2609,16 @@ class OpenCode(Dialect):
     places = places_in("text part.text", "reasoning part.text")
     names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
+    message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
+        another = kind == "step_start" and self.message not in (None, part["messageID"])
+        if another and self.reason is None and not self.ended:
+            self.end("error", error=self.fatal_error or "superseded by a step of another message")
         self.begin_once(again=kind == "step_start")
         if kind == "step_start":
-            self.reason = None
+            self.reason, self.message = None, part["messageID"]
         elif kind == "text":
             self.say(part["text"])
         elif kind == "reasoning":
@@ -2642,6 +2661,7 @@ class Droid(Dialect):
     name = "droid"
     places = places_in("message text", "reasoning text")
     thought: Any = None  # the last thought's ID: a thought may come twice
+    failed = False  # the loop stated its error; what the command says after it is no other one
 
     def read(self, line: Any) -> None:
         kind = self.event.type
@@ -2659,10 +2679,11 @@ class Droid(Dialect):
             code = find_code(r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z", text)
             text = text or error_message(line["error"])
             self.answer(line["id"], text, failed=failed, code=code)
-        elif kind == "error" and (line["source"] == "agent_loop" or not self.fatal_error):
-            loop = line["source"] == "agent_loop"  # its error is the reason
-            self.report_error(line["message"], fatal=loop or not self.ended)
+        elif kind == "error" and (line["source"] == "agent_loop" or not self.failed):
+            self.failed = line["source"] == "agent_loop"
+            self.report_error(line["message"], fatal=True)
         elif kind == "completion":
+            self.failed = False
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             self.end(result=line["finalText"], usage=line["usage"], **told)
 
@@ -2684,7 +2705,6 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
-    asked: Any = None  # the interaction that the user's message began
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
 
@@ -2696,12 +2716,11 @@ class Copilot(Dialect):
             return
         if not self.begun or self.ended:
             self.session = first_text(data["sessionId"]) or self.session
-        asked, self.asked = self.asked, data["interactionId"] or self.asked
-        cut_off = kind == "user.message" and asked not in (None, self.asked) and not self.ended
-        begin = self.begin if cut_off else functools.partial(self.begin_once, again=True)
         if kind == "user.message" or not self.begun or kind.startswith("session."):
-            begin(model=data["model"])
+            self.begin_once(again=True, model=data["model"])
         if kind == "user.message":
+            injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
+            self.asks_once = not injected and data["source"] in (None, "user")
             self.ask(data["content"])
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
@@ -2779,6 +2798,8 @@ class Pi(Dialect):
             self.begun = self.begun and kind != "session" and not self.busy
             self.busy = kind == "agent_start"
             self.begin_once(again=True, cwd=self.cwd)
+        elif kind == "turn_start":
+            self.begin_once(again=True, cwd=self.cwd)
         elif kind == "message_start" and line.message and line.message.role == "assistant":
             self.blank_fragments(("message", "content"))  # its first delta
         elif kind == "message_end" and line.message:
@@ -2818,7 +2839,7 @@ class Pi(Dialect):
             self.last = message
             self.add_usage(message.usage)
             if message.stopReason in self.failures:
-                self.report_error([message.errorMessage, message.stopReason])
+                self.report_error([message.errorMessage, message.stopReason], fatal=self.ended)
 
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
@@ -2945,18 +2966,23 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
+        stray = event.type == "error" and not event.session_id
         known = self.conversation_of(source, event)
         if known is None:
             return (event,)
+        stray = stray and known.ended and not recognize(event.raw)
         if isinstance(known, Cursor):
             return None
         if self.strict:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if not parts and event.type == "error" and not (event.session_id or self.speaker):
-            event.hidden = self.maker.converts
+        nameless = not (event.session_id or self.speaker)
+        if nameless and (not parts or event.foreign is UNTRANSLATED):
+            event.hidden = False
             return (event,)  # perhaps another agent's
+        if stray and len(parts) == 1:
+            parts[0].raw, parts[0].made = event.raw, None  # it names no session
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
@@ -3042,12 +3068,13 @@ def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> E
 # The state machine: when runs open and end, and their verdicts.
 # Events in, the same events with their run out. It must not know agents or writers.
 
-# Kinds of events, and states of a run: it is open before its init, begun after it.
-INIT, ACT, END, OTHER = "init", "act", "end", "other"
-ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
+# Kinds of events, and states of a run: it is open before its init, begun after it, and acting from
+# its first act on.
+INIT, ASK, ACT, END, OTHER = "init", "ask", "act", "end", "other"
+ABSENT, OPEN, BEGUN, ACTING, ENDED = "absent", "open", "begun", "acting", "ended"
 
 ACTS = frozenset(("assistant", "thinking", "tool_call"))
-KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
+KINDS = dict.fromkeys(ACTS, ACT) | {"user": ASK, "result": END}
 NO_SESSION = object()  # differs from any event's session
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
@@ -3074,7 +3101,8 @@ class OutsideEvents:
     def add(self, kind: str | None, evidence: int) -> None:
         self.count += 1
         self.evidence += evidence
-        self.has_unknown |= kind not in KNOWN_TYPES and kind != "error"
+        unknown = kind not in KNOWN_TYPES and kind != "error"
+        self.has_unknown |= unknown and self.evidence < SURE_FOREIGN
         if kind and len(self.types) < MAX_NAMES:
             self.types[kind] = None
 
@@ -3095,6 +3123,7 @@ class Run:
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
+        self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
         self.error: str | None = None  # the message of the last error event
@@ -3234,7 +3263,7 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == BEGUN and not self.fail_on
+        quick = run and run.state == ACTING and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
@@ -3257,8 +3286,10 @@ class Runs:
         """The run that an event of a key belongs to."""
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
-            return last if last and last.state != ENDED else run
-        if run is None and kind == END and (self.speaker or hash(key) not in self.had_run):
+            named = last and last.converted and last.session
+            own = kind == INIT or (kind in (ASK, ACT) and named)
+            return run if own or not last or last.state == ENDED else last
+        if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
             run = self.runs.get(self.speaker or self.source)
         if key != self.last_key:
             self.remember(key)
@@ -3287,10 +3318,11 @@ class Runs:
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        certain = stray or (key is not source and event.type in KNOWN_TYPES | {"error"})
+        known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
+        certain = stray or (key is not source and known)
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
-        known = key in source.outside or len(source.outside) < MAX_RUNS
-        self.add_outside(key if known else source, event, evidence)
+        room = key in source.outside or len(source.outside) < MAX_RUNS
+        self.add_outside(key if room else source, event, evidence)
         self.report.warn_without_run(source)
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
@@ -3317,7 +3349,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
+        run.state = ACTING if event.type in ACTS else OPEN
         self.check_fail_on(run, event)
         self.had_run[hash(key)] = True
         if key is not self.source:
@@ -3330,7 +3362,7 @@ class Runs:
 
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
-        run.state = BEGUN if event.type in ACTS else run.state
+        run.state = ACTING if event.type in ACTS else run.state
         self.check_fail_on(run, event)
         return run
 
@@ -3350,11 +3382,21 @@ class Runs:
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
+        run.converted = b'"converted_from"' in self.line
         return run
 
-    def supersede(self, run: Run, _event: Event) -> None:
-        self.close_unfinished(run, f"superseded by another init at {self.source.where()}")
+    def supersede(self, run: Run, event: Event) -> None:
+        what = "prompt" if event.type == "user" else "init"
+        self.close_unfinished(run, f"superseded by another {what} at {self.source.where()}")
         self.report.prose = None
+
+    def ask_again(self, run: Run, event: Event) -> Run:
+        """A prompt behind acts: of a run of its own if the agent takes one prompt in a run."""
+        agent = self.source.dialect
+        if not agent or not agent.asks_once or run.converted:
+            return self.count_event(run, event)
+        self.supersede(run, event)
+        return self.start(None, event)
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure_of(event)
@@ -3370,17 +3412,25 @@ class Runs:
     #  state  kind         actions, in this order
     TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., Any], ...]]] = {
         (ABSENT, INIT): (start, begin),
+        (ABSENT, ASK): (start,),
         (ABSENT, ACT): (start,),
         (ABSENT, END): (start, close),
         (ABSENT, OTHER): (outside_run,),
         (OPEN, INIT): (count_event, begin),
+        (OPEN, ASK): (count_event,),
         (OPEN, ACT): (count_event,),
         (OPEN, END): (count_event, close),
         (OPEN, OTHER): (count_event, check_unknown),
         (BEGUN, INIT): (supersede, start, begin),
+        (BEGUN, ASK): (count_event,),
         (BEGUN, ACT): (count_event,),
         (BEGUN, END): (count_event, close),
         (BEGUN, OTHER): (count_event, check_unknown),
+        (ACTING, INIT): (supersede, start, begin),
+        (ACTING, ASK): (ask_again,),
+        (ACTING, ACT): (count_event,),
+        (ACTING, END): (count_event, close),
+        (ACTING, OTHER): (count_event, check_unknown),
     }
 
     # How runs end.
@@ -4393,6 +4443,7 @@ Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
+
 def mixed(char: str, size: int) -> str:
     """An expression for a digit among so many characters or behind them: about ``size``."""
     half = size // 2
@@ -4430,7 +4481,9 @@ def named(needed: int) -> str:
     ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
     ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
     flags, others = (
-        "|".join(f"(?:{'|'.join(some)}){look}" for (flag, look), some in looks.items() if flag == one)
+        "|".join(
+            f"(?:{'|'.join(some)}){look}" for (flag, look), some in looks.items() if flag == one
+        )
         for one in (True, False)
     )
     return rf"(?i:(?:{ends})(?:{others})|-[\w-]*?(?:{ends})(?:{flags}))"
@@ -4444,7 +4497,8 @@ UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r
 MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
 # An environment variable may have any value.
 _HUMAN, _RANDOM = (
-    "|".join("_?".join(end) for end in NAME_ENDS[least].upper().split()) for least in (HUMAN, RANDOM)
+    "|".join("_?".join(end) for end in NAME_ENDS[least].upper().split())
+    for least in (HUMAN, RANDOM)
 )
 _VARIABLE = rf"(?:{_HUMAN})=[^\s\"'`]|(?:{_RANDOM})={_BARE}*?[0-9]"
 NAMED = "|".join((*map(named, NAME_ENDS), _VARIABLE, MEMBER))
@@ -6723,20 +6777,32 @@ def make_scanner(
 
 
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
-    """A function that removes secrets from a text; it returns "" if the scanner can't be made."""
+    """A function that removes secrets from a text; it returns "" if the scanner can't be made. A
+    text may continue the one before it: a private key, or a name whose value is still due."""
 
-    key = False  # the text continues a private key of an earlier line
+    key, name = False, ""
 
     def conceal(text: str) -> str:
-        nonlocal key
-        began, key = key, ends_inside_key(to_utf8(text), key)
+        nonlocal key, name
+        if not text:
+            return ""
+        text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), text)
+        head, began = KEY_BEGIN if key else name, conceal_all("" if key else name)
+        key, due = ends_inside_key(to_utf8(text), key), NAME_ALONE.search(text[-EXCERPT:])
+        name = due[1] if due else ""
+        return conceal_all(head + text).removeprefix(began)
+
+    def conceal_all(text: str) -> str:
         try:
-            cut_off = len(text) >= CONCEALED
-            return scanner().conceal((KEY_BEGIN if began else "") + text, cut_off=cut_off)
+            return scanner().conceal(text, cut_off=len(text) >= CONCEALED) if text else ""
         except click.ClickException:
             return ""
 
     return conceal
+
+
+ESCAPED_ASCII = regex(r"\\+u00([2-7][0-9A-Fa-f])")
+NAME_ALONE = regex(r"([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # in prose, YAML, a shell's command
 
 
 def choice_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
