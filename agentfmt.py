@@ -3404,7 +3404,7 @@ class Runs:
             self.end(run)
         else:
             why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
-            self.fail(run, why or "its result does not report success")
+            self.fail(run, why or "its result does not say that it succeeded")
         self.report.prose = None
         return run
 
