@@ -1480,13 +1480,14 @@ def read_frames(
 ) -> Iterator[Frame]:
     """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
     ``unwrap``: auto, none, or the member of an envelope that holds the agent's lines."""
-    head = b""
+    head = start = b""
     for chunk in arriving:
         head += chunk
-        begins = any(known.startswith(head.lower()) for known in OTHER_FORMATS)
+        start = head[:16].lower()
+        begins = any(known.startswith(start) for known in OTHER_FORMATS)
         if len(head) > BLOCK or not (begins or UNDECIDED.fullmatch(head)):
             break
-    found = (what for known, what in OTHER_FORMATS.items() if head.lower().startswith(known))
+    found = (what for known, what in OTHER_FORMATS.items() if start.startswith(known))
     source.looks_like = next(found, "")
     if source.looks_like:
         return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
