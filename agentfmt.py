@@ -155,14 +155,10 @@ BOM = b"\xef\xbb\xbf"
 CONTROL = regex(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def escape_char(match: re.Match[str]) -> str:
-    char = match[0]
-    return ESCAPES.get(char) or (
-        f"\\x{ord(char):02x}" if char < "\u0100" else f"\\u{ord(char):04x}"
-    )
+    return match[0].encode("unicode_escape").decode()
 
 
 # Commands of CI runners: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and `::name` at its
@@ -1384,17 +1380,14 @@ class Report:
         what = f"{found[0].where}: {events} belong{'s' * (count == 1)} to no run"
         return ": ".join(filter(None, (what, why)))
 
-    def fail_outside(self, source: Source) -> None:
+    def fail_file(self, source: Source) -> None:
+        """Report a FILE without a run, or with events outside any, unless a warning did."""
         self.failed = True
-        if source.is_named != "events":
+        if source.outside and source.is_named != "events":
             self.message(self.describe_outside(source))
-
-    def no_events(self, source: Source) -> None:
-        """Report a FILE without events, with the likely reason."""
-        why = EXPECTED
-        if source.prose:
-            why = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
-        self.failure(f"{source.name}: no events: {why}")
+        elif not source.outside:
+            likely = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
+            self.message(f"{source.name}: no events: {likely if source.prose else EXPECTED}")
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names, with commas."""
@@ -1495,13 +1488,14 @@ def read_frames(
 ) -> Iterator[Frame]:
     """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
     ``unwrap``: auto, none, or the member of an envelope that holds the agent's lines."""
-    head = b""
+    head = start = b""
     for chunk in arriving:
         head += chunk
-        begins = any(known.startswith(head.lower()) for known in OTHER_FORMATS)
+        start = head[:16].lower()
+        begins = any(known.startswith(start) for known in OTHER_FORMATS)
         if len(head) > BLOCK or not (begins or UNDECIDED.fullmatch(head)):
             break
-    found = (what for known, what in OTHER_FORMATS.items() if head.lower().startswith(known))
+    found = (what for known, what in OTHER_FORMATS.items() if start.startswith(known))
     source.looks_like = next(found, "")
     if source.looks_like:
         return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
@@ -3489,12 +3483,10 @@ class Runs:
             self.report.failure(f"{matches} after the end of a run")
         self.matches = {}
         groups = source.outside.values()
-        if any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups):
-            self.report.fail_outside(source)
-        elif not (
-            source.has_run or source.looks_like or self.report.has_error
-        ):  # else it is reported already
-            self.report.no_events(source)
+        foreign = any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups)
+        reported = source.has_run or source.looks_like or self.report.has_error
+        if foreign or not reported:
+            self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
         self.line = b""
