@@ -2165,7 +2165,7 @@ class Dialect:
             self.begin(**members)
 
     def ask(self, text: Any) -> None:
-        if self.asks_once and self.latest in ("assistant", "thinking", "tool_call"):
+        if self.asks_once and self.latest not in ("", "system", "result"):
             self.begin()
         self.words("user", as_text(text))
 
@@ -3000,12 +3000,12 @@ class Conversations:
         return known
 
     def recognize(self, known: Dialect | None, event: Event) -> str | None:
-        """The dialect of an event. The types that only one dialect has are remembered."""
+        """The dialect of an event. The types that show a dialect by themselves are remembered."""
         if known and not known.guessed and (known.name, event.type) in self.own_types:
             return known.name
         name = recognize(event.raw)
-        shared = event.type in SHARED_TYPES or event.type == "system"
-        if name and not shared and len(self.own_types) < CACHED_DECISIONS:
+        alone = name and recognize(encode_json({"type": event.type})) == name
+        if name and alone and len(self.own_types) < CACHED_DECISIONS:
             self.own_types.add((name, event.type))
         return name
 
@@ -3061,14 +3061,15 @@ def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> E
 # The state machine: when runs open and end, and their verdicts.
 # Events in, the same events with their run out. It must not know agents or writers.
 
-# Kinds of events, and states of a run: it is open before its init, begun after it, and acting from
-# its first act on.
+# Kinds of events, and states of a run: it is open before its init, begun after it or its first act.
 INIT, ASK, ACT, END, OTHER = "init", "ask", "act", "end", "other"
-ABSENT, OPEN, BEGUN, ACTING, ENDED = "absent", "open", "begun", "acting", "ended"
+ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 ACTS = frozenset(("assistant", "thinking", "tool_call"))
 KINDS = dict.fromkeys(ACTS, ACT) | {"user": ASK, "result": END}
 NO_SESSION = object()  # differs from any event's session
+HOOKS = ("hook_started", "hook_progress", "hook_response")
+RESUMING = "resuming"  # the key of hooks before a resumed session's init: they name another session
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
@@ -3116,6 +3117,7 @@ class Run:
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
+        self.busy = False  # it had a prompt or an act
         self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
@@ -3256,7 +3258,7 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == ACTING and not self.fail_on
+        quick = run and run.state == BEGUN and run.busy and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
@@ -3283,7 +3285,9 @@ class Runs:
             own = kind == INIT or (kind in (ASK, ACT) and named)
             return run if own or not last or last.state == ENDED else last
         if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
-            run = self.runs.get(self.speaker or self.source)
+            others = map(self.runs.get, self.source.agents.values())
+            converted = (other for other in others if other and other.converted)
+            run = self.runs.get(self.speaker or self.source) or next(converted, None)
         if key != self.last_key:
             self.remember(key)
         return run
@@ -3313,6 +3317,8 @@ class Runs:
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
         known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
         certain = stray or (key is not source and known)
+        if event.subtype in HOOKS and as_text(details(event).get("hook_name")).endswith(":resume"):
+            key = RESUMING
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if room else source, event, evidence)
@@ -3342,7 +3348,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.state = ACTING if event.type in ACTS else OPEN
+        self.note_progress(run, event)
         self.check_fail_on(run, event)
         self.had_run[hash(key)] = True
         if key is not self.source:
@@ -3355,7 +3361,7 @@ class Runs:
 
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
-        run.state = ACTING if event.type in ACTS else run.state
+        self.note_progress(run, event)
         self.check_fail_on(run, event)
         return run
 
@@ -3373,7 +3379,8 @@ class Runs:
             run.told[event.call_id] = found
 
     def begin(self, run: Run, event: Event) -> Run:
-        run.state = BEGUN
+        self.source.outside.pop(RESUMING, None)
+        run.state, run.busy = BEGUN, False
         run.cwd = first_text(details(event).get("cwd"))
         run.converted = b'"converted_from"' in self.line
         return run
@@ -3383,10 +3390,14 @@ class Runs:
         self.close_unfinished(run, f"superseded by another {what} at {self.source.where()}")
         self.report.prose = None
 
-    def ask_again(self, run: Run, event: Event) -> Run:
-        """A prompt behind acts: of a run of its own if the agent takes one prompt in a run."""
+    def note_progress(self, run: Run, event: Event) -> None:
+        run.state = BEGUN if event.type in ACTS else run.state
+        run.busy = run.busy or event.type in ACTS or event.type == "user"
+
+    def ask(self, run: Run, event: Event) -> Run:
+        """A prompt: another one is of a run of its own if the agent takes one prompt in a run."""
         agent = self.source.dialect
-        if not agent or not agent.asks_once or run.converted:
+        if not (run.busy and agent and agent.asks_once) or run.converted:
             return self.count_event(run, event)
         self.supersede(run, event)
         return self.start(None, event)
@@ -3410,20 +3421,15 @@ class Runs:
         (ABSENT, END): (start, close),
         (ABSENT, OTHER): (outside_run,),
         (OPEN, INIT): (count_event, begin),
-        (OPEN, ASK): (count_event,),
+        (OPEN, ASK): (ask,),
         (OPEN, ACT): (count_event,),
         (OPEN, END): (count_event, close),
         (OPEN, OTHER): (count_event, check_unknown),
         (BEGUN, INIT): (supersede, start, begin),
-        (BEGUN, ASK): (count_event,),
+        (BEGUN, ASK): (ask,),
         (BEGUN, ACT): (count_event,),
         (BEGUN, END): (count_event, close),
         (BEGUN, OTHER): (count_event, check_unknown),
-        (ACTING, INIT): (supersede, start, begin),
-        (ACTING, ASK): (ask_again,),
-        (ACTING, ACT): (count_event,),
-        (ACTING, END): (count_event, close),
-        (ACTING, OTHER): (count_event, check_unknown),
     }
 
     # How runs end.
@@ -5751,7 +5757,7 @@ class Shortener:
         found = [
             one
             for one in find_strings(raw)
-            if not one.is_key and class_of(one.path) not in STRUCTURE
+            if not one.is_key and class_of(one.path) not in STRUCTURE and not is_identifier(one)
         ]
 
         def cut(length: int) -> bytes:
@@ -5765,6 +5771,14 @@ class Shortener:
             name = self.report.excerpt(kind or "?")
             self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
         return short
+
+
+def is_identifier(one: StringLiteral) -> bool:
+    """Is a string short, and named as agents name sessions, calls, types and states?"""
+    return len(one.text) < 100 and len(one.path) <= 3 and IDENTIFIER.search(one.path[-1]) is not None
+
+
+IDENTIFIER = regex("(?:^|_)id$|I[dD]$|^(?:sub)?type$|^(?:role|status|reason)$")
 
 
 def shorten_text(text: str, length: int) -> str:
