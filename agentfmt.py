@@ -1909,11 +1909,14 @@ ARGUMENT_NAMES = {
     for name in names.split()
 }
 TOOL_ARGUMENTS = {
-    "write": {"content": "fileText", "file_text": "fileText"},
-    "grep": {"include": "glob"},
-    "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
-    "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
-    "task": {"task": "description"},
+    tool: ARGUMENT_NAMES | own
+    for tool, own in {
+        "write": {"content": "fileText", "file_text": "fileText"},
+        "grep": {"include": "glob"},
+        "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
+        "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
+        "task": {"task": "description"},
+    }.items()
 }
 
 # Beginning of a failed call's result, or the agent's word for it -> Cursor's variant.
@@ -1952,11 +1955,12 @@ class ForeignCall(NamedTuple):
         """Its arguments, with Cursor's names."""
         given = self.given
         args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
-        if mcp := MCP_TOOL.fullmatch(self.name):
+        mcp = self.tool == "mcp" and MCP_TOOL.fullmatch(self.name)
+        if mcp:
             server, name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
             named = {"providerIdentifier": server, "toolName": name}
             return {"name": self.name, "args": args, **named}
-        names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(self.tool, {})
+        names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
         args = {names.get(key, key): value for key, value in args.items()}
         if self.tool == "updateTodos":
             given = args.get("todos")
@@ -2168,9 +2172,9 @@ class Dialect:
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
     def line(self) -> Any:
-        if self.kind is self.maker.reader.kind:
-            return Node(details(self.event))
-        return self.event if type(self.event) is self.kind else decode_as(self.event.raw, self.kind)
+        """The current event with the members of its type; it may be decoded as another agent's."""
+        own = self.kind is not self.maker.reader.kind
+        return decode_as(self.event.raw, self.kind) if own else Node(details(self.event))
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2187,11 +2191,14 @@ class Dialect:
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
         self.event, self.parts = event, []
-        self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        self.read(self.line())
-        own = event.type in self.shared_types and not self.guessed
-        if self.parts or (own and not self.maker.native):
-            return self.parts  # none if the line only repeats
+        if self.maker.redacts:
+            self.blank_fragments(*self.fragments.get(event.type or "", ()))
+        is_line = type(event) is self.kind and self.kind is not self.maker.reader.kind
+        self.read(event if is_line else self.line())
+        if self.parts:
+            return self.parts
+        if event.type in self.shared_types and not (self.guessed or self.maker.native):
+            return ()  # the line only repeats
         event.foreign = UNTRANSLATED
         event.hidden = event.hidden or (self.maker.converts and event.type not in CURSOR_TYPES)
         return (event,)
@@ -2335,6 +2342,7 @@ class Cursor(Dialect):
     name = "cursor"
 
 
+ACTS = frozenset(("assistant", "thinking", "tool_call"))
 SHARED_TYPES = frozenset(
     ("user", "assistant", "error", "result")
 )  # of other agents as well, in other shapes
@@ -3002,21 +3010,40 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        known = self.conversation_of(source, event)
-        if known is None:
-            return (event,)
-        if isinstance(known, Cursor):
-            return None
-        if self.strict:
-            what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
-            raise OutputError(f"{source.where()}: {what}; use -t cursor")
+        known = source.dialect
+        if known is None or not self.continues(known, event):
+            known = self.conversation_of(source, event)
+            if known is None:
+                return (event,)
+            if isinstance(known, Cursor):
+                return None
+            if self.strict:
+                what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
+                raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
         if not parts and event.type == "error" and not (event.session_id or self.speaker):
             event.hidden = self.maker.converts
             return (event,)  # perhaps another agent's
         if self.maker.native and parts[0] is not event:
+            if len(parts) == 1 and parts[0].type in ACTS and not self.maker.redacts:
+                parts[0].raw, parts[0].foreign = event.raw, UNTRANSLATED
+                return parts
             return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
+
+    def continues(self, known: Dialect, event: Event) -> bool:
+        """Is an event certain to continue the FILE's conversation with another agent? Most do. One
+        without a session does by its type, unless that may name a session."""
+        if isinstance(known, Cursor):
+            return False
+        if event.session_id:
+            self.speaker = None
+            return self.sessions.get(event.session_id) is known
+        naming = known.names_session[0] if known.names_session else None
+        if naming in ("", event.type) or (known.name, event.type) not in self.own_types:
+            return False
+        event.session_id, self.speaker = known.session, known
+        return True
 
     def conversation_of(self, source: Source, event: Event) -> Dialect | None:
         """The conversation of an event; None if it may be any agent's."""
@@ -3103,7 +3130,6 @@ def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> E
 INIT, ACT, END, OTHER = "init", "act", "end", "other"
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
-ACTS = frozenset(("assistant", "thinking", "tool_call"))
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # differs from any event's session
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
@@ -3112,6 +3138,7 @@ SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another ag
 
 # Events of these types show no other agent, even if they name no session.
 KNOWN_TYPES = CURSOR_TYPES - {"error"} | {"system"}
+NATIVE_TYPES = CURSOR_TYPES | {"system"}
 # Members that show that a line without a type is an ordinary log's, or an agent's.
 LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
@@ -3244,15 +3271,35 @@ class Runs:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
                 event.raw = line
-                yield from self.dispatch(event)
+                found = self.dialects.translate(source, event) if self.dialects else None
+                if found is not None and self.continues(found):
+                    for part in found:
+                        run.events += 1  # type: ignore[union-attr]
+                        part.run = run
+                        if part.type == "tool_call":
+                            self.track(run, part)  # type: ignore[arg-type]
+                        if part.type not in unread:
+                            yield part
+                    continue
+                yield from self.dispatch(event, found)
                 session, foreign, run = self.session, self.foreign, self.run
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
-    def dispatch(self, event: Event) -> Iterator[Event]:
-        """Translate an event, and follow each part."""
+    def continues(self, parts: Sequence[Event]) -> bool:
+        """Does a foreign event go on with the previous one's run, and with nothing but acts?"""
+        if self.nameless or self.dialects.speaker is not self.speaker:  # type: ignore[union-attr]
+            return False
+        for part in parts:
+            alone = part.foreign is None or part.foreign is UNTRANSLATED
+            act = part.type in ACTS or (part.foreign and part.type not in NATIVE_TYPES)
+            if part.session_id != self.foreign or not (alone and act):
+                return False
+        return True
+
+    def dispatch(self, event: Event, found: Sequence[Event] | None) -> Iterator[Event]:
+        """Follow each part of an event's translation."""
         self.line = event.raw
-        found = self.dialects.translate(self.source, event) if self.dialects else None
         before, self.speaker = self.speaker, self.dialects.speaker if self.dialects else None
         self.nameless = not event.session_id and not self.speaker
         session = self.foreign if self.speaker is before else NO_SESSION
