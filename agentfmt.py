@@ -730,7 +730,7 @@ class SpokenEvent(Event, gc=False):
 
 def line_of(event: Event) -> bytes:
     """The line of an event; one that a dialect made is encoded where somebody reads it."""
-    return encode_json(event.made()) if event.made else event.raw  # type: ignore[no-any-return]
+    return encode_json(event.made()) if event.made else event.raw
 
 
 def details(event: Event) -> dict[str, Any]:
@@ -1845,11 +1845,14 @@ ARGUMENT_NAMES = {
     for name in names.split()
 }
 TOOL_ARGUMENTS = {
-    "write": {"content": "fileText", "file_text": "fileText"},
-    "grep": {"include": "glob"},
-    "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
-    "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
-    "task": {"task": "description"},
+    tool: ARGUMENT_NAMES | own
+    for tool, own in {
+        "write": {"content": "fileText", "file_text": "fileText"},
+        "grep": {"include": "glob"},
+        "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
+        "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
+        "task": {"task": "description"},
+    }.items()
 }
 
 # Beginning of a failed call's result, or the agent's word for it -> Cursor's variant.
@@ -1888,11 +1891,12 @@ class ForeignCall(NamedTuple):
         """Its arguments, with Cursor's names."""
         given = self.given
         args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
-        if mcp := MCP_TOOL.fullmatch(self.name):
+        mcp = self.tool == "mcp" and MCP_TOOL.fullmatch(self.name)
+        if mcp:
             server, name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
             named = {"providerIdentifier": server, "toolName": name}
             return {"name": self.name, "args": args, **named}
-        names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(self.tool, {})
+        names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
         args = {names.get(key, key): value for key, value in args.items()}
         if self.tool == "updateTodos":
             given = args.get("todos")
@@ -2091,7 +2095,7 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
-        self.kind, self.decode = line_decoder(type(self), maker.reader.kind)
+        self.kind, self.decode = line_decoder(self.line_type, maker.reader.kind)
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
@@ -2111,9 +2115,9 @@ class Dialect:
         return self.latest == "result"
 
     def line(self) -> Any:
-        if self.kind is self.maker.reader.kind:
-            return Node(details(self.event))
-        return self.event if type(self.event) is self.kind else decode_as(self.event.raw, self.kind)
+        """The current event with the members of its type; it may be decoded as another agent's."""
+        own = self.kind is not self.maker.reader.kind
+        return decode_as(self.event.raw, self.kind) if own else Node(details(self.event))
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2132,11 +2136,14 @@ class Dialect:
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
         self.event, self.parts = event, []
-        self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        self.read(self.line())
-        own = event.type in self.shared_types and not self.guessed
-        if self.parts or (own and not self.maker.native):
-            return self.parts  # none if the line only repeats
+        if self.maker.redacts:
+            self.blank_fragments(*self.fragments.get(event.type or "", ()))
+        is_line = type(event) is self.kind and self.kind is not self.maker.reader.kind
+        self.read(event if is_line else self.line())
+        if self.parts:
+            return self.parts
+        if event.type in self.shared_types and not (self.guessed or self.maker.native):
+            return ()  # the line only repeats
         event.foreign = UNTRANSLATED
         shown = self.guessed or not self.maker.converts or event.type in CURSOR_TYPES
         event.hidden = event.hidden or not shown
@@ -2272,8 +2279,10 @@ class Dialect:
 
 
 @functools.cache
-def line_decoder(dialect: type[Dialect], base: type[Event]) -> tuple[Any, Callable[[bytes], Any]]:
-    kind = dialect.line_type(base)
+def line_decoder(
+    line_type: Callable[[type[Event]], Any], base: type[Event]
+) -> tuple[Any, Callable[[bytes], Any]]:
+    kind = line_type(base)
     return kind, msgspec.json.Decoder(kind).decode
 
 
@@ -2287,6 +2296,7 @@ class Cursor(Dialect):
         """Its lines are never translated."""
 
 
+ACTS = frozenset(("assistant", "thinking", "tool_call"))
 SHARED_TYPES = frozenset(
     ("user", "assistant", "error", "result")
 )  # of other agents as well, in other shapes
@@ -2837,7 +2847,8 @@ class Pi(Dialect):
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
-        listed = decode_as(self.event.raw, shape(messages=list[pi_message()])).messages or ()
+        message: Any = pi_message()
+        listed = decode_as(self.event.raw, shape(messages=list[message])).messages or ()
         said = [one for one in listed if one.role == "assistant"]
         self.last = said[-1] if said else self.last
         self.due = line.willRetry is not True and line.isTerminal is not False
@@ -2959,16 +2970,18 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        stray = event.type == "error" and not event.session_id
-        known = self.conversation_of(source, event)
-        if known is None:
-            return (event,)
-        stray = stray and known.ended and not recognize(event.raw)
-        if isinstance(known, Cursor):
-            return None
-        if self.strict:
-            what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
-            raise OutputError(f"{source.where()}: {what}; use -t cursor")
+        known, stray = source.dialect, False
+        if known is None or not self.continues(known, event):
+            stray = event.type == "error" and not event.session_id
+            known = self.conversation_of(source, event)
+            if known is None:
+                return (event,)
+            stray = stray and known.ended and not recognize(event.raw)
+            if isinstance(known, Cursor):
+                return None
+            if self.strict:
+                what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
+                raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
         nameless = not (event.session_id or self.speaker)
         if nameless and (not parts or event.foreign is UNTRANSLATED):
@@ -2977,8 +2990,25 @@ class Conversations:
         if stray and len(parts) == 1:
             parts[0].raw, parts[0].made = event.raw, None  # it names no session
         if self.maker.native and parts[0] is not event:
+            if len(parts) == 1 and parts[0].type in ACTS and not self.maker.redacts:
+                parts[0].raw, parts[0].foreign = event.raw, UNTRANSLATED
+                return parts
             return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
+
+    def continues(self, known: Dialect, event: Event) -> bool:
+        """Is an event certain to continue the FILE's conversation with another agent? Most do. One
+        without a session does by its type, unless that may name a session."""
+        if isinstance(known, Cursor):
+            return False
+        if event.session_id:
+            self.speaker = None
+            return self.sessions.get(event.session_id) is known
+        naming = known.names_session[0] if known.names_session else None
+        if naming in ("", event.type) or (known.name, event.type) not in self.own_types:
+            return False
+        event.session_id, self.speaker = known.session, known
+        return True
 
     def conversation_of(self, source: Source, event: Event) -> Dialect | None:
         """The conversation of an event; None if it may be any agent's."""
@@ -3065,7 +3095,6 @@ def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> E
 INIT, ASK, ACT, END, OTHER = "init", "ask", "act", "end", "other"
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
-ACTS = frozenset(("assistant", "thinking", "tool_call"))
 KINDS = dict.fromkeys(ACTS, ACT) | {"user": ASK, "result": END}
 NO_SESSION = object()  # differs from any event's session
 HOOKS = ("hook_started", "hook_progress", "hook_response")
@@ -3076,6 +3105,7 @@ SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another ag
 
 # Events of these types show no other agent, even if they name no session.
 KNOWN_TYPES = CURSOR_TYPES - {"error"} | {"system"}
+NATIVE_TYPES = CURSOR_TYPES | {"system"}
 # Members that show that a line without a type is an ordinary log's, or an agent's.
 LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
@@ -3211,35 +3241,48 @@ class Runs:
 
     def dispatch(self, event: Event) -> Iterator[Event]:
         """Translate an event, and follow each part."""
-        self.line = event.raw
         found = self.dialects.translate(self.source, event) if self.dialects else None
-        before, self.speaker = self.speaker, self.dialects.speaker if self.dialects else None
-        self.nameless = not event.session_id and not self.speaker
-        session = self.foreign if self.speaker is before else NO_SESSION
-        drops = "thinking" in self.unread
+        speaker = self.dialects.speaker if self.dialects else None
+        follow = self.add_act
+        if found is None or self.nameless or speaker is not self.speaker or not self.is_act(found):
+            self.line, self.speaker = event.raw, speaker
+            self.nameless = not event.session_id and not speaker
+            follow = self.advance
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
             for part in parts:
-                if part.session_id == session and part.type in ACTS:
-                    self.add_act(part)
-                else:
-                    self.advance(part)
-                    session = self.session
-                    yield from self.ends() if self.implied_ends else ()
-                thought = part.type == "thinking" and drops
-                if part is parts[-1] and not (thought and all(p.type == part.type for p in parts)):
+                follow(part)
+                if self.implied_ends:
+                    yield from self.ends()
+                if part is parts[-1] and not self.is_unread(whole.type, parts):
                     whole.run = part.run
                     yield whole
-                yield from self.ends() if self.failures else ()
-        self.foreign = NO_SESSION if found is None else session
-        self.session = session if found is None else NO_SESSION
+                if self.failures:
+                    yield from self.ends()
+        if follow == self.advance:
+            self.foreign = NO_SESSION if found is None else self.session
+            self.session = self.session if found is None else NO_SESSION
+
+    def is_act(self, found: Sequence[Event]) -> bool:
+        """Do foreign events belong to the previous one's run, with nothing but acts, or lines
+        without a counterpart?"""
+        for whole in found:
+            for part in parts_of(whole):
+                if part.session_id != self.foreign:
+                    return False
+                if part.type not in ACTS and (not part.foreign or part.type in NATIVE_TYPES):
+                    return False
+        return True
+
+    def is_unread(self, kind: str | None, parts: Sequence[Event]) -> bool:
+        return kind in self.unread and all(part.type == kind for part in parts)
 
     def add_act(self, event: Event) -> None:
         """Count one more event of the previous event's run."""
-        event.run = self.run
-        self.run.events += 1  # type: ignore[union-attr]
+        event.run = run = self.run
+        run.events += 1  # type: ignore[union-attr]
         if event.type == "tool_call":
-            self.track(self.run, event)  # type: ignore[arg-type]
+            self.track(run, event)  # type: ignore[arg-type]
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
