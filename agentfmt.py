@@ -2723,7 +2723,8 @@ class Copilot(Dialect):
             self.begin_once(again=True, model=data["model"])
         if kind == "user.message":
             injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
-            self.asks_once = not injected and data["source"] in (None, "user")
+            own = data["source"] in (None, "user") and data["delivery"] in (None, "idle")
+            self.asks_once = own and not injected
             self.ask(data["content"])
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
@@ -2964,6 +2965,7 @@ class Conversations:
         self.sessions: dict[str, Dialect] = {}
         self.own_types = set[tuple[str, str | None]]()  # seen, by dialect
         self.speaker: Dialect | None = None  # shown by the last event, unless all is Cursor's
+        self.due: list[Event] = []  # made at the end of conversations
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """Translate an event; None if it is Cursor's, like the next ones of its session.
@@ -3015,7 +3017,11 @@ class Conversations:
         last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed or not session:
-            name = self.given or self.recognize(known, event)
+            shown = self.recognize(known, event)
+            name = self.given or shown
+            if self.given and not session and shown not in (None, DIALECTS[self.given].name):
+                self.speaker = None
+                return None
             if name:
                 known = self.named_conversation(source, event, known, name)
             elif known is None and session and isinstance(last, Claude):  # others show themselves
@@ -3057,18 +3063,18 @@ class Conversations:
     def remember(self, known: Dialect, session: str) -> Dialect:
         self.sessions[session] = known
         if len(self.sessions) > MAX_RUNS:
-            del self.sessions[next(iter(self.sessions))]
+            self.finish(next(iter(self.sessions)))
         known.session, known.guessed = session, False
         return known
 
-    def finish(self) -> Iterator[Event]:
-        """The events that conversations add at the end of the input."""
-        for known in self.sessions.values():
-            known.parts = []
-            known.finish()
-            for part in known.parts:
-                part.hidden = self.maker.native
-                yield part
+    def finish(self, session: str) -> None:
+        """Forget a conversation; what it adds at its end is due."""
+        known = self.sessions.pop(session)
+        known.parts = []
+        known.finish()
+        for part in known.parts:
+            part.hidden = self.maker.native
+        self.due += known.parts
 
 
 def parts_of(event: Event) -> Sequence[Event]:
@@ -3242,6 +3248,7 @@ class Runs:
     def dispatch(self, event: Event) -> Iterator[Event]:
         """Translate an event, and follow each part."""
         found = self.dialects.translate(self.source, event) if self.dialects else None
+        yield from self.follow_due()
         speaker = self.dialects.speaker if self.dialects else None
         follow = self.add_act
         if found is None or self.nameless or speaker is not self.speaker or not self.is_act(found):
@@ -3262,6 +3269,16 @@ class Runs:
         if follow == self.advance:
             self.foreign = NO_SESSION if found is None else self.session
             self.session = self.session if found is None else NO_SESSION
+
+    def follow_due(self) -> Iterator[Event]:
+        """What conversations add at their ends; it comes from no line of the FILE."""
+        while self.dialects and self.dialects.due:
+            event, last, line = self.dialects.due.pop(0), self.source.last, self.line
+            self.line = b""
+            self.advance(event)
+            self.source.last, self.line = last, line
+            yield event
+            yield from self.ends()
 
     def is_act(self, found: Sequence[Event]) -> bool:
         """Do foreign events belong to the previous one's run, with nothing but acts, or lines
@@ -3286,8 +3303,10 @@ class Runs:
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
-        kind = event_kind(event)
-        event.run = run = self.find_run(self.key(event), kind)
+        kind, key = event_kind(event), self.key(event)
+        event.run = run = self.find_run(key, kind)
+        if run is None and event.parent_tool_use_id is not None and self.had_run.get(hash(key)):
+            kind = OTHER  # a sub-agent in the background outlives the result
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
         self.run = event.run = run
@@ -3538,11 +3557,9 @@ class Runs:
             self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
-        self.line = b""
-        for event in self.dialects.finish() if self.dialects else ():
-            self.advance(event)
-            yield event
-            yield from self.ends()
+        for session in list(self.dialects.sessions) if self.dialects else ():
+            self.dialects.finish(session)  # type: ignore[union-attr]
+        yield from self.follow_due()
         if self.given_up_count:
             more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
             why = f"least recently active of more than {MAX_RUNS} open runs"
@@ -5818,7 +5835,8 @@ class Shortener:
 
 def is_identifier(one: StringLiteral) -> bool:
     """Is a string short, and named as agents name sessions, calls, types and states?"""
-    return len(one.text) < 100 and len(one.path) <= 3 and IDENTIFIER.search(one.path[-1]) is not None
+    short = len(one.text) < 100 and len(one.path) <= 3
+    return short and IDENTIFIER.search(one.path[-1]) is not None
 
 
 IDENTIFIER = regex("(?:^|_)id$|I[dD]$|^(?:sub)?type$|^(?:role|status|reason)$")
