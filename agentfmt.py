@@ -113,7 +113,7 @@ EXITS = """Exit status:
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
-DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
+DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
 MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are redacted and released
@@ -614,29 +614,51 @@ def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     waiting.register(signals.fd, select.POLLIN)
-    left = DRAIN
-    while True:
-        caught = signals.caught
-        if caught:
-            with contextlib.suppress(KeyError):
-                waiting.unregister(signals.fd)
-        ready = [number for number, _ in waiting.poll(0 if caught else SILENCE_MS)]
-        if caught and (left <= 0 or not ready):
-            os.close(fd)  # at once: the writer must learn that nobody reads any more
-            raise Interrupted
+    room = bytearray(BLOCK)  # os.read would shrink what it allocates, and the heap grow for ever
+    while not signals.caught:
+        ready = [number for number, _ in waiting.poll(SILENCE_MS)]
         if fd not in ready:
             yield from () if ready else (b"",)
             continue
         try:
-            chunk = os.read(fd, BLOCK)
+            size = os.readv(fd, (room,))
         except BlockingIOError:
             continue
-        if not chunk and signals.caught:
-            raise Interrupted
-        if not chunk:
-            return
-        left -= len(chunk) if caught else 0
-        yield chunk
+        if not size:
+            break
+        yield bytes(memoryview(room)[:size])
+    if signals.caught:
+        yield from drain(fd)
+        raise Interrupted
+
+
+def drain(fd: int) -> Iterator[bytes]:
+    """What has arrived before a signal, DRAIN bytes or little more. The descriptor is closed before
+    any of it is processed: the writer must learn that nobody reads any more.
+
+    An empty pipe of Linux is filled before that, in one step: what its writer writes between the
+    last read and close would be lost.
+    """
+    import fcntl
+
+    arrived = select.poll()
+    arrived.register(fd, select.POLLIN)
+    chunks, left, more, filler, end = list[bytes](), DRAIN, True, b"", fd
+    with contextlib.suppress(OSError):
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    while more and left > 0:
+        chunks.append(os.read(fd, BLOCK) if arrived.poll(0) else b"")
+        left -= len(chunks[-1])
+        try:  # a page is written whole, or not at all
+            filler = filler or b"\n" * fcntl.fcntl(end, getattr(fcntl, "F_SETPIPE_SZ", -1), 1)
+            more = not os.write(end, filler)
+        except OSError as error:
+            refilled = error.errno in (errno.EBUSY, errno.EAGAIN)
+            time.sleep(0.001 * refilled)  # who has slept is not preempted by the writer
+            more = refilled or bool(chunks[-1])
+    os.close(fd)
+    return filter(None, chunks)
 
 
 def file_name(name: str) -> str:
