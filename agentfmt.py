@@ -3398,7 +3398,7 @@ class Runs:
             self.end(run)
         else:
             why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
-            self.fail(run, why or "its result does not report success")
+            self.fail(run, why or "its result does not say that it succeeded")
         self.report.prose = None
         return run
 
@@ -5367,14 +5367,16 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
 class RunWords:
     """Redaction's state of a run: its segments, and its waiting events in order."""
 
-    __slots__ = ("closed", "cwd", "last_s", "open", "pending")
+    __slots__ = ("closed", "cwd", "ended", "last_s", "open", "pending", "sizes")
 
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
         self.open: dict[str, Segment] = {}  # by kind and parent
         self.closed: list[Segment] = []  # undecided ones
         self.pending: list[Event] = []
+        self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
+        self.ended = False
 
     def close(self, *keys: str, cut_off: bool = False) -> None:
         for key in keys:
@@ -5406,30 +5408,41 @@ class Redactor:
         self.waiting: dict[Run | None, RunWords] = {}  # those that wait, longest silent first
         self.size = 0  # bytes of waiting events
         self.ready: list[Event] = []
+        # A directory in an event concerns those that follow.
+        self.together = id if "paths" in redaction.classes else operator.attrgetter("run")
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, now, spoken = list(events), time.monotonic(), self.spoken
-        lines = [event.raw for event in batch]
-        for number in self.suspects(lines):
+        batch, now = list(events), time.monotonic()
+        for number in self.suspects([event.raw for event in batch]):
             batch[number].edits = ()
-        self.size += sum(map(len, lines)) + EVENT_OVERHEAD * len(batch)
-        state = run = None
-        for event in batch:
-            if event.run is not run or state is None:
-                self.settle(run, state)
-                run = event.run
-                state = self.runs.get(run) or self.runs.setdefault(run, RunWords())
-                state.last_s = now
-            kind = event.type
-            if kind in spoken:
-                self.hear(state, event)
-            else:
-                self.pause(run, state, event)
-            state.pending.append(event)
-        self.settle(run, state)
+        for _, group in itertools.groupby(batch, self.together):
+            stretch = [*group]
+            run = stretch[0].run
+            state = self.runs.get(run) or self.runs.setdefault(run, RunWords())
+            state.last_s = now
+            state.pending += stretch
+            self.take(state, stretch)
+            self.settle(run, state)
         self.release_overdue(now)
         ready, self.ready = self.ready, []
         return ready
+
+    def take(self, state: RunWords, stretch: list[Any]) -> None:
+        """Take the words of events of a run."""
+        for event in stretch:
+            segment = state.open.get(event.type)
+            if (
+                segment is not None
+                and event.timestamp_ms is not None
+                and event.model_call_id is None
+                and event.parent_tool_use_id is None
+                and event.subtype != "completed"
+            ):  # nearly always: it saves a call
+                segment.events.append(event)
+            elif event.type in self.spoken:
+                self.hear(state, event)
+            else:
+                self.pause(state, event)
 
     def suspects(self, texts: list[bytes]) -> Iterable[int]:
         """The numbers of the texts that may hold what is to be redacted."""
@@ -5459,20 +5472,16 @@ class Redactor:
             segment.events.append(event)
         segment.add([words_of(event)])
 
-    def pause(self, run: Run | None, state: RunWords, event: Event) -> None:
+    def pause(self, state: RunWords, event: Event) -> None:
         """Take an event without words, which may end segments."""
-        if not event.raw:  # the run ended without a terminal event
-            state.close(*state.open, cut_off=True)
-        elif event.type in SEGMENT_ENDS or event_kind(event) in (INIT, END):
-            state.close(*state.open)
+        state.ended = state.ended or ends_run(event)
+        if state.ended or event.type in SEGMENT_ENDS or event_kind(event) == INIT:
+            state.close(*state.open, cut_off=not event.raw)  # else by a terminal event
         if event.type == "system" and "paths" in self.redaction.classes:
-            self.settle(run, state)
             self.remember_cwd(state, event)
 
-    def settle(self, run: Run | None, state: RunWords | None, *, overdue: bool = False) -> None:
+    def settle(self, run: Run | None, state: RunWords, *, overdue: bool = False) -> None:
         """Decide the words of a run so far, and release its events up to one that must wait."""
-        if state is None:
-            return
         self.redaction.run = run
         segments, state.closed = state.closed, []
         for segment in state.open.values():
@@ -5486,7 +5495,7 @@ class Redactor:
         self.waiting.pop(run, None)
         if state.pending:
             self.waiting[run] = state
-        elif run is None or run.state == ENDED:
+        elif run is None or state.ended:
             self.runs.pop(run, None)
 
     def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
@@ -5497,7 +5506,7 @@ class Redactor:
             cut_off = segment.cut_off or overdue
             odd = cut_off or segment.key or segment.word or len(text) > LONG_LINE
             clean = not odd and number not in suspects
-            if not (clean and segment.closed and not segment.edits):
+            if not (clean and segment.closed and not segment.edits):  # else nothing is left to do
                 whole = segment.closed or overdue
                 found = self.search(state, segment, text, whole=whole, cut_off=cut_off, clean=clean)
                 segment.advance(*found)
@@ -5538,14 +5547,18 @@ class Redactor:
 
     def release(self, state: RunWords) -> None:
         """Release events, in order, up to the first one that waits for its words."""
-        pending, free = state.pending, len(state.pending)
+        pending, sizes = state.pending, state.sizes
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
-        if held:
-            free = next((n for n, event in enumerate(pending) if id(event) in held), free)
-        for event in pending[:free]:
-            self.size -= len(event.raw) + EVENT_OVERHEAD
-            self.ready.append(event if event.edits is None else self.rewritten(event, state))
-        del pending[:free]
+        count = next((n for n, one in enumerate(pending) if id(one) in held), len(pending))
+        self.ready += [
+            event if event.edits is None else self.rewritten(event, state)
+            for event in pending[:count]
+        ]
+        self.size -= sum(sizes[:count])
+        del pending[:count], sizes[:count]
+        new = [len(event.raw) + EVENT_OVERHEAD for event in pending[len(sizes) :]]
+        sizes += new
+        self.size += sum(new)
 
     def release_overdue(self, now: float) -> None:
         """Release events that waited for too long, or that exceed MAX_HELD."""
@@ -5554,6 +5567,10 @@ class Redactor:
             if self.size <= MAX_HELD and now - state.last_s <= self.max_wait:
                 break
             self.settle(run, state, overdue=True)
+        if len(self.runs) > 2 * MAX_RUNS:  # runs that had events after their end
+            self.runs = {
+                run: state for run, state in self.runs.items() if run and run.state != ENDED
+            }
 
     def remember_cwd(self, state: RunWords, event: Event) -> None:
         """Remember a run's directory if it has two or more components and no secret."""

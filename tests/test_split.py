@@ -385,7 +385,7 @@ def test_runs_never_wait_for_each_other() -> None:
 
 
 def test_other_events_queue_behind_held_text() -> None:
-    lines = [init(), *thinking(["held"]), user(), event("connection"), *thinking(["\n"])]
+    lines = [init(), *thinking(["held"]), event("retry"), event("connection"), *thinking(["\n"])]
     assert emitted(lines) == [1, 1, 1, 1, 5]
 
 
