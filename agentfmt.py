@@ -700,7 +700,7 @@ class Event(Struct, gc=False):
     session_id: str | None = None
     call_id: str | None = None
     tool_call: Call | None = None  # type: ignore[valid-type]
-    parent_tool_use_id: Any = None  # the call that started the sub-agent
+    parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
