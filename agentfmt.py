@@ -722,7 +722,7 @@ class Event(Struct, gc=False):
     session_id: str | None = None
     call_id: str | None = None
     tool_call: Call | None = None  # type: ignore[valid-type]
-    parent_tool_use_id: Any = None  # the call that started the sub-agent
+    parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
@@ -6863,15 +6863,14 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
     ]
 
 
-def make_scanner(
-    globs: tuple[str, ...], files: list[NamedValue], patterns: dict[str, str]
-) -> Scanner:
-    entries = [(name, value) for name, value in (*environment_values(globs), *files) if value]
+def make_scanner(given: dict[str, Any]) -> Scanner:
+    stated = itertools.chain(environment_values(given["secret_env"]), *given["secrets_file"])
+    entries = [(name, value) for name, value in stated if value]
     known: dict[str, list[str]] = {}
     for name, value in entries:
         known.setdefault(name, []).extend([value] if is_usable(value) else ())
     try:
-        scanner = Scanner(known, patterns)
+        scanner = Scanner(known, dict(given["patterns"]))
     except ImportError:
         why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
         raise click.ClickException(why) from None
@@ -7064,13 +7063,9 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     if is_input(1, files):
         raise click.ClickException("standard output is also an input file")
     classes = frozenset(itertools.chain(*given["classes"]))
-    secrets = (
-        given["secret_env"],
-        [*itertools.chain(*given["secrets_file"])],
-        dict(given["patterns"]),
-    )
-    classes |= {"secrets"} if any(secrets) else set()
-    scanner = functools.cache(lambda: make_scanner(*secrets))
+    if given["secret_env"] or given["secrets_file"] or given["patterns"]:
+        classes |= {"secrets"}
+    scanner = functools.cache(lambda: make_scanner(given))
     redaction = None
     if classes:
         used = scanner() if "secrets" in classes else None
