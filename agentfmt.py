@@ -3893,7 +3893,7 @@ github-token            github_pat_ [A-Za-z0-9]{16,}\w*                         
 gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA) [A-Z2-7]{16,}                         AKIA<16 base32>                     AKIA<8 base32>
-aws-bedrock-key         ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
+aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
 aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
 aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
 google-api-key          AIza [\w-]{30,}                                             AIza<35 url>                        AIza<12 alnum>
@@ -3998,9 +3998,9 @@ razorpay-key            rzp_(?:live|test)_ [A-Za-z0-9]{14,}                     
 braintree-token         access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}  access_token$production$<16 lower>$<32 hex>  access_token$production$<16 lower>
 teams-webhook           webhook\.office\.com/webhookb2/ ([^\s"'\\,]{40,})            https://x.webhook.office.com/webhookb2/«<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
 teams-webhook           IncomingWebhook/ ([\w/-]{40,})                              IncomingWebhook/«<32 hex>/<36 hex>»  IncomingWebhook/<8 hex>
-facebook-token          ^EAA [A-Za-z0-9]{90,}                                       EAA<160 alnum>                      EAA<40 alnum>
+facebook-token          ^EAA [A-Za-z0-9]+[A-Za-z0-9]{90,}$                                EAA<160 alnum>                      EAA<40 alnum>
 facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                                  <16 digit>|<27 alnum>               <9 digit>|<27 alnum>
-twitter-token           ^A{15,} [A-Za-z0-9%]{60,}                                   AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
+twitter-token           ^A{15} [A-Za-z0-9%]+[A-Za-z0-9%]{60,}$                            AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
 dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}                                   sl.u.<130 url>                      sl.<40 alnum>
 hubspot-token           pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}                          pat-na1-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  pat-na1-<8 hex>
 asana-token             ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}            2/<16 digit>/<16 digit>:<32 hex>    3/<16 digit>:<32 hex>
@@ -4285,6 +4285,7 @@ Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
+
 def mixed(char: str, size: int) -> str:
     """An expression for a digit among so many characters or behind them: about ``size``."""
     half = size // 2
@@ -4309,23 +4310,30 @@ FIRST_LOOK = {
 
 def named(needed: int) -> str:
     """An expression for the names that need a strength, and for the first look behind them."""
-    looks: dict[tuple[str, str], list[str]] = {}
-    triple = r"(?:(?:\\*[\"'`]){2})?"
-    for form in sorted(FORMS, key=lambda form: form.least):  # the shortest look first
-        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least, MIXED))]
-        between, before = form.between.removesuffix(MACROS["P"]), form.before
-        if between != form.between:
-            looks.setdefault((before == "flag", in_quotes), []).append(between + r"\\*[\"'`]")
-        look = triple + in_quotes if between.endswith(MACROS["O"]) else bare
-        look = r"[^<>\n]+\\?</" if form.value == "element" else look
-        looks.setdefault((before == "flag", look), []).append(between)
     ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
     ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
-    flags, others = (
-        "|".join(f"(?:{'|'.join(some)}){look}" for (flag, look), some in looks.items() if flag == one)
-        for one in (True, False)
-    )
-    return rf"(?i:(?:{ends})(?:{others})|-[\w-]*?(?:{ends})(?:{flags}))"
+    options = [form for form in FORMS if form.before == "flag"]
+    others = [form for form in FORMS if form.before != "flag"]
+    return rf"(?i:(?:{ends}){behind(others, needed)}|-[\w-]*?(?:{ends}){behind(options, needed)})"
+
+
+def behind(forms: list[Form], needed: int) -> str:
+    """What stands behind a name in some forms, up to what the first look sees of the value."""
+    looks: dict[str, list[str]] = {}
+    for form in sorted(forms, key=lambda form: form.least):  # the shortest look first
+        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least, MIXED))]
+        # Each count would need a state.
+        endless = re.sub(r"\{([01]),[0-9]{2}\}", lambda most: "*+"[int(most[1])], form.between)
+        between = endless.removesuffix(MACROS["P"])
+        if between != endless:
+            looks.setdefault(in_quotes, []).append(between + r"\\*[\"'`]")
+        if between.endswith(MACROS["O"]):
+            bare = r"(?:(?:\\*[\"'`]){2})?" + in_quotes
+        elif form.value == "element":
+            bare = in_quotes if needed == RANDOM else r"[^<>\n]+\\?</"
+        looks.setdefault(bare, []).append(between)
+    alternatives = (f"(?:{'|'.join(some)}){look}" for look, some in looks.items())
+    return f"(?:{'|'.join(alternatives)})"
 
 
 # These names may have their value on the next line, or after a blank one.
@@ -4336,7 +4344,8 @@ UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r
 MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
 # An environment variable may have any value.
 _HUMAN, _RANDOM = (
-    "|".join("_?".join(end) for end in NAME_ENDS[least].upper().split()) for least in (HUMAN, RANDOM)
+    "|".join("_?".join(end) for end in NAME_ENDS[least].upper().split())
+    for least in (HUMAN, RANDOM)
 )
 _VARIABLE = rf"(?:{_HUMAN})=[^\s\"'`]|(?:{_RANDOM})={_BARE}*?[0-9]"
 NAMED = "|".join((*map(named, NAME_ENDS), _VARIABLE, MEMBER))
@@ -4379,17 +4388,14 @@ class Scanner:
         # user's pattern may match any character that an escape hides.
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
-        escape = r"\\" if patterns else r"[^\\](?:\\\\)*\\" + hidden
+        escape = r"[^\\](?:\\\\)*\\" + hidden
         first = {rule.hint() for rule in RULES if rule.begins_word()}
-        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first)
+        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
-        self.hints = [
-            expression("|".join(tokens), capture=False),
-            expression(NAMED, capture=False),
-            expression(escape, capture=False),
-            *self.patterns.values(),
-        ]
-        self.tokens, self.names = self.hints[:2]
+        self.tokens = expression("|".join(tokens), capture=False)
+        self.names = expression(NAMED, capture=False)
+        self.hints = [self.tokens, self.names, *self.patterns.values()]
+        self.hints += [expression(r"\\")] if patterns else []
         # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
@@ -4397,6 +4403,10 @@ class Scanner:
         self.marker = re.compile(
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
+
+    def is_quick(self, line: bytes) -> bool:
+        """Does a line hold no secret name, so that tokens are all there is to look for?"""
+        return not self.patterns and not self.names.search(line)
 
     @functools.cached_property
     def known(self) -> Any:
@@ -4469,7 +4479,7 @@ class Scanner:
         position = 0
         markers = self.markers(text)
         while match := self.names.search(text, position):
-            name = NAME.match(text, match.start()).span()
+            name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
             position = name[1]
             if not inside(name[0], markers):  # the name of a rule
                 found = assigned_value(text, *name)
@@ -4973,6 +4983,9 @@ class EventRedactor:
     ) -> bytes:
         """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
+        quickly = self.redact_tokens(raw, event, edits)
+        if quickly is not None:
+            return quickly
         found = [*find_strings(raw)]
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
         words = [one for one in found if one.path in places and not one.is_key]
@@ -4999,6 +5012,43 @@ class EventRedactor:
             return new
 
         return edit_strings(raw, [one for one in found if one.start in doubtful], change)
+
+    def redact_tokens(
+        self, raw: bytes, event: Event, edits: Sequence[Replacement] | None
+    ) -> bytes | None:
+        """The same for an event whose secrets are tokens in values: nearly always. Else None."""
+        scanner = self.scanner
+        if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
+            return None
+        hit = deque(match.span() for match in scanner.tokens.finditer(raw))
+        if any(b"\\" in raw[start:end] for start, end in hit):
+            return None
+        changes: list[Change] = []
+        concealed: list[tuple[str, str]] = []
+        said = ""
+        for match in VALUE.finditer(raw):
+            start, end = match.span(2)
+            while hit and hit[0][1] <= start:
+                hit.popleft()
+            if match[1] and edits is not None:
+                text = decode_json(match[2])
+                new = splice(text, clip(edits, len(said), len(said) + len(text)))
+                said += text
+            elif hit and hit[0][0] < end:
+                if match[3]:
+                    return None
+                text = decode_json(match[2])
+                new = scanner.conceal(text)
+                concealed.append((new, text))
+            else:
+                continue
+            if new != text:
+                changes.append((start, end, encode_json(new)))
+        if edits is not None and said != words_of(event):
+            return None
+        for new, text in concealed:
+            self.count(new, text)
+        return splice(raw, changes)
 
     def suspects(self, found: list[StringLiteral]) -> set[int]:
         """The starts of strings that may have to change."""
@@ -5058,6 +5108,13 @@ class EventRedactor:
         if self.scanner is None or "[REDACTED:" not in text:
             return text
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
+
+
+# A string; before it, the name of words; behind it, a colon if it is a name itself.
+VALUE = regex(
+    rb'(?:"(text|content)"[ \t\r\n]*:[ \t\r\n]*)?("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?',
+    re.DOTALL,
+)
 
 
 def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
