@@ -4665,8 +4665,13 @@ def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
     return found
 
 
+@functools.cache
+def rule_pattern(rule: Rule) -> Any:
+    return expression(rule.expression())
+
+
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern = expression(rule.expression())
+    pattern = rule_pattern(rule)
     for match in pattern.finditer(text):
         first, last = match.span(pattern.groups)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
@@ -5020,34 +5025,30 @@ class EventRedactor:
         scanner = self.scanner
         if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
             return None
-        hit = deque(match.span() for match in scanner.tokens.finditer(raw))
-        if any(b"\\" in raw[start:end] for start, end in hit):
+        words = {} if edits is None else dict(match.span(1) for match in WORDS.finditer(raw))
+        texts = {start: decode_json(raw[start:end]) for start, end in words.items()}
+        if edits is not None and "".join(texts.values()) != words_of(event):
             return None
+        end = 0
+        for first, last in (match.span() for match in scanner.tokens.finditer(raw)):
+            if first >= end:
+                literal = literal_at(raw, first)
+                start, end = literal.span(1)
+                texts[start] = texts.get(start) or decode_json(literal[1])
+            if last > end or literal[2] or b"\\" in raw[first:last]:
+                return None
+
         changes: list[Change] = []
-        concealed: list[tuple[str, str]] = []
-        said = ""
-        for match in VALUE.finditer(raw):
-            start, end = match.span(2)
-            while hit and hit[0][1] <= start:
-                hit.popleft()
-            if match[1] and edits is not None:
-                text = decode_json(match[2])
-                new = splice(text, clip(edits, len(said), len(said) + len(text)))
-                said += text
-            elif hit and hit[0][0] < end:
-                if match[3]:
-                    return None
-                text = decode_json(match[2])
-                new = scanner.conceal(text)
-                concealed.append((new, text))
+        begin = 0
+        for start, text in sorted(texts.items()):
+            if start in words:
+                new = splice(text, clip(edits or (), begin, begin + len(text)))
+                begin += len(text)
             else:
-                continue
+                new = scanner.conceal(text)
+                self.count(new, text)
             if new != text:
-                changes.append((start, end, encode_json(new)))
-        if edits is not None and said != words_of(event):
-            return None
-        for new, text in concealed:
-            self.count(new, text)
+                changes.append((start, literal_at(raw, start + 1).end(1), encode_json(new)))
         return splice(raw, changes)
 
     def suspects(self, found: list[StringLiteral]) -> set[int]:
@@ -5110,11 +5111,17 @@ class EventRedactor:
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
 
 
-# A string; before it, the name of words; behind it, a colon if it is a name itself.
-VALUE = regex(
-    rb'(?:"(text|content)"[ \t\r\n]*:[ \t\r\n]*)?("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?',
-    re.DOTALL,
-)
+WORDS = regex(rb'"(?:text|content)"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
+
+
+def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
+    """The string around a position: its literal, and the colon behind it if it is a name."""
+    quote = escapes = position
+    while escapes == position or (quote - escapes) % 2:
+        quote = escapes = raw.rfind(b'"', 0, quote)
+        while raw[escapes - 1] == 0x5C:
+            escapes -= 1
+    return cast("re.Match[bytes]", LITERAL.match(raw, quote))
 
 
 def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
