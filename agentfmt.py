@@ -57,7 +57,6 @@ import signal
 import stat
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import UnionType
 from typing import (
@@ -66,14 +65,12 @@ from typing import (
     AnyStr,
     ClassVar,
     NamedTuple,
-    Protocol,
     TypeAlias,
     TypeVar,
     Union,
     cast,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 gc.disable()  # until main: collecting during the imports takes a tenth of the start-up time
@@ -158,14 +155,10 @@ BOM = b"\xef\xbb\xbf"
 CONTROL = regex(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def escape_char(match: re.Match[str]) -> str:
-    char = match[0]
-    return ESCAPES.get(char) or (
-        f"\\x{ord(char):02x}" if char < "\u0100" else f"\\u{ord(char):04x}"
-    )
+    return match[0].encode("unicode_escape").decode()
 
 
 # Commands of CI runners: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and `::name` at its
@@ -274,22 +267,16 @@ WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 def relative_path(path: str, here: str) -> str:
     """A path relative to a directory that contains it. macOS also spells /tmp as /private/tmp."""
     windows = WINDOWS.match(here) is not None
+    separators = "\\/" if windows else "/"
     for base in (here, here.removeprefix("/private")):
-        base = base.rstrip("\\/" if windows else "/")
-        end = len(base)
-        if (
-            base.endswith(":")
-            or not base
-            or fold_path(path[:end], windows) != fold_path(base, windows)
-        ):
-            continue
-        if path[end:] == "" or path[end] in ("\\/" if windows else "/"):
-            return path[end:].lstrip("\\/" if windows else "/") or "."
+        base = base.rstrip(separators)
+        begin, rest = path[: len(base)], path[len(base) :]
+        if windows:
+            begin, base = (text.replace("/", "\\").lower() for text in (begin, base))
+        inside = begin == base and rest[:1] in ("", *separators)
+        if inside and base and not base.endswith(":"):
+            return rest.lstrip(separators) or "."
     return path
-
-
-def fold_path(path: str, windows: bool) -> str:
-    return path.replace("/", "\\").lower() if windows else path
 
 
 # ---------------------------------------------------------------- JSON
@@ -302,15 +289,18 @@ UNICODE = b"\\u"
 LOOSE = regex(rb"[ \t\r\n]|\\u")  # JSON without a match is compact
 
 
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
 def members(text: bytes) -> dict[str, Raw]:
-    """The members of a JSON object (RFC 8259), values undecoded; of duplicates the last wins."""
+    """The members of a JSON object (RFC 8259), undecoded; of duplicates the last wins. Of anything
+    else, none."""
     if text.lstrip(BLANKS)[:1] != b"{":
         return {}
     try:
-        values = msgspec.json.decode(text, type=dict[str, Raw])
-    except (msgspec.DecodeError, RecursionError):
-        return members_slowly(text)
-    return {key: Raw(bytes(value)) for key, value in values.items()}
+        return msgspec.json.decode(text, type=dict[str, Raw])
+    except DECODE_ERRORS:
+        return members_slowly(text) if isinstance(decode_raw(text), dict) else {}
 
 
 def members_slowly(text: bytes) -> dict[str, Raw]:
@@ -390,13 +380,16 @@ MISFIT = object()
 
 
 @functools.cache
-def shape(texts: str = "", raws: str = "", anys: str = "", **others: Any) -> Any:
-    """A Struct for some members of an object: strings, undecoded values, any values, others."""
+def shape(
+    texts: str = "", raws: str = "", anys: str = "", *, base: type[Struct] = Struct, **others: Any
+) -> Any:
+    """A Struct for some members of an object, besides those of a base: strings, undecoded values,
+    any values, others."""
     fields: list[Any] = [(name, str | None, None) for name in texts.split()]
     fields += [(name, Raw, Raw()) for name in raws.split()]
     fields += [(name, Any, None) for name in anys.split()]
     fields += [(name, kind | None, None) for name, kind in others.items()]
-    return msgspec.defstruct("Shape", fields, gc=False)
+    return msgspec.defstruct("Shape", fields, bases=(base,), gc=False)
 
 
 def coerce(value: Any, kind: Any) -> Any:
@@ -422,16 +415,12 @@ def coerce(value: Any, kind: Any) -> Any:
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
-    fits = {field: coerce(value[name], hint) for field, name, hint in fields(kind) if name in value}
-    return kind(**{field: fit for field, fit in fits.items() if fit is not MISFIT})
+    known = [field for field in fields(kind) if field.encode_name in value]
+    fits = ((field.name, coerce(value[field.encode_name], field.type)) for field in known)
+    return kind(**{name: fit for name, fit in fits if fit is not MISFIT})
 
 
-@functools.cache
-def fields(kind: type[Struct]) -> list[tuple[str, str, Any]]:
-    """The attribute, JSON name and type of each member of a Struct."""
-    hints = get_type_hints(kind)
-    names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-    return [(field, name, hints[field]) for field, name in names]
+fields = functools.cache(msgspec.structs.fields)
 
 
 def decode_as(raw: bytes, kind: type[T]) -> T:
@@ -442,13 +431,18 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
         return coerce_struct(as_object(decode_raw(raw)), kind)
 
 
-def as_count(value: Any) -> int | None:
-    """A count, or None; protobuf's JSON writes 64-bit integers as strings."""
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
+def as_integer(value: Any) -> int | None:
+    """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
         return int(value)
     if isinstance(value, float):
-        return int(value) if 0 <= value < 1e15 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+        return int(value) if abs(value) < 1e15 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def as_count(value: Any) -> int | None:
+    number = as_integer(value)
+    return None if number is None or number < 0 else number
 
 
 def decode_raw(raw: Raw | bytes) -> Any:
@@ -693,11 +687,12 @@ else:
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``run`` is
-    the run it belongs to; ``started`` and ``given`` are the tool and the body that started a
-    completed call; ``hidden`` events count but aren't printed; ``foreign`` is set if the line that
-    is printed is another agent's; ``edits`` are redaction's changes to its words, None if it needs
-    none; ``where`` is its FILE:LINE. An event without a line is implied: its run ended without one.
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``made``
+    returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
+    is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
+    events count but aren't printed; ``foreign`` is set if the line that is printed is another
+    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``where`` is its
+    FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
     type: str | None = None
@@ -707,9 +702,9 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None  # type: ignore[valid-type]
     parent_tool_use_id: Any = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
+    made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
-    given: Internal = msgspec.field(name="\x7fgiven", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -733,12 +728,14 @@ class SpokenEvent(Event, gc=False):
     text: str | None = None  # in thinking events
 
 
+def line_of(event: Event) -> bytes:
+    """The line of an event; one that a dialect made is encoded where somebody reads it."""
+    return encode_json(event.made()) if event.made else event.raw  # type: ignore[no-any-return]
+
+
 def details(event: Event) -> dict[str, Any]:
     """All members of an event, decoded from its line; {} if that fails."""
-    try:
-        return as_object(decode_json(event.raw))
-    except (ValueError, RecursionError):
-        return {}
+    return as_object(decode_raw(line_of(event)))
 
 
 def error_message(value: Any, depth: int = 4) -> str:
@@ -814,11 +811,8 @@ def paths_arg(args: Any, here: str) -> str:
 
 
 def mcp_tool_arg(args: Any, _here: str) -> str:
-    server, tool = (
-        first_text(args.providerIdentifier, args.server),
-        first_text(args.toolName, args.name),
-    )
-    return "/".join(filter(None, (server, tool)))
+    server = first_text(args.providerIdentifier, args.server)
+    return "/".join(filter(None, (server, first_text(args.toolName, args.name))))
 
 
 def question_arg(args: Any, _here: str) -> str:
@@ -855,29 +849,8 @@ def time_taken(call: FinishedCall) -> str:
 
 
 def exit_status(call: FinishedCall) -> str:
-    code = call.result.exitCode
-    return f"exit {exit_code(code)}" if exit_code(code) or as_count(code) == 0 else ""
-
-
-def counted(member: str, noun: str, nouns: str = "") -> Fact:
-    """A stated number, or the length of an undecoded list, with its unit."""
-
-    def fact(call: FinishedCall) -> str:
-        value = getattr(call.result, member)
-        listed = decode_raw(value) if isinstance(value, Raw) else None
-        count = len(listed) if isinstance(listed, list) else as_count(value)
-        return "" if count is None else plural(count, noun, nouns)
-
-    return fact
-
-
-def first_fact(*facts: Fact) -> Fact:
-    """The first of some facts that isn't empty."""
-    return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
-
-
-def count_of(member: str) -> Fact:
-    return counted(member, "result")
+    code = as_integer(call.result.exitCode)
+    return "" if code is None else f"exit {code}"
 
 
 def file_size(call: FinishedCall) -> str:
@@ -885,9 +858,31 @@ def file_size(call: FinishedCall) -> str:
     return "" if stated is None else format_size(stated)
 
 
-steps, problems = counted("conversationSteps", "step"), counted("totalDiagnostics", "problem")
+def counted(members: str, noun: str, nouns: str = "") -> Fact:
+    """The first number that is stated, or length of an undecoded list, with its unit."""
+
+    def fact(call: FinishedCall) -> str:
+        counts = (count_in(getattr(call.result, member)) for member in members.split())
+        count = next((count for count in counts if count is not None), None)
+        return "" if count is None else plural(count, noun, nouns)
+
+    return fact
+
+
+def count_in(value: Any) -> int | None:
+    listed = decode_raw(value) if isinstance(value, Raw) else None
+    return len(listed) if isinstance(listed, list) else as_count(value)
+
+
+def first_fact(*facts: Fact) -> Fact:
+    """The first of some facts that isn't empty."""
+    return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
+
+
 lines_written = first_fact(counted("linesCreated", "line"), file_size)
-files_found = first_fact(counted("totalFiles", "file"), counted("files", "file"))
+length_read = first_fact(
+    counted("totalLines", "line"), file_size, counted("totalChars", "character")
+)
 
 
 def lines_read(call: FinishedCall) -> str:
@@ -898,9 +893,7 @@ def lines_read(call: FinishedCall) -> str:
         return f"lines {start}-{end} of {total}"
     if total is None and result.isEmpty is True:
         return "empty"
-    return first_fact(counted("totalLines", "line"), file_size, counted("totalChars", "character"))(
-        call
-    )
+    return length_read(call)
 
 
 def lines_changed(call: FinishedCall) -> str:
@@ -990,19 +983,23 @@ TOOLS = {
     "edit": tool("Edited/edit/Editing file", path_arg, lines_changed),
     "write": tool("Created/create/Creating new file", path_arg, lines_written),
     "delete": tool("Deleted/delete/Deleting file", path_arg, file_size),
-    "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"), files_found),
+    "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"),
+                 counted("totalFiles files", "file")),
     "grep": tool("Searched/search/Searching files", arg("pattern"), matches_found),
-    "semSearch": tool("Searched/search/Searching codebase", arg("query"), count_of("codeResults")),
+    "semSearch": tool("Searched/search/Searching codebase", arg("query"),
+                      counted("codeResults", "result")),
     "ls": tool("Listed/list/Listing directory", path_arg, entries_listed),
-    "readLints": tool("Checked/check/Checking lints", paths_arg, problems),
+    "readLints": tool("Checked/check/Checking lints", paths_arg,
+                      counted("totalDiagnostics", "problem")),
     "updateTodos": tool("Updated/update/Updating to-do list", arg(), todos_done),
     "readTodos": tool("Read/read/Reading to-do list", arg(), todos_done),
     "webSearch": tool("Searched/search/Searching web", arg("searchTerm", "query"),
-                      count_of("references"), time_taken),
+                      counted("references", "result"), time_taken),
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
-    "task": tool("Ran/run/Running subagent", arg("description"), launched, steps, time_taken),
+    "task": tool("Ran/run/Running subagent", arg("description"), launched,
+                 counted("conversationSteps", "step"), time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", plan_arg),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
@@ -1077,6 +1074,8 @@ Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(TOOL_KEYS, T
 
 def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body: a ToolCall."""
+    if event.made and event.tool_call is None:
+        event.tool_call = decode_as(line_of(event), Event).tool_call
     call = event.tool_call
     for key, tool in TOOL_KEYS.items():
         body = getattr(call, key, None)
@@ -1094,7 +1093,11 @@ def tool_of(event: Event) -> tuple[str, Any]:
 def called_tool(event: Event) -> tuple[str, Any]:
     """The same of a finished call, which may have named its tool only when it started."""
     tool, body = tool_of(event)
-    return tool or event.started or "?", body
+    return tool or started_tool(event) or "?", body
+
+
+def started_tool(event: Event) -> str:
+    return tool_of(event.started)[0] if event.started else ""
 
 
 def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -1122,7 +1125,7 @@ def outcome_of(event: Event, tool: str, body: Any) -> Outcome:
     function = getattr(event.tool_call, "function", None) is not None
     if not variant or (function and variant == "success"):
         return Outcome("ok", 0, variant, found)
-    if code := exit_code(getattr(found, "exitCode", None)):
+    if code := as_integer(getattr(found, "exitCode", None)):
         return Outcome("nonzero", code, variant, found)
     error = tool == "mcp" and getattr(found, "isError", False) is True
     return Outcome("error" if error else VARIANTS.get(variant, "error"), 0, variant, found)
@@ -1139,13 +1142,6 @@ def variant_of(event: Event, result: Any) -> tuple[str, Any]:
             if isinstance(found, dict) or VARIANTS.get(variant, "ok") != "ok":
                 return variant, found
     return "", None
-
-
-def exit_code(value: Any) -> int:
-    """An exit status, or 0; protobuf's JSON writes 64-bit integers as strings."""
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 # Cursor's three beginnings of the diff of a created file; two replace an empty first line.
@@ -1208,13 +1204,10 @@ def call_arguments(body: Any) -> Any:
     return (body and body.args) or given
 
 
-def ends_subagent(event: Event) -> bool:
-    """Does an event end a background sub-agent? An untranslated foreign line doesn't."""
-    return event.subtype == "task_notification" and not event.foreign and not event.hidden
-
-
-def end_of_subagent(event: Event) -> Action:
-    """The action that a background sub-agent's end becomes."""
+def end_of_subagent(event: Event) -> Action | None:
+    """The action that a background sub-agent's end becomes, unless its line is untranslated."""
+    if event.subtype != "task_notification" or event.foreign or event.hidden:
+        return None
     told = Node(details(event))
     status, took = as_text(told["status"]), as_count(told["duration_ms"])
     failed = status not in ("", "completed")
@@ -1232,8 +1225,8 @@ def detailed_action(event: Event, here: str, target: str) -> Action:
     tool, body = called_tool(event)
     act, outcome = action_of(event), outcome_of(event, tool, body)
     args, found = call_arguments(body), outcome.found
-    target = (find_target(tool, body, found, here) if args else "") or target
-    target = target or find_target(tool, body, found, here)
+    named = find_target(tool, body, found, here)
+    target = (named or target) if args else (target or named)
     if outcome.status in REASONS:
         return act._replace(target=target, outcome=failure_reason(outcome))
     result = found if isinstance(found, Success) else Success()
@@ -1287,10 +1280,7 @@ class Report:
     """Reports what goes wrong on stderr, saves refused lines, and knows the exit status."""
 
     def __init__(
-        self,
-        out: Output,
-        rejects: int | None = None,
-        conceal: Callable[[str], str] | None = None,
+        self, out: Output, rejects: int | None = None, conceal: Callable[[str], str] | None = None
     ) -> None:
         """``conceal`` removes secrets from untrusted text, which isn't shown without it."""
         self.out = out
@@ -1390,17 +1380,14 @@ class Report:
         what = f"{found[0].where}: {events} belong{'s' * (count == 1)} to no run"
         return ": ".join(filter(None, (what, why)))
 
-    def fail_outside(self, source: Source) -> None:
+    def fail_file(self, source: Source) -> None:
+        """Report a FILE without a run, or with events outside any, unless a warning did."""
         self.failed = True
-        if source.is_named != "events":
+        if source.outside and source.is_named != "events":
             self.message(self.describe_outside(source))
-
-    def no_events(self, source: Source) -> None:
-        """Report a FILE without events, with the likely reason."""
-        why = EXPECTED
-        if source.prose:
-            why = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
-        self.failure(f"{source.name}: no events: {why}")
+        elif not source.outside:
+            likely = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
+            self.message(f"{source.name}: no events: {likely if source.prose else EXPECTED}")
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names, with commas."""
@@ -1447,11 +1434,6 @@ Frame: TypeAlias = "bytes | RefusedPiece"
 class Source:
     """The state of one FILE."""
 
-    __slots__ = (
-        "agents", "before", "dialect", "documents", "has_run", "is_named", "last", "left",
-        "looks_like", "name", "outside", "prefixed", "prose", "refused", "size",
-    )  # fmt: skip
-
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
         self.before = 0  # lines, or objects, before the current block
@@ -1467,6 +1449,7 @@ class Source:
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
+        self.decode: Callable[[bytes], Event] | None = None  # a line of that dialect
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
     def begin(self, block: bytes) -> list[bytes]:
@@ -1484,13 +1467,13 @@ class Source:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
-# Heads of files in other formats -> the format, and a hint.
+# Heads of files in other formats, in lower case -> the format, and a hint.
 OTHER_FORMATS = {
     b"\x1f\x8b": "gzip data: zcat FILE | agentfmt",
-    b"PK\x03\x04": "a zip archive: unzip -p FILE | agentfmt",
-    b"\xfd7zXZ\0": "xz data: xzcat FILE | agentfmt",
+    b"pk\x03\x04": "a zip archive: unzip -p FILE | agentfmt",
+    b"\xfd7zxz\0": "xz data: xzcat FILE | agentfmt",
     b"\x28\xb5\x2f\xfd": "zstd data: zstdcat FILE | agentfmt",
-    b"BZh": "bzip2 data: bzcat FILE | agentfmt",
+    b"bzh": "bzip2 data: bzcat FILE | agentfmt",
     b"\xff\xfe": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
     b"\xfe\xff": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
     b"{\0": "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt",
@@ -1500,26 +1483,19 @@ OTHER_FORMATS = {
 }
 
 
-def is_undecided(head: bytes) -> bool:
-    """Is the head of a FILE too short to tell its format?"""
-    begins = any(begun.startswith(one) for begun in OTHER_FORMATS for one in (head, head.lower()))
-    return begins or UNDECIDED.fullmatch(head) is not None
-
-
 def read_frames(
     source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
 ) -> Iterator[Frame]:
     """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
     ``unwrap``: auto, none, or the member of an envelope that holds the agent's lines."""
-    head = b""
+    head = start = b""
     for chunk in arriving:
         head += chunk
-        if len(head) > BLOCK or not is_undecided(head):
+        start = head[:16].lower()
+        begins = any(known.startswith(start) for known in OTHER_FORMATS)
+        if len(head) > BLOCK or not (begins or UNDECIDED.fullmatch(head)):
             break
-    spelled = (head, head.lower())
-    found = (
-        what for begun, what in OTHER_FORMATS.items() if any(s.startswith(begun) for s in spelled)
-    )
+    found = (what for known, what in OTHER_FORMATS.items() if start.startswith(known))
     source.looks_like = next(found, "")
     if source.looks_like:
         return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
@@ -1546,11 +1522,14 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
-        while end:  # a large line is yielded alone, to copy it only once
-            stop = chunk.find(b"\n") + 1 if len(tail) > BLOCK else end
-            block = b"".join((tail, memoryview(chunk)[:stop]))
+        while end:  # a large line is yielded alone and without LF, so that it is copied only once
+            large = len(tail) > BLOCK
+            stop = chunk.find(b"\n") + 1 if large else end
+            block = b"".join((tail, memoryview(chunk)[: stop - large]))
             tail, chunk, end = bytearray(), chunk[stop:], end - stop
-            yield from (block,) if len(block) <= limit else limited_frames(block, limit, reason)
+            for frame in (block,) if len(block) <= limit else io.BytesIO(block):
+                long = len(frame) > limit + 1
+                yield RefusedPiece(frame, reason, first=True, last=True) if long else frame
         tail += chunk if tail else chunk.lstrip(b"\0")
         if len(tail) > limit:
             yield RefusedPiece(bytes(tail), reason, first=True)
@@ -1565,20 +1544,6 @@ def lines_of(block: bytes) -> list[bytes]:
     """The lines of a block; a single one, which may be large, isn't copied."""
     alone = block.find(b"\n") in (-1, len(block) - 1)
     return [block] if alone and block else io.BytesIO(block).readlines()
-
-
-def limited_frames(block: bytes, limit: int, reason: str) -> Iterator[Frame]:
-    """Blocks of the lines of a block; a line that is too long is refused."""
-    start = end = 0
-    for line in io.BytesIO(block):
-        end += len(line)
-        if len(line) > limit + 1:
-            if start < end - len(line):
-                yield block[start : end - len(line)]
-            yield RefusedPiece(line, reason, first=True, last=True)
-            start = end
-    if start < end:
-        yield block[start:end]
 
 
 def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
@@ -1651,8 +1616,6 @@ STRUCTURAL = frozenset('"{}[]:,')
 NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
-DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
 ENVELOPES = (
@@ -1673,17 +1636,6 @@ class Wrapped(NamedTuple):
     text: bytes
     writer: bytes  # pieces of one writer are joined
     ended: bool  # the line is known to end here
-
-
-def raw_members(text: bytes) -> dict[str, Raw]:
-    """The undecoded members of an object; {} for anything else."""
-    if text.lstrip(BLANKS)[:1] != b"{":
-        return {}
-    try:
-        return msgspec.json.decode(text, type=dict[str, Raw])
-    except DECODE_ERRORS:
-        is_object = isinstance(decode_raw(text), dict)
-    return members_slowly(text) if is_object else {}
 
 
 def unwrap_text(value: bytes) -> bytes:
@@ -1739,7 +1691,7 @@ class Unwrapper:
         """The possible contents of an envelope at some places; none for an event."""
         if CRI in places and (match := CRI_LINE.fullmatch(line)):
             yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
-        outer = raw_members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
+        outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
         kind = decode_raw(outer.get("type", b""))
         if self.auto and isinstance(kind, str) and kind not in COLLECTED:
             return
@@ -1748,7 +1700,7 @@ class Unwrapper:
             value, inner = b"", outer
             for name in place.split("."):
                 value = bytes(inner.get(name, b""))
-                inner = raw_members(value)
+                inner = members(value)
             whole = bool(inner) and (place == OBJECT or not self.auto)
             if text := value if whole else unwrap_text(value):
                 yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
@@ -1759,22 +1711,22 @@ class Unwrapper:
 
     def holds_event(self, text: bytes, layers: int) -> bool:
         """Is a text an event, the beginning of one, or an envelope of either?"""
-        members = raw_members(text)
-        if text[:1] != b"{" or not members:
+        found = members(text)
+        if text[:1] != b"{" or not found:
             return text[:1] == b"{" and b'"type"' in text
         inner = self.contents(text, ENVELOPES) if layers else ()
-        return "type" in members or any(self.holds_event(one.text, layers - 1) for one in inner)
+        return "type" in found or any(self.holds_event(one.text, layers - 1) for one in inner)
 
     def join(self, piece: Wrapped) -> Frame:
         """Join a piece to its line; the line if it is complete, else a blank one."""
         _, text, writer, ended = piece
         begun = self.begun.pop(writer, [])
         self.size -= sum(map(len, begun))
-        if begun and text[:1] == b"{" and raw_members(text):  # the rest of the line before is lost
+        if begun and text[:1] == b"{" and members(text):  # the rest of the line before is lost
             return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
         begun.append(text)
         closed = text.rstrip(BLANKS)[-1:] == b"}"
-        if ended or begun[0][:1] != b"{" or (closed and raw_members(b"".join(begun))):
+        if ended or begun[0][:1] != b"{" or (closed and members(b"".join(begun))):
             return b"".join(begun).removesuffix(b"\n") + b"\n"
         long = self.size + sum(map(len, begun)) > self.limit
         self.begun[writer] = [b"{"] if long else begun  # its remaining pieces are damaged, too
@@ -1798,7 +1750,7 @@ class Reader:
         lines = source.begin(frame)
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
-            return zip(source.left, [*map(self.decode, lines)], strict=True)
+            return zip(source.left, [*map(source.decode or self.decode, lines)], strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
 
@@ -1873,7 +1825,7 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     }.items()
     for name in names.split()
 }
-MCP_TOOL = r"(?s)(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)"
+MCP_TOOL = regex(r"(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)", re.DOTALL)
 
 # Other agents' names for arguments -> Cursor's: of any tool, and of a particular one.
 ARGUMENT_NAMES = {
@@ -1924,30 +1876,36 @@ FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "m
 
 
 class ForeignCall(NamedTuple):
-    """A call by another agent; tool and arguments have Cursor's names."""
+    """A call by another agent, with Cursor's name for its tool."""
 
     id: str
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
-    args: dict[str, Any] = {}  # noqa: RUF012
+    given: Any = None  # its arguments, decoded or not
     parent: str | None = None  # the call of the sub-agent that made it
 
+    def args(self) -> dict[str, Any]:
+        """Its arguments, with Cursor's names."""
+        given = self.given
+        args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
+        if mcp := MCP_TOOL.fullmatch(self.name):
+            server, name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
+            named = {"providerIdentifier": server, "toolName": name}
+            return {"name": self.name, "args": args, **named}
+        names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(self.tool, {})
+        args = {names.get(key, key): value for key, value in args.items()}
+        if self.tool == "updateTodos":
+            given = args.get("todos")
+            listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
+            args |= {"todos": listed} if listed else {}
+        return args
 
-def translate_call(identity: str, name: str, given: Any, parent: str | None) -> ForeignCall:
-    """Translate an agent's name for a tool, and its arguments."""
-    args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
-    if mcp := re.fullmatch(MCP_TOOL, name):
-        server, its_name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
-        named = {"providerIdentifier": server, "toolName": its_name}
-        return ForeignCall(identity, "mcp", name, {"name": name, "args": args, **named}, parent)
-    tool = TOOL_NAMES.get(name.replace("_", "").lower(), name)
-    names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(tool, {})
-    args = {names.get(key, key): value for key, value in args.items()}
-    if tool == "updateTodos":
-        given = args.get("todos")
-        listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
-        args |= {"todos": listed} if listed else {}
-    return ForeignCall(identity, tool, name, args, parent)
+
+def translate_tool(name: str) -> str:
+    """Cursor's name for another agent's tool."""
+    if ("__" in name or name.startswith("mcp_")) and MCP_TOOL.fullmatch(name):
+        return "mcp"
+    return TOOL_NAMES.get(name.replace("_", "").lower(), name)
 
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
@@ -1965,22 +1923,57 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def make_success(called: ForeignCall, content: Any) -> dict[str, Any]:
-    """The members of Cursor's result that hold the returned content: a text, or undecoded."""
-    args, text = called.args, content if isinstance(content, str) else ""
-    if called.tool == "shell":
+class Answer(NamedTuple):
+    """What a call returned: a text, or undecoded.
+
+    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
+    exit status; ``facts`` are members of Cursor's result.
+    """
+
+    content: Any
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: Mapping[str, Any] = {}
+
+
+def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
+    """Cursor's result of a call."""
+    content, failed, kind, code, facts = answer
+    content = "" if content is None else content
+    exited = type(code) is int and called.tool == "shell" and not kind
+    if failed and not exited:
+        return make_failure(content, as_text(kind))
+    told = [*make_success(called.tool, args, content).items(), *facts.items()]
+    told += [("exitCode", code)] if exited else []
+    success = {key: value for key, value in told if value is not None}
+    return {"failure" if success.get("exitCode") else "success": success}
+
+
+def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
+    """The members of Cursor's result that hold the returned content."""
+    text = content if isinstance(content, str) else ""
+    if tool == "shell":
         streams = {"stdout": text, "stderr": "", "interleavedOutput": content}
         return {"command": args.get("command", ""), **streams}
-    if called.tool == "write":
+    if tool == "write":
         written = args.get("fileText", "")
         written = decode_raw(written) if isinstance(written, Raw) else written
         lines = len(written.splitlines()) if isinstance(written, str) and written else None
         return {"message": content, "linesCreated": lines}
-    if called.tool == "webFetch":
+    if tool == "webFetch":
         return {"url": args.get("url", ""), "markdown": content}
-    if called.tool == "mcp":
+    if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
-    return {"message" if called.tool == "edit" else "content": content}
+    return {"message" if tool == "edit" else "content": content}
+
+
+def make_call(called: ForeignCall, answer: Answer | None) -> dict[str, Any]:
+    """The members of a call's event: of its end if there is an answer, else of its start."""
+    args = called.args()
+    body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
+    call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
+    return {"tool_call": call, "call_id": called.id, "parent_tool_use_id": called.parent}
 
 
 def make_failure(content: Any, kind: str) -> dict[str, Any]:
@@ -2023,10 +2016,11 @@ CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a repl
 
 
 class EventMaker(NamedTuple):
-    """Makes events in Cursor's vocabulary: encodes a line, and decodes the event from it.
+    """Makes events in Cursor's vocabulary.
 
-    ``native``: the input's own lines are printed. ``converts``: the encoded lines are printed.
-    ``redacts``: strings that can't be redacted are blanked. ``lines``: words need a line, too.
+    ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
+    ``redacts``: strings that can't be redacted are blanked. ``lines``: a stage reads the line of
+    each event; else it is made where a stage asks for details.
     """
 
     reader: Reader
@@ -2035,29 +2029,43 @@ class EventMaker(NamedTuple):
     redacts: bool = False
     lines: bool = False
 
-    def event(self, **members: Any) -> Event:
-        """The event of a line with these members, less those that are None."""
-        raw = encode_json({key: value for key, value in members.items() if value is not None})
-        try:
-            new = self.reader.reread(raw)
-        except (ValueError, RecursionError):  # nested almost too deeply
-            new = self.reader.kind(members["type"], session_id=members["session_id"])
-        new.raw = raw
+    def event(
+        self,
+        kind: str,
+        subtype: str | None,
+        session: str | None,
+        members: Callable[[], Mapping[str, Any]],
+        call_id: str | None = None,
+        parent: str | None = None,
+    ) -> Any:
+        """An event; its line has these members, too, less those that are None."""
+
+        def made() -> dict[str, Any]:
+            line = {"type": kind, "subtype": subtype, **members(), "session_id": session}
+            return {key: value for key, value in line.items() if value is not None}
+
+        new = self.reader.kind(kind, subtype, session, call_id, None, parent, MADE, made)
+        if self.lines:
+            new.raw, new.made = encode_json(made()), None
         return new
 
-    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Event:
-        """An event with words; its line is encoded only if something reads it."""
+    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Any:
+        """An event with words."""
         thought = kind == "thinking"
-        if self.lines:
+
+        def members() -> dict[str, Any]:
             message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said = {"subtype": "delta", "text": text} if thought else {"message": message}
-            return self.event(type=kind, **said, parent_tool_use_id=parent, session_id=session)
-        subtype = "delta" if thought else None
-        new = self.reader.kind(kind, subtype, session, parent_tool_use_id=parent, raw=b"{}")
+            said = {"text": text} if thought else {"message": message}
+            return {**said, "parent_tool_use_id": parent}
+
+        new = self.event(kind, "delta" if thought else None, session, members, None, parent)
         if isinstance(new, SpokenEvent):
             new.text = text if thought else None
             new.message = None if thought else Message([TextBlock(text)])
         return new
+
+
+MADE = b"{}"  # stands for a line that nobody has read yet
 
 
 class Dialect:
@@ -2066,31 +2074,46 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect. If it
+    ``asks_once``, a run has one prompt: a later one shows that the run was cut off.
     """
 
     name: ClassVar[str]
     shared_types = frozenset(("error",))
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
+    asks_once = False
+
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        """The type of its lines; those of the base type are read as a Node."""
+        return base
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
+        self.kind, self.decode = line_decoder(type(self), maker.reader.kind)
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
-        self.ended = False  # with nothing said or done since
+        self.latest = ""  # the type of the last event that was made, errors aside
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
         self.calls: dict[str, ForeignCall] = {}  # open ones
-        self.finished: deque[str] = deque(maxlen=MAX_FINISHED)  # IDs of calls
+        self.finished: dict[str, None] = {}  # IDs of calls
         self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
+    @property
+    def ended(self) -> bool:
+        """Nothing was said or done since the last result."""
+        return self.latest == "result"
+
     def line(self) -> Any:
-        return Node(details(self.event))
+        if self.kind is self.maker.reader.kind:
+            return Node(details(self.event))
+        return self.event if type(self.event) is self.kind else decode_as(self.event.raw, self.kind)
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2099,6 +2122,8 @@ class Dialect:
         """Make the moves that are due at the end of the input."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
+        elif self.maker.converts and not self.latest and not self.guessed:
+            self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
     def session_in(self, event: Event) -> str | None:
         kind, member = self.names_session or (None, "")
@@ -2113,17 +2138,19 @@ class Dialect:
         if self.parts or (own and not self.maker.native):
             return self.parts  # none if the line only repeats
         event.foreign = UNTRANSLATED
-        event.hidden = event.hidden or (self.maker.converts and event.type not in CURSOR_TYPES)
+        shown = self.guessed or not self.maker.converts or event.type in CURSOR_TYPES
+        event.hidden = event.hidden or not shown
         return (event,)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
-        made = self.maker.event(type=kind, subtype=subtype, **members, session_id=self.session)
-        self.parts.append(made)
-        self.ended = kind == "result" or (self.ended and kind == "error")
+        ids = (members.get("call_id"), members.get("parent_tool_use_id"))
+        new = self.maker.event(kind, subtype, self.session, lambda: members, *ids)
+        self.parts.append(new)
+        self.latest = self.latest if kind == "error" else kind
 
     def words(self, kind: str, text: str) -> Any:
         self.parts.append(self.maker.words(kind, text, self.session, self.parent))
-        self.ended = False
+        self.latest = kind
         return self.parts[-1]
 
     # The moves.
@@ -2138,6 +2165,8 @@ class Dialect:
             self.begin(**members)
 
     def ask(self, text: Any) -> None:
+        if self.asks_once and self.latest in ("assistant", "thinking", "tool_call"):
+            self.begin()
         self.words("user", as_text(text))
 
     def say(self, text: Any, *, delta: bool = False) -> None:
@@ -2157,14 +2186,13 @@ class Dialect:
 
     def call(self, identity: Any, name: Any, given: Any) -> None:
         """Start a call; ``given``: its arguments, decoded or not."""
-        identity = as_text(identity)
+        identity, name = as_text(identity), as_text(name) or "?"
         known = identity in self.calls
-        called = translate_call(identity, as_text(name) or "?", given, self.parent)
+        self.finished.pop(identity, None)
+        called = ForeignCall(identity, translate_tool(name), name, given, self.parent)
         self.calls[identity] = called
-        if identity in self.finished:
-            self.finished.remove(identity)
         if not known:
-            self.make_call("started", called, {})
+            self.make_call("started", called, None)
 
     def answer(
         self,
@@ -2176,23 +2204,16 @@ class Dialect:
         code: Any = None,
         **facts: Any,
     ) -> None:
-        """Complete a call with its content: a text, or undecoded.
-
-        ``failed``: the text says why, and ``kind`` is the agent's word for it; ``code`` is an exit
-        status; ``facts`` are members of Cursor's result.
-        """
-        identity, content = as_text(identity), "" if content is None else content
+        """Complete a call; see ``Answer``."""
+        identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, parent=self.parent)
-        self.finished += [identity] if identity else []
-        if type(code) is int and called.tool == "shell" and not kind:
-            facts["exitCode"], failed = code, False
-        told = (*make_success(called, content).items(), *facts.items())
-        success = {key: value for key, value in told if value is not None}
-        result = {"failure" if facts.get("exitCode") else "success": success}
-        result = make_failure(content, as_text(kind)) if failed else result
-        self.make_call("completed", called, {"result": result})
+        if identity:
+            self.finished[identity] = None
+            if len(self.finished) > MAX_FINISHED:
+                del self.finished[next(iter(self.finished))]
+        self.make_call("completed", called, Answer(content, failed, kind, code, facts))
 
     def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """Start and complete a call whose line may be repeated."""
@@ -2202,7 +2223,7 @@ class Dialect:
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
-        members["usage"] = members.get("usage") or self.usage or None
+        members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
         for of_run in (self.calls, self.finished, self.said, self.usage):
@@ -2243,17 +2264,27 @@ class Dialect:
             return ""
         return text.removeprefix(said)
 
-    def make_call(self, subtype: str, called: ForeignCall, result: dict[str, Any]) -> None:
-        body = {f"{called.tool}ToolCall": {"args": called.args} | result}
-        call = body | {"toolCallId": called.id, "name": called.name}
-        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
-        self.make("tool_call", subtype, tool_call=call, **ids)
+    def make_call(self, subtype: str, called: ForeignCall, answer: Answer | None) -> None:
+        made = functools.partial(make_call, called, answer)
+        ids = (called.id, called.parent)
+        self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
+        self.latest = "tool_call"
+
+
+@functools.cache
+def line_decoder(dialect: type[Dialect], base: type[Event]) -> tuple[Any, Callable[[bytes], Any]]:
+    kind = dialect.line_type(base)
+    return kind, msgspec.json.Decoder(kind).decode
 
 
 class Cursor(Dialect):
     """agentfmt's own vocabulary."""
 
     name = "cursor"
+    asks_once = True
+
+    def finish(self) -> None:
+        """Its lines are never translated."""
 
 
 SHARED_TYPES = frozenset(
@@ -2302,14 +2333,21 @@ class Claude(Dialect):
         self.denied: set[str] = set()  # calls that were denied permission
         self.background: dict[str, Any] = {}  # background sub-agents: call -> description
 
-    def line(self) -> Any:
-        return decode_as(self.event.raw, claude_line())
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        """What may be large stays undecoded."""
+        texts = "type thinking id name tool_use_id"
+        block: Any = shape(texts, "input content", "is_error", base=TextBlock)
+        message = shape(base=Message, content=list[block] | str)
+        event = shape("type", delta=shape("type text thinking"))
+        own = "tool_use_id error", "tool_use_result", "is_api_error_message"
+        return shape(*own, base=base, message=message, event=event)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        self.parent = line.parent_tool_use_id
+        self.parent = as_text(line.parent_tool_use_id) or None
         if kind == "stream_event" and line.event:
-            self.stream(line.event, line.event.delta or shape("type text thinking")())
+            self.stream(line.event)
         elif kind in ("assistant", "user"):
             self.message(kind, line)
         elif kind == "result":
@@ -2346,9 +2384,12 @@ class Claude(Dialect):
             elif block.name is not None and block.id is not None:
                 self.call(block.id, block.name, block.input)
 
-    def stream(self, inner: Any, delta: Any) -> None:
+    def stream(self, inner: Any) -> None:
+        delta = inner.delta
         if inner.type == "message_start":
             self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
+        if delta is None:
+            return
         if delta.text is not None:
             self.say(delta.text, delta=True)
         elif delta.thinking is not None or delta.type == "signature_delta":
@@ -2375,20 +2416,10 @@ class Claude(Dialect):
         kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
         if told["isAsync"] is True or told["status"] == "async_launched":
-            self.background[identity] = called.args.get("description")
+            self.background[identity] = called.args().get("description")
         given = text if text or content[:1] == b'"' else Raw(content)
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
         self.answer(identity, given, failed=failed, kind=kind, code=code, **facts)
-
-
-@functools.cache
-def claude_line() -> Any:
-    """The type of a line; what may be large stays undecoded."""
-    block: Any = shape("type text thinking id name tool_use_id", "input content", "is_error")
-    event = shape("type", delta=shape("type text thinking"))
-    message = shape(content=list[block] | str)
-    ids = "parent_tool_use_id tool_use_id error"
-    return shape(ids, "tool_use_result", "is_api_error_message", message=message, event=event)
 
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
@@ -2461,58 +2492,69 @@ class Codex(Dialect):
     names_session = ("thread.started", "thread_id")
     last_message: Any = None  # the last message
 
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        anys = (
+            "id text phase status command aggregated_output exit_code changes error result server"
+        )
+        item = shape("type", anys=f"{anys} tool arguments query action items prompt")
+        return shape(anys="usage questions", base=base, item=item)
+
     def read(self, line: Any) -> None:
-        kind, item = self.event.type, Node(line["item"])
-        what, done = as_text(item["type"]), kind == "item.completed"
-        if kind == "thread.started":
+        kind, item = self.event.type, line.item
+        if item is not None:
+            self.item(item, item.type or "", done=kind == "item.completed")
+        elif kind == "thread.started" or (kind == "turn.started" and self.latest != "system"):
             self.begin()
-        elif kind == "turn.started":
-            self.begin_once(again=True)
         elif kind == "turn.completed":
-            self.end(result=self.last_message, usage=line["usage"])
+            self.end(result=self.last_message, usage=line.usage)
             self.last_message = None
         elif kind == "turn.failed":
-            self.end("error", error=error_message(line["error"]))
+            self.end("error", error=error_message(details(self.event).get("error")))
         elif kind == "error":
-            self.report_error(line["message"])
+            self.report_error(details(self.event).get("message"))
         elif kind == "request_user_input":
-            self.call_once(line["call_id"], "askQuestion", {"questions": line["questions"]}, "")
-        elif what == "agent_message" and done:
-            self.last_message = self.last_message if item["phase"] == "commentary" else item["text"]
-            self.say(item["text"])
-        elif what == "reasoning" and done:
-            self.think(item["text"])
-        elif what == "file_change":
-            for number, change in enumerate(item.each("changes")):
-                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
-                self.use(f"{item['id']}.{number}", item, name, {"path": change["path"]})
-        elif what in CODEX_CALLS:
-            self.use(item["id"], item, *CODEX_CALLS[what](item))
+            self.call_once(line.call_id, "askQuestion", {"questions": line.questions}, "")
 
-    def use(self, identity: Any, item: Any, name: str, given: Any) -> None:
-        if self.event.type != "item.completed":
+    def item(self, item: Any, what: str, *, done: bool) -> None:
+        if what in CODEX_CALLS:
+            self.use(item.id, item, *CODEX_CALLS[what](item), done=done)
+        elif what == "file_change":
+            for number, change in enumerate(Node({"": item.changes}).each("")):
+                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
+                given = {"path": change["path"]}
+                self.use(f"{item.id}.{number}", item, name, given, done=done)
+        elif what == "agent_message" and done:
+            self.last_message = self.last_message if item.phase == "commentary" else item.text
+            self.say(item.text)
+        elif what == "reasoning" and done:
+            self.think(item.text)
+
+    def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
+        if not done:
             self.call(identity, name, given)
             return
-        text = error_message(item["error"]) or content_text(item["result.content"])
-        declined, text = item["status"] == "declined", text or item["aggregated_output"]
-        outcome = {"kind": "declined" if declined else "", "code": item["exit_code"]}
-        failed = declined or item["status"] == "failed"
-        self.call_once(identity, name, given, text, failed=failed, **outcome)
+        told = item.error is not None or item.result is not None
+        text = told and (error_message(item.error) or content_text(Node(item.result)["content"]))
+        declined = item.status == "declined"
+        failed, kind = declined or item.status == "failed", "declined" if declined else ""
+        outcome = {"failed": failed, "kind": kind, "code": item.exit_code}
+        self.call_once(identity, name, given, text or item.aggregated_output, **outcome)
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
 COLLAB = {"send_input": "sendMessage", "wait": "await", "close_agent": "taskStop"}
 # Type of an item -> a tool and its arguments.
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
-    "command_execution": lambda item: ("shell", {"command": item["command"]}),
-    "mcp_tool_call": lambda item: (f"mcp__{item['server']}__{item['tool']}", item["arguments"]),
+    "command_execution": lambda item: ("shell", {"command": item.command}),
+    "mcp_tool_call": lambda item: (f"mcp__{item.server}__{item.tool}", item.arguments),
     "web_search": lambda item: (
-        "webSearch", {"searchTerm": first_text(item["query"], item["action.query"])}
+        "webSearch", {"searchTerm": first_text(item.query, Node(item.action)["query"])}
     ),
-    "todo_list": lambda item: ("updateTodos", {"todos": item["items"]}),
-    "plan": lambda item: ("createPlan", {"plan": item["text"]}),
+    "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
+    "plan": lambda item: ("createPlan", {"plan": item.text}),
     "collab_tool_call": lambda item: (
-        COLLAB.get(as_text(item["tool"]), "task"), {"description": item["prompt"]}
+        COLLAB.get(as_text(item.tool), "task"), {"description": item.prompt}
     ),
 }  # fmt: skip
 
@@ -2524,6 +2566,7 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
+    asks_once = True
     shared_types = frozenset(("error", "result"))
     places = places_in("message content")
 
@@ -2559,12 +2602,16 @@ class OpenCode(Dialect):
     places = places_in("text part.text", "reasoning part.text")
     names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
+    message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
+        another = kind == "step_start" and self.message not in (None, part["messageID"])
+        if another and self.reason is None and not self.ended:
+            self.end("error", error=self.fatal_error or "superseded by a step of another message")
         self.begin_once(again=kind == "step_start")
         if kind == "step_start":
-            self.reason = None
+            self.reason, self.message = None, part["messageID"]
         elif kind == "text":
             self.say(part["text"])
         elif kind == "reasoning":
@@ -2607,6 +2654,7 @@ class Droid(Dialect):
     name = "droid"
     places = places_in("message text", "reasoning text")
     thought: Any = None  # the last thought's ID: a thought may come twice
+    failed = False  # the loop stated its error; what the command says after it is no other one
 
     def read(self, line: Any) -> None:
         kind = self.event.type
@@ -2624,10 +2672,11 @@ class Droid(Dialect):
             code = find_code(r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z", text)
             text = text or error_message(line["error"])
             self.answer(line["id"], text, failed=failed, code=code)
-        elif kind == "error" and (line["source"] == "agent_loop" or not self.fatal_error):
-            loop = line["source"] == "agent_loop"  # its error is the reason
-            self.report_error(line["message"], fatal=loop or not self.ended)
+        elif kind == "error" and (line["source"] == "agent_loop" or not self.failed):
+            self.failed = line["source"] == "agent_loop"
+            self.report_error(line["message"], fatal=True)
         elif kind == "completion":
+            self.failed = False
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             self.end(result=line["finalText"], usage=line["usage"], **told)
 
@@ -2649,7 +2698,6 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
-    asked: Any = None  # the interaction that the user's message began
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
 
@@ -2661,12 +2709,11 @@ class Copilot(Dialect):
             return
         if not self.begun or self.ended:
             self.session = first_text(data["sessionId"]) or self.session
-        asked, self.asked = self.asked, data["interactionId"] or self.asked
-        cut_off = kind == "user.message" and asked not in (None, self.asked) and not self.ended
-        begin = self.begin if cut_off else functools.partial(self.begin_once, again=True)
         if kind == "user.message" or not self.begun or kind.startswith("session."):
-            begin(model=data["model"])
+            self.begin_once(again=True, model=data["model"])
         if kind == "user.message":
+            injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
+            self.asks_once = not injected and data["source"] in (None, "user")
             self.ask(data["content"])
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
@@ -2721,75 +2768,102 @@ class Pi(Dialect):
         "tool_execution_update partialResult",
     )
     names_session = ("session", "id")
-    last = Node(None)  # the agent's last message
+    last: Any = None  # the agent's last message
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
     cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
 
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd"
+        part = shape("type", anys="delta")
+        return shape(anys=anys, base=base, message=pi_message(), assistantMessageEvent=part)
+
     def read(self, line: Any) -> None:
-        kind, part = self.event.type, Node(line["assistantMessageEvent"])
-        what = as_text(part["type"])
-        if kind in ("session", "agent_start"):
+        kind, part = self.event.type, line.assistantMessageEvent
+        if part is not None:
+            self.update(part.type, part.delta)
+        elif kind in ("session", "agent_start"):
             self.finish()
             self.begun = self.begun and kind != "session"
-            self.cwd = line["cwd"] or self.cwd
+            self.cwd = line.cwd or self.cwd
             self.begun = self.begun and kind != "session" and not self.busy
             self.busy = kind == "agent_start"
             self.begin_once(again=True, cwd=self.cwd)
-        elif what in ("text_delta", "thinking_delta"):
-            (self.say if what == "text_delta" else self.think)(part["delta"], delta=True)
-        elif what == "toolcall_delta":
-            self.blank_fragments(("assistantMessageEvent", "delta"))
-        elif kind == "message_start" and line["message.role"] == "assistant":
+        elif kind == "turn_start":
+            self.begin_once(again=True, cwd=self.cwd)
+        elif kind == "message_start" and line.message and line.message.role == "assistant":
             self.blank_fragments(("message", "content"))  # its first delta
-        elif kind == "message_end":
-            self.message(Node(line["message"]))
+        elif kind == "message_end" and line.message:
+            self.message(line.message)
         elif kind == "tool_execution_start":
-            self.call(line["toolCallId"], line["toolName"], line["args"])
+            self.call(line.toolCallId, line.toolName, line.args)
         elif kind == "tool_execution_end":
-            text, failed = content_text(line["result.content"]), line["isError"] is True
-            code = find_code(r"Command exited with code (-?[0-9]{1,9})\s*\Z", text)
-            self.answer(line["toolCallId"], text, failed=failed, code=code if failed else None)
+            text, failed = content_text(Node(line.result)["content"]), line.isError is True
+            code = find_code(PI_CODE, text) if failed else None
+            self.answer(line.toolCallId, text, failed=failed, code=code)
         elif kind == "agent_end":
             self.agent_end(line)
-        elif kind == "auto_retry_start" or line["willRetry"] is True:
+        elif kind == "auto_retry_start" or line.willRetry is True:
             self.due = False
-        elif kind == "agent_settled" or line["success"] is False:
+        elif kind == "agent_settled" or line.success is False:
             self.finish()
 
+    def update(self, what: str | None, delta: Any) -> None:
+        if what == "text_delta":
+            self.say(delta, delta=True)
+        elif what == "thinking_delta":
+            self.think(delta, delta=True)
+        elif what == "toolcall_delta":
+            self.blank_fragments(("assistantMessageEvent", "delta"))
+
     def message(self, message: Any) -> None:
-        said = self.ask if message["role"] == "user" else self.say
-        for block in message.each("content") if message["role"] in ("user", "assistant") else ():
-            if block["type"] == "text":
-                said(block["text"])
-            elif block["type"] == "thinking":
-                self.think(block["thinking"])
-            elif block["type"] == "toolCall":
-                self.call(block["id"], block["name"], block["arguments"])
-        if message["role"] == "assistant":
+        said = self.ask if message.role == "user" else self.say
+        content = message.content if message.role in ("user", "assistant") else ()
+        for block in content if isinstance(content, list) else ():
+            if block.type == "text":
+                said(block.text)
+            elif block.type == "thinking":
+                self.think(block.thinking)
+            elif block.type == "toolCall":
+                self.call(block.id, block.name, block.arguments)
+        if message.role == "assistant":
             self.last = message
-            self.add_usage(message["usage"])
-            if message["stopReason"] in self.failures:
-                self.report_error([message["errorMessage"], message["stopReason"]])
+            self.add_usage(message.usage)
+            if message.stopReason in self.failures:
+                self.report_error([message.errorMessage, message.stopReason], fatal=self.ended)
 
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
-        said = [one for one in line.each("messages") if one["role"] == "assistant"]
+        listed = decode_as(self.event.raw, shape(messages=list[pi_message()])).messages or ()
+        said = [one for one in listed if one.role == "assistant"]
         self.last = said[-1] if said else self.last
-        self.due = line["willRetry"] is not True and line["isTerminal"] is not False
-        told = line["willRetry"] is False or line["isTerminal"] is True
-        if told or self.last["stopReason"] not in self.failures:
+        self.due = line.willRetry is not True and line.isTerminal is not False
+        told = line.willRetry is False or line.isTerminal is True
+        if told or self.last is None or self.last.stopReason not in self.failures:
             self.finish()
 
     def finish(self) -> None:
-        due, last, why = self.due, self.last, self.last["stopReason"]
-        self.due, self.last = False, Node(None)
-        if due and last.value and why not in self.failures:
-            self.end(result=content_text(last["content"]) or None)
+        due, last, self.due, self.last = self.due, self.last, False, None
+        if due and last and last.stopReason not in self.failures:
+            blocks = [] if isinstance(last.content, str) else last.content or []
+            texts = [block.text for block in blocks if block.text is not None]
+            text = "\n".join(texts) if blocks else last.content
+            self.end(result=text or None)
         elif due:
-            self.end("error", error=first_text(last["errorMessage"], why))
+            self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
+
+
+@functools.cache
+def pi_message() -> Any:
+    block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
+    more = shape("role", anys="usage stopReason errorMessage", base=Message)
+    return shape(base=more, content=list[block] | str)
+
+
+PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
 
 # ---------------------------------------------------------------- recognition
@@ -2885,18 +2959,23 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
+        stray = event.type == "error" and not event.session_id
         known = self.conversation_of(source, event)
         if known is None:
             return (event,)
+        stray = stray and known.ended and not recognize(event.raw)
         if isinstance(known, Cursor):
             return None
         if self.strict:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if not parts and event.type == "error" and not (event.session_id or self.speaker):
-            event.hidden = self.maker.converts
+        nameless = not (event.session_id or self.speaker)
+        if nameless and (not parts or event.foreign is UNTRANSLATED):
+            event.hidden = False
             return (event,)  # perhaps another agent's
+        if stray and len(parts) == 1:
+            parts[0].raw, parts[0].made = event.raw, None  # it names no session
         if self.maker.native and parts[0] is not event:
             return (join_parts(event, parts, known.places.get(event.type or "")),)
         return parts
@@ -2916,7 +2995,8 @@ class Conversations:
             if name and known and not alone:
                 event.session_id, speaker = session or known.session, known
         self.speaker = speaker
-        source.dialect = last if known is None or known.guessed else known
+        if known and known is not last and not known.guessed:
+            source.dialect, source.decode = known, known.decode
         return known
 
     def recognize(self, known: Dialect | None, event: Event) -> str | None:
@@ -2981,12 +3061,13 @@ def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> E
 # The state machine: when runs open and end, and their verdicts.
 # Events in, the same events with their run out. It must not know agents or writers.
 
-# Kinds of events, and states of a run: it is open before its init, begun after it.
-INIT, ACT, END, OTHER = "init", "act", "end", "other"
-ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
+# Kinds of events, and states of a run: it is open before its init, begun after it, and acting from
+# its first act on.
+INIT, ASK, ACT, END, OTHER = "init", "ask", "act", "end", "other"
+ABSENT, OPEN, BEGUN, ACTING, ENDED = "absent", "open", "begun", "acting", "ended"
 
 ACTS = frozenset(("assistant", "thinking", "tool_call"))
-KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
+KINDS = dict.fromkeys(ACTS, ACT) | {"user": ASK, "result": END}
 NO_SESSION = object()  # differs from any event's session
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
@@ -3003,8 +3084,6 @@ class OutsideEvents:
     """The events of one key outside any run. From an ``evidence`` of SURE_FOREIGN on, they are
     another agent's; ``has_unknown``: one has an unknown type."""
 
-    __slots__ = ("count", "error", "evidence", "has_unknown", "types", "where")
-
     def __init__(self, where: str) -> None:
         self.where = where
         self.count = self.evidence = 0
@@ -3015,18 +3094,14 @@ class OutsideEvents:
     def add(self, kind: str | None, evidence: int) -> None:
         self.count += 1
         self.evidence += evidence
-        self.has_unknown |= kind not in KNOWN_TYPES and kind != "error"
+        unknown = kind not in KNOWN_TYPES and kind != "error"
+        self.has_unknown |= unknown and self.evidence < SURE_FOREIGN
         if kind and len(self.types) < MAX_NAMES:
             self.types[kind] = None
 
 
 class Run:
     """One answer of an agent, from its first event to its terminal event."""
-
-    __slots__ = (
-        "agent", "calls", "cwd", "error", "events", "key", "matches", "notes", "reason", "resumed",
-        "session", "started_ms", "state", "succeeded", "told", "where",
-    )  # fmt: skip
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
         self.session = session
@@ -3039,8 +3114,9 @@ class Run:
         self.started_ms: int | None = None  # since 1970, as its first event states
         self.reason: str | None = None  # why it failed
         self.resumed = False  # it was given up before, and has failed
-        self.calls: dict[str | None, tuple[str, Any]] = {}  # started and not finished, by call_id
+        self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
+        self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
         self.error: str | None = None  # the message of the last error event
@@ -3180,7 +3256,7 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == BEGUN and not self.fail_on
+        quick = run and run.state == ACTING and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
@@ -3203,8 +3279,10 @@ class Runs:
         """The run that an event of a key belongs to."""
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
-            return last if last and last.state != ENDED else run
-        if run is None and kind == END and (self.speaker or hash(key) not in self.had_run):
+            named = last and last.converted and last.session
+            own = kind == INIT or (kind in (ASK, ACT) and named)
+            return run if own or not last or last.state == ENDED else last
+        if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
             run = self.runs.get(self.speaker or self.source)
         if key != self.last_key:
             self.remember(key)
@@ -3233,10 +3311,11 @@ class Runs:
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        certain = stray or (key is not source and event.type in KNOWN_TYPES | {"error"})
+        known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
+        certain = stray or (key is not source and known)
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
-        known = key in source.outside or len(source.outside) < MAX_RUNS
-        self.add_outside(key if known else source, event, evidence)
+        room = key in source.outside or len(source.outside) < MAX_RUNS
+        self.add_outside(key if room else source, event, evidence)
         self.report.warn_without_run(source)
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
@@ -3263,7 +3342,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
+        run.state = ACTING if event.type in ACTS else OPEN
         self.check_fail_on(run, event)
         self.had_run[hash(key)] = True
         if key is not self.source:
@@ -3276,7 +3355,7 @@ class Runs:
 
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
-        run.state = BEGUN if event.type in ACTS else run.state
+        run.state = ACTING if event.type in ACTS else run.state
         self.check_fail_on(run, event)
         return run
 
@@ -3286,7 +3365,7 @@ class Runs:
             return
         told: Sequence[Selector] = ()
         if event.type == "tool_call":
-            event.started, event.given = run.calls.get(event.call_id, NO_CALL)
+            event.started = run.calls.get(event.call_id) if event.subtype != "started" else None
             told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
         fresh = [choice for choice in self.fail_on if choice not in told]
         found = count_matches(run.matches, fresh, event, self.source)
@@ -3296,11 +3375,21 @@ class Runs:
     def begin(self, run: Run, event: Event) -> Run:
         run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
+        run.converted = b'"converted_from"' in self.line
         return run
 
-    def supersede(self, run: Run, _event: Event) -> None:
-        self.close_unfinished(run, f"superseded by another init at {self.source.where()}")
+    def supersede(self, run: Run, event: Event) -> None:
+        what = "prompt" if event.type == "user" else "init"
+        self.close_unfinished(run, f"superseded by another {what} at {self.source.where()}")
         self.report.prose = None
+
+    def ask_again(self, run: Run, event: Event) -> Run:
+        """A prompt behind acts: of a run of its own if the agent takes one prompt in a run."""
+        agent = self.source.dialect
+        if not agent or not agent.asks_once or run.converted:
+            return self.count_event(run, event)
+        self.supersede(run, event)
+        return self.start(None, event)
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure_of(event)
@@ -3309,30 +3398,39 @@ class Runs:
             self.end(run)
         else:
             why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
-            self.fail(run, why or "its result does not report success")
+            self.fail(run, why or "its result does not say that it succeeded")
         self.report.prose = None
         return run
 
     #  state  kind         actions, in this order
     TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., Any], ...]]] = {
         (ABSENT, INIT): (start, begin),
+        (ABSENT, ASK): (start,),
         (ABSENT, ACT): (start,),
         (ABSENT, END): (start, close),
         (ABSENT, OTHER): (outside_run,),
         (OPEN, INIT): (count_event, begin),
+        (OPEN, ASK): (count_event,),
         (OPEN, ACT): (count_event,),
         (OPEN, END): (count_event, close),
         (OPEN, OTHER): (count_event, check_unknown),
         (BEGUN, INIT): (supersede, start, begin),
+        (BEGUN, ASK): (count_event,),
         (BEGUN, ACT): (count_event,),
         (BEGUN, END): (count_event, close),
         (BEGUN, OTHER): (count_event, check_unknown),
+        (ACTING, INIT): (supersede, start, begin),
+        (ACTING, ASK): (ask_again,),
+        (ACTING, ACT): (count_event,),
+        (ACTING, END): (count_event, close),
+        (ACTING, OTHER): (count_event, check_unknown),
     }
 
     # How runs end.
 
     def end(self, run: Run) -> None:
         run.state = ENDED
+        run.calls.clear()  # they refer to the run, and events are not collected
         del self.runs[run.key]
         self.report.report_unshown(self.source)
 
@@ -3363,7 +3461,7 @@ class Runs:
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
-            names = self.report.list_names(tool for tool, _ in run.calls.values())
+            names = self.report.list_names(tool_of(call)[0] for call in run.calls.values())
             why.append(f"{plural(len(run.calls), 'call')} open ({names})")
         if self.report.prose:
             why.append(self.report.prose)
@@ -3385,12 +3483,10 @@ class Runs:
             self.report.failure(f"{matches} after the end of a run")
         self.matches = {}
         groups = source.outside.values()
-        if any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups):
-            self.report.fail_outside(source)
-        elif not (
-            source.has_run or source.looks_like or self.report.has_error
-        ):  # else it is reported already
-            self.report.no_events(source)
+        foreign = any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups)
+        reported = source.has_run or source.looks_like or self.report.has_error
+        if foreign or not reported:
+            self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
         self.line = b""
@@ -3438,9 +3534,6 @@ def ends_run(event: Event) -> bool:
     return event.type not in ACTS and (not event.raw or event_kind(event) == END)
 
 
-NO_CALL = (None, None)
-
-
 def event_time(line: bytes) -> int | None:
     """The timestamp of an event in milliseconds since 1970, from a number or ISO 8601; or None."""
     if b'"timestamp' not in line:
@@ -3472,9 +3565,9 @@ def failure_of(event: Event) -> str | None:
 def track_call(run: Run, event: Event) -> None:
     """Remember a call while it is open: its completion may hold nothing but the outcome."""
     if event.subtype == "started":
-        run.calls[event.call_id] = tool_of(event)
+        run.calls[event.call_id] = event
     elif event.subtype == "completed":
-        event.started, event.given = run.calls.pop(event.call_id, NO_CALL)
+        event.started = run.calls.pop(event.call_id, None)
 
 
 # ---------------------------------------------------------------- words
@@ -3566,11 +3659,6 @@ class Segments:
 class RunNotes:
     """The notes of writers about a run, and the totals of a summary."""
 
-    __slots__ = (
-        "acted", "actions", "cwd", "depths", "failures", "files", "line", "model", "nested",
-        "redactions", "segments", "stated", "targets", "unknown",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self.segments = Segments()
         self.line: list[str] = []  # the incomplete line of the words
@@ -3580,7 +3668,8 @@ class RunNotes:
         self.depths: dict[str | None, int] = {}  # of open calls that sub-agents made
         self.actions: dict[str, int] = {}  # finished calls, by tool
         self.nested: dict[str, int] = {}  # finished calls of sub-agents
-        self.failures = 0
+        self.failures: dict[str, int] = {}  # finished calls that failed, by tool
+        self.started_ms: int | None = None  # since 1970, as the run's first events state
         self.files: set[int] = set()  # hashes of the paths of changed files
         self.unknown: dict[str, int] = {}  # events of unknown type, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
@@ -3659,8 +3748,7 @@ def parse_term(term: str) -> tuple[str, str]:
     key, equals, glob = term.partition("=")
     key, glob = (key, glob) if equals else ("word", term)
     if key not in SELECTOR_KEYS or (key == "word" and equals):
-        keys = ", ".join(key for key in SELECTOR_KEYS if key != "word")
-        raise ValueError(f"no key {key!r}; the keys are {keys}")
+        raise ValueError(f"no key {key!r}; the keys are {', '.join(KEYS)}")
     glob = glob.removeprefix("./") if key == "path" else glob
     if glob in ("", "="):
         raise ValueError("an empty pattern matches nothing")
@@ -3713,12 +3801,12 @@ def event_tools(event: Event) -> Iterable[str]:
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
-    tool = tool or event.started or ""
+    tool = tool or started_tool(event)
     yield tool
     own = event.tool_call.name if event.tool_call else None
     if isinstance(own, str):
         yield own
-    for call in (body, event.given) if tool == "mcp" else ():
+    for call in (body, event.started and tool_of(event.started)[1]) if tool == "mcp" else ():
         if call and call.args and call.args.toolName:
             yield f"mcp__{call.args.providerIdentifier}__{call.args.toolName}"
 
@@ -3727,7 +3815,7 @@ def event_statuses(event: Event) -> Iterable[str]:
     if event.type != "tool_call" or event.subtype != "completed":
         return ()
     tool, body = tool_of(event)
-    status = outcome_of(event, tool or event.started or "", body).status
+    status = outcome_of(event, tool or started_tool(event), body).status
     return (status,) if status == "ok" else (status, "failed")
 
 
@@ -3739,8 +3827,9 @@ def event_paths(event: Event) -> Iterable[str]:
     for _, body in tool_members(event):
         for group in (body.get("args"), *as_object(body.get("result")).values()):
             found += map(as_object(group).get, PATH_MEMBERS)
-    if not any(found) and event.given is not None:
-        found += (getattr(event.given.args, name, None) for name in PATH_MEMBERS)
+    if not any(found) and event.started:
+        args = getattr(tool_of(event.started)[1], "args", None)
+        found += (getattr(args, name, None) for name in PATH_MEMBERS)
     here = event.run.cwd
     for one in found:
         for path in one if isinstance(one, list) else [one]:
@@ -3765,6 +3854,7 @@ SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
     "word": lambda event: filter(None, (event.type, *event_tools(event))),
 }
 
+KEYS = [key for key in SELECTOR_KEYS if key != "word"]
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
 
 
@@ -3892,25 +3982,29 @@ github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                   
 github-token            github_pat_ [A-Za-z0-9]{16,}\w*                             github_pat_<22 alnum>_<59 alnum>    github_path_<30 lower>
 gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
-aws-key-id              ^A(?:KIA|SIA|BIA|CCA) [A-Z2-7]{16,}                         AKIA<16 base32>                     AKIA<8 base32>
+gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
+aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z2-7]{16,}      AKIA<16 base32>                     AKIA<8 base32>
 aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
 aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
 aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
+aws-appsync-key         ^da2- [a-z0-9]{26}$                                 da2-<26 lower>                      da2-<12 lower>
+aws-mws-token           amzn\.mws\. [0-9a-f-]{36}                           amzn.mws.<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  amzn.mws.<8 hex>
 google-api-key          AIza [\w-]{30,}                                             AIza<35 url>                        AIza<12 alnum>
 google-api-key          ^AQ\.Ab [\w-]{30,}                                          AQ.Ab<50 url>                       AQ.Ab<9 alnum>
 google-oauth            (?:GOCSPX-|ya29\.|1//0) [\w-]{20,}                          GOCSPX-<28 url>                     GOCSPX-<8 alnum>
 azure-storage-key       AccountKey= ([A-Za-z0-9+/]{40,}={0,2})                      AccountKey=«<86 base64>==»          AccountKey=<10 upper>
 azure-sas               [?&]sig= ([A-Za-z0-9%+/=_-]{30,})                           ?sig=«<44 base64>»                  ?sig=<8 alnum>
 azure-ad-secret         [\w.~-]{3}[0-9] Q~ [\w.~-]{31,}                             <3 alnum>8Q~<34 url>                <3 alnum>8Q~<9 alnum>
-azure-key               ^[A-Za-z0-9+/]{30,80} (?:JQQJ9|\+AS[tbm]|\+ACR|AzCa|AzSe|AzFu) [A-Za-z0-9+/]{5,44}={0,2}$   <52 alnum>JQQJ99BGAC<20 alnum>   JQQJ99BGAC<9 alnum>
+azure-key               ^[A-Za-z0-9+/]{30,80} (?:JQQJ9|\+AS[tbm]|\+ACR|\+ARm|AzCa|AzSe|AzFu|AZDO) [A-Za-z0-9+/]{4,44}={0,2}$   <52 alnum>JQQJ99BGAC<20 alnum>   JQQJ99BGAC<9 alnum>
 slack-token             xox[abcdeoprs] [.-][\w.%-]{10,}                             xoxb-<12 digit>-<12 digit>-<24 alnum>  xoxb-<4 alnum>
 slack-token             ^(?:xapp-[0-9]|xwfp) -[\w-]{10,}                            xapp-1-A<10 base32>-<13 digit>-<64 hex>  linuxapp-<24 alnum>
-slack-webhook           hooks\.slack\.com/ (?:services|workflows|triggers)/([\w/+-]{20,})  https://hooks.slack.com/services/«T<8 base32>/B<8 base32>/<24 alnum>»  https://slack.com/services/<40 alnum>
+slack-webhook           hooks\.slack\.com/ (?:services|workflows|triggers)/[\w/+-]{20,}  https://«hooks.slack.com/services/T<8 base32>/B<8 base32>/<24 alnum>»  https://slack.com/services/<40 alnum>
 stripe-key              ^[rs]k_(?:live|test|prod)_ [A-Za-z0-9]{10,}\w*              sk_live_<24 alnum>                  pk_live_<24 alnum>
 stripe-key              ^sk_org_ [A-Za-z0-9_]{10,}                                  sk_org_live_<24 alnum>              sk_org_<4 alnum>
 stripe-webhook-secret   whsec_ [A-Za-z0-9+/=_-]{20,}                                whsec_<32 alnum>                    whsec_<8 alnum>
 twilio-key              ^SK [0-9a-f]{32,}                                           SK<32 hex>                          SK<16 hex>
 sendgrid-key            ^SG\. [\w-]{16,}\.[\w-]{16,}                                SG.<22 url>.<43 url>                SG.<8 alnum>.<8 alnum>
+sendgrid-key            ^SG\. [\w=-]{60,}                                   SG.<66 url>                         SG.<20 alnum>
 npm-token               ^npm_ [A-Za-z0-9]{30,}                                      npm_<36 alnum>                      npm_config_registry_for_the_packages
 pypi-token              pypi-AgE [\w-]{30,}                                         pypi-AgEIcHlwaS5vcmc<150 url>       pypi-<60 lower>
 docker-hub-token        dckr_[po]at_ [\w-]{20,}                                     dckr_pat_<27 url>                   dckr_xat_<27 alnum>
@@ -3919,13 +4013,14 @@ digitalocean-token      do[opr]_v1_ [0-9a-f]{40,}                               
 databricks-token        ^(?:dapi|dose) [0-9a-fA-F]{32,}(?:-[0-9]+)?                 dapi<32 hex>-2                      dapi<16 hex>
 linear-key              lin_(?:api|oauth)_ [A-Za-z0-9]{30,}                         lin_api_<40 alnum>                  lin_abi_<40 alnum>
 notion-token            ^(?:ntn|secret)_ [A-Za-z0-9]{40,}                           ntn_<46 alnum>                      secret_of_the_house_that_stands
-shopify-token           shp(?:at|ca|pa|ss)_ [A-Za-z0-9]{30,}                        shpat_<32 hex>                      shpat_<12 hex>
-telegram-token          ^[0-9]{8,10} :AA [\w-]{30,}                                  <10 digit>:AA<33 url>               <4 digit>:AA<33 alnum>
+shopify-token           shp(?:at|ca|pa|ss|ua|tka)_ [A-Za-z0-9]{30,}         shpat_<32 hex>                      shpat_<12 hex>
+telegram-token          ^[0-9]{5,16} :A [\w-]{34}$                          <10 digit>:AA<33 url>               <4 digit>:AA<33 alnum>
 discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}                    M<23 alnum>.<6 url>.<38 url>        Q<23 alnum>.<6 alnum>.<38 alnum>
-discord-webhook         /api/webhooks/ [0-9]+/([\w-]{40,})                          /api/webhooks/<18 digit>/«<68 url>»  /api/webhooks/x/<68 alnum>
+discord-webhook         discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}  https://«discord.com/api/webhooks/<18 digit>/<68 url>»  discord.com/api/webhooks/x/<68 alnum>
 doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}               dp.pt.<43 alnum>                    dp.xx.<43 alnum>
 vault-token             ^hv[sbr]\. [\w-]{20,}                                        hvs.<95 url>                        hvs.<9 alnum>
 vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
+vault-token             ^b\.AAAAAQ [\w-]{60,}                               b.AAAAAQ<90 url>                    b.AAAAAQ<9 url>
 age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
 jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
 jwt                     ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  eyJ<30 url>.<60 url>.<16 url>.<60 url>.<22 url>  eyJ<30 url>.<60 url>.<22 url>
@@ -3964,14 +4059,15 @@ heroku-key              HRKU- [\w-]{30,}                                        
 cloudflare-token        ^cf(?:ut|at|k)_ [A-Za-z0-9]{40,}                            cfut_<48 alnum>                     cfut_<20 alnum>
 cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                          v1.0-<24 hex>-<146 hex>             v1.0-<24 hex>-<20 hex>
 datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
-newrelic-key            NR(?:AK|II|IQ|AA|RA|SP)- [\w-]{20,}                         NRAK-<27 base32>                    NRAK-<8 base32>
+newrelic-key            NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}              NRAK-<27 base32>                    NRAK-<8 base32>
 newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL                             <36 hex>NRAL                        <12 hex>NRAL
 sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
+grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
 figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
-airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}                        pat<14 alnum>.<64 hex>              pat<14 alnum>.<20 hex>
+airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}                pat<14 alnum>.<64 hex>              pat<14 alnum>.<20 hex>
 atlassian-token         AT[AC]TT3 [\w=-]{60,}                                       ATATT3<186 url>                     ATATT3<20 alnum>
 bitbucket-token         ^ATBB [A-Za-z0-9]{24,}                                      ATBB<32 alnum>                      ATBB<12 alnum>
 bitbucket-token         BBDC- [A-Za-z0-9+/]{30,}                                    BBDC-<44 base64>                    BBDC-<12 alnum>
@@ -3988,15 +4084,15 @@ tailscale-key           tskey- [a-z]+-[\w-]{20,}                                
 infisical-token         ^st\. [0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32,}             st.<24 hex>.<32 hex>.<32 hex>       st.<24 hex>
 pulumi-token            ^pul- [0-9a-f]{40,}                                         pul-<40 hex>                        pul-<12 hex>
 terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w-]{40,}                      <14 alnum>.atlasv1.<67 alnum>       <14 alnum>.atlasv1.<12 alnum>
-buildkite-token         bkua_ [0-9a-f]{40,}                                         bkua_<40 hex>                       bkua_<12 hex>
-circleci-token          CCIPAT_ \w{40,}                                             CCIPAT_<22 alnum>_<40 hex>          CCIPAT_<12 alnum>
+buildkite-token         ^bk(?:ua|aj|ct)_ \w{40,}                            bkua_<40 hex>                       bkua_<12 hex>
+circleci-token          CCIP(?:AT|RJ)_ \w{40,}                              CCIPAT_<22 alnum>_<40 hex>          CCIPAT_<12 alnum>
 postman-key             PMAK- [0-9a-f-]{40,}                                        PMAK-<24 hex>-<34 hex>              PMAK-<24 hex>
 square-token            ^EAAA [\w-]{56,64}$                                         EAAA<60 alnum>                      EAAA<20 alnum>
 square-token            sq0[a-z]{3}- [\w-]{22,}                                     sq0csp-<43 alnum>                   sq0csp-<12 alnum>
 plaid-token             access-(?:sandbox|production|development)- [0-9a-f-]{36,}   access-sandbox-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  access-sandbox-<8 hex>
 razorpay-key            rzp_(?:live|test)_ [A-Za-z0-9]{14,}                         rzp_live_<14 alnum>                 rzp_live_<6 alnum>
 braintree-token         access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}  access_token$production$<16 lower>$<32 hex>  access_token$production$<16 lower>
-teams-webhook           webhook\.office\.com/webhookb2/ ([^\s"'\\,]{40,})            https://x.webhook.office.com/webhookb2/«<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
+teams-webhook           [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  https://«x.webhook.office.com/webhookb2/<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
 teams-webhook           IncomingWebhook/ ([\w/-]{40,})                              IncomingWebhook/«<32 hex>/<36 hex>»  IncomingWebhook/<8 hex>
 facebook-token          ^EAA [A-Za-z0-9]+[A-Za-z0-9]{90,}$                                EAA<160 alnum>                      EAA<40 alnum>
 facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                                  <16 digit>|<27 alnum>               <9 digit>|<27 alnum>
@@ -4013,24 +4109,69 @@ snyk-token              snyk_[a-z]{3}\. [\w.-]{60,}                             
 jfrog-token             ^AKCp [A-Za-z0-9]{60,}                                      AKCp<69 alnum>                      AKCp<20 alnum>
 jfrog-token             ^cmVmdGtu [A-Za-z0-9]{50,}                                  cmVmdGtu<56 alnum>                  cmVmdGtu<20 alnum>
 nuget-key               ^oy2 [a-z0-9]{43}$                                          oy2<43 lower>                       oy2<20 lower>
-clojars-token           CLOJARS_ [0-9a-f]{40,}                                      CLOJARS_<60 hex>                    CLOJARS_<12 hex>
+clojars-token           CLOJARS_ [0-9a-z]{40,}                              CLOJARS_<60 hex>                    CLOJARS_<12 hex>
 clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                      4b1d<38 alnum>                      4b1d<20 alnum>
-sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9a-f]{40,}             sgp_<16 hex>_<40 hex>               sgp_<16 hex>
+sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
+sourcegraph-token       ^slk_ [0-9a-f]{60,}                                 slk_<64 hex>                        slk_<20 hex>
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
 typeform-token          ^tfp_ [\w-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
-brevo-key               xkeysib- [0-9a-f]{60,}(?:-\w+)?                             xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
+brevo-key               x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?            xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
 shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}               shippo_live_<43 alnum>              shippo_live_<12 alnum>
 easypost-key            ^EZ[AT]K [A-Za-z0-9]{50,}                                   EZAK<54 alnum>                      EZAK<20 alnum>
 harness-token           ^[ps]at\.[\w-]{22} \. [0-9a-f]{24}\.[A-Za-z0-9]{20,}        pat.<22 alnum>.<24 hex>.<20 alnum>  pat.<22 alnum>.<24 hex>
 alibaba-key             ^LTAI [A-Za-z0-9]{16,24}$                                   LTAI<20 alnum>                      LTAI<8 alnum>
 tencent-key             ^AKID [A-Za-z0-9]{32}$                                      AKID<32 alnum>                      AKID<16 alnum>
-zapier-webhook          hooks\.zapier\.com/hooks/catch/ ([\w/]{10,})                hooks.zapier.com/hooks/catch/«<7 digit>/<7 lower>/»  hooks.zapier.com/hooks/catch/<5 digit>
+zapier-webhook          hooks\.zapier\.com/hooks/catch/ [\w/]{10,}          hooks.zapier.com/hooks/catch/<7 digit>/<7 lower>/  hooks.zapier.com/hooks/catch/<5 digit>
 mailgun-key             ^key- [0-9a-f]{32,}                                         key-<32 hex>                        key-<16 hex>
 mailgun-key             ^[0-9a-f]{32} - [0-9a-f]{8}-[0-9a-f]{8}$                     <32 hex>-<8 hex>-<8 hex>            <16 hex>-<8 hex>-<8 hex>
 mailchimp-key           ^[0-9a-f]{32} -us [0-9]{1,2}$                                <32 hex>-us12                       <16 hex>-us12
 ngrok-token             ^[12][A-Za-z0-9]{26} _ [0-9][A-Za-z0-9]{20}$                2<26 alnum>_8<20 alnum>             2<26 alnum>_<20 upper>
+adobe-secret            ^p8e- [A-Za-z0-9-]{32,}                             p8e-<32 lower>                      p8e-<12 lower>
+adafruit-key            ^aio_ [A-Za-z0-9]{28,}                    aio_<28 alnum>    aio_<12 alnum>
+aiven-token             ^AVNS_ [\w+/=-]{19,}                                AVNS_<19 alnum>                     AVNS_<8 alnum>
+authress-key            ^(?:sc|ext|scauth|authress)_ [a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}  sc_<10 lower>.<5 lower>.acc-<12 lower>.<44 base64>  sc_<10 lower>.<5 lower>
+baidu-key               bce-v3/ALTAK- [A-Za-z0-9]{16,}/[0-9a-f]{40,}        bce-v3/ALTAK-<21 alnum>/<40 hex>    bce-v3/ALTAK-<9 alnum>
+volcengine-key          ^AKLT [A-Za-z0-9+/_=-]{40,}                         AKLT<46 alnum>                      AKLT<20 alnum>
+cockroach-key           CCDB1_ [A-Za-z0-9]{20,}_[A-Za-z0-9]{20,}            CCDB1_<22 alnum>_<40 alnum>         CCDB1_<20 alnum>
+datastax-token          AstraCS: [A-Za-z]{20,}:[0-9a-f]{40,}                AstraCS:<24 upper>:<64 hex>         AstraCS:<12 upper>
+defined-key             ^dnkey- [\w=-]{26}-[\w=-]{40,}                      dnkey-<26 alnum>-<52 alnum>         dnkey-<26 alnum>
+dotenv-key              ^(?:dotenv://:key|vlt)_ [0-9a-f]{60,}               vlt_<64 hex>                        vlt_<20 hex>
+elastic-key             ^essu_ [A-Za-z0-9+/=_-]{40,}                        essu_<70 base64>                    essu_<12 alnum>
+flutterwave-key         FLW(?:SEC|PUB)K (?:_TEST)?-[0-9a-h]{12,}(?:-X)?     FLWSECK_TEST-<32 hex>-X             FLWSECK_TEST-X
+frameio-token           ^fio-u- [\w=-]{40,}                                 fio-u-<64 url>                      fio-u-<12 alnum>
+honeycomb-key           ^hc[abc][a-z]{2}_ [a-z0-9]{50,}                     hcaik_<58 lower>                    hcaik_<20 lower>
+inngest-key             ^signkey-(?:prod|test|branch)- [0-9a-f]{30,}        signkey-prod-<64 hex>               signkey-prod-<12 hex>
+intercom-token          ^dG9rO [A-Za-z0-9+/]{50,}={0,2}                     dG9rO<54 base64>=                   dG9rO<20 base64>
+intra42-secret          ^s-s4t2(?:ud|af)- [0-9a-f]{60,}                     s-s4t2ud-<64 hex>                   s-s4t2ud-<20 hex>
+klaviyo-key             ^pk_ [0-9a-f]{34}$                                  pk_<34 hex>                         pk_<12 hex>
+clickup-token           ^pk_ [0-9]{6,9}_[0-9A-Z]{32,}                       pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
+lob-key                 ^(?:live|test)_ (?:pub_)?[0-9a-f]{31,}              live_<35 hex>                       live_<12 hex>
+mailersend-token        mlsn\. [0-9a-f]{60,}                                mlsn.<64 hex>                       mlsn.<20 hex>
+maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
+octopus-key             ^API- [A-Z0-9]{26}$                                API-<26 base32>                     API-<12 base32>
+onfido-token            ^api_(?:live|sandbox) (?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32,}  api_live.<11 alnum>.<32 alnum>      api_live.<11 alnum>
+paypal-token            ^A21AA [\w-]{70,}                                   A21AA<92 url>                       A21AA<20 url>
+prefect-key             ^pn[ub]_ [A-Za-z0-9]{36,}                           pnu_<36 lower>                      pnu_<12 lower>
+pubnub-key              ^[sp](?:ec|ub|ub)-c- [A-Za-z0-9+/=-]{36,}           sec-c-<52 alnum>                    sec-c-<12 alnum>
+readme-key              ^rdme_ [a-z0-9]{60,}                                rdme_<70 lower>                     rdme_<20 lower>
+salesforce-token        ^00D[A-Za-z0-9]{12,15} ! [\w.]{80,}                 00D<15 alnum>!<96 alnum>            00D<15 alnum>!<20 alnum>
+sanity-token            ^sk [A-Za-z0-9]{78,}                               sk<80 alnum>                        sk<30 alnum>
+scalingo-token          ^tk-us- [\w-]{48,}                                  tk-us-<48 url>                      tk-us-<12 alnum>
+settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}               sm_aat_<16 alnum>                   sm_aat_<8 alnum>
+stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}                      hawk.<20 alnum>.<20 alnum>          hawk.<12 alnum>
+tinybird-token          ^p\.eyJ [\w-]{20,}\.[\w-]{16,}                      p.eyJ<60 url>.<43 url>              p.eyJ<20 url>
+trigger-key             ^tr_(?:dev|prod|stg|pat|preview)_ [A-Za-z0-9]{20,}  tr_dev_<24 alnum>                   tr_dev_<8 alnum>
+wakatime-key            ^waka_ [0-9a-f]{8}-[0-9a-f-]{20,}                   waka_<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  waka_<8 hex>
+axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  xaat-<8 hex>
+yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
+yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
+zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
+zhipu-key               ^[0-9a-f]{32} \. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
+ai-key                  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
+live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
-password-hash           \$[156]\$ (?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>  $6$<16 alnum>
+password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
+password-hash           (?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  pbkdf2_sha256$260000$<22 alnum>$<43 base64>=  pbkdf2_sha256$260000$<8 alnum>
 password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
 private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
@@ -4039,7 +4180,9 @@ url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
 bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
-command-password        ^curl [^|;&\n]*\h(?:-u|--user)(?:\h|=)+["'\\]*[^\s:"'$]+:([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
+command-password        ^curl (?:[^|;&\n]|\\\\\n)*\h(?:-u|--user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
+command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
+command-password        ^machine\h+\S+\h+login\h+\S+\h+ password \h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
 command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
@@ -4057,10 +4200,10 @@ command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})          
 WORD, HUMAN, MIXED, RANDOM = 1, 2, 3, 4
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
-    HUMAN: "secret token apikey accesskey secretkey privatekey sshkey credentials auth "
+    HUMAN: "networkcredential secret token apikey accesskey secretkey privatekey sshkey credentials auth "
     "authorization dsn connectionstring webhookurl databaseurl secretkeybase",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk "
-    "login sk",
+    "login sk creds pat crumb",
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
@@ -4068,6 +4211,8 @@ SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 OTHERS = (
     "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
     "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
+    "ask", "isk", "esk", "usk", "compat", "publictoken", "csrftoken", "xsrftoken", "nexttoken",
+    "jsonwebtoken", "pagetoken", "changetoken", "locktoken", "clientrequesttoken", "continuationtoken",
 )  # fmt: skip
 
 
@@ -4099,10 +4244,10 @@ def least_of(name: str) -> int:
 PLAIN_VALUE = regex(
     "|".join(
         (
-            r"(?i:[+-]?[0-9][0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|)",
+            r"(?i:[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme|)",
             # variables of shells and templates, placeholders, format strings
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)",
-            r"%[A-Za-z_]\w*%|\{\{.*|\{[\w.\[\]!:]*|<[^>]*>?|\.\.\.|[xX]+|\[\w*\]?",
+            r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\.\.\.|[xX]+|\[\w*\]?",
             r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
             r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
@@ -4117,6 +4262,7 @@ PLAIN_VALUE = regex(
             r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
             r"[«·^].*|#[0-9a-fA-F]{3,8}|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
+            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)|[A-Za-z_ -]+[:=] ?",
         )
     ),
     re.DOTALL,
@@ -4124,9 +4270,10 @@ PLAIN_VALUE = regex(
 # Code rather than a value, if unquoted: calls, attributes, types.
 CODE = regex(
     r"(?i:str|string|bytes|int|integer|bool|boolean|float|number|object|any|char|text|type)\??"
-    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|/[\\^\[(].*|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|/[\\^\[(].*",
     re.DOTALL,
 )
+OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
 ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
 # Words, and identifiers made of words; the last one may be numbered.
 WORDY = regex(
@@ -4165,7 +4312,7 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     if not ends_of(name):
         return True
     scheme = SCHEME.match(value)
-    value = value[scheme.end() if scheme else 0 :][:NEAR]
+    value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
     if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value)):
         return True
     tells, plain = strength(value), squash(value)
@@ -4175,17 +4322,18 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     return tells < (max(least, least_of(name)) if least else WORD)
 
 
-ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. -]+)+[/\\]?")
+ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w+)+#\w+")
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
 
 
 def is_code(value: str) -> bool:
     """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
     value = value.rstrip(")]}:;,")
-    attribute = ATTRIBUTE.fullmatch(value) and all(
-        strength(part) < MIXED for part in value.split(".")
+    parts = ATTRIBUTE.fullmatch(value) or OPERATION.fullmatch(value)
+    return bool(
+        CODE.fullmatch(value)
+        or (parts and all(strength(part) < MIXED for part in re.split(r"[.=?&|]", value)))
     )
-    return bool(attribute or CODE.fullmatch(value))
 
 
 class Form(NamedTuple):
@@ -4230,9 +4378,9 @@ FORMS = [
 authorization  .   value   2  <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)  Authorization: GenieKey «<24 hex>»  authorization: the user is
 quoted      .      value   1  <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
 typed       .      value   1  (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text))?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
-spaced      .      value   2  [ \t]+<O>                                     WITH PASSWORD '«<12 alnum>»'    the password "is"
+spaced      .      value   2  [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
 pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[,{ \t]{0,4}<N>?<H><Q>(?i:value|default)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
-fallback    .      value   3  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
+fallback    .      value   3  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H>(?:['\"]\\*)?<O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call        .      value   3  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
 wrapped     .      value   3  <Q>\]?<H><A><H>[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
@@ -4248,6 +4396,7 @@ ini         line   line    2  <H>(?::=|=)<H>                                pass
 next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 after       .      value   3  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
+csv         .      value   4  ,[ ]?                                         apiToken,«<24 hex>»,           token,name,x
 enclosed    .      value   3  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 blank       line   line    3  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
 command     .      value   4  [ \t]+(?:--body |-b)?<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
@@ -4270,7 +4419,7 @@ LINE_BEGIN = regex(
     rb"(?:machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)?[\w.$:/@{*=-]*"  # the beginning of the name
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
-AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z]|$)", re.MULTILINE)
+AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z$]|$)", re.MULTILINE)
 UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
@@ -4897,6 +5046,10 @@ BODY: dict[str, Any] = {"args": FIELDS, "result": VARIANT, "description": "comma
 TASK_FIELDS = FIELDS | classify("prompts", "description")
 OPAQUE = {"args": FIELDS | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
 
+QUERIES = [name for name in WORDS if name.endswith("Query")]
+QUERY = {"args": FIELDS, "toolCallId": ID_KIND, "skipApproval": DIGITS_KIND}
+RESPONSE = VARIANT | {"approved": FIELDS, "result": VARIANT}
+
 SHAPE: dict[str, Any] = (
     classify(
         WORD_KIND, "type subtype apiKeySource permissionMode query_type status converted_from"
@@ -4925,18 +5078,9 @@ SHAPE: dict[str, Any] = (
         | classify(ID_KIND, "toolCallId")
         | classify(DIGITS_KIND, "startedAtMs completedAtMs")
         | {"description": "commands", "hookAdditionalContexts": "content", "name": "content"},
-        "query": {"id": ID_KIND, "toolCallId": ID_KIND}
-        | {
-            name: {"args": FIELDS, "toolCallId": ID_KIND, "skipApproval": DIGITS_KIND}
-            for name in WORDS
-            if name.endswith("Query")
-        },
+        "query": {"id": ID_KIND, "toolCallId": ID_KIND} | dict.fromkeys(QUERIES, QUERY),
         "response": {"id": ID_KIND}
-        | {
-            name.replace("Query", "Response"): VARIANT | {"approved": FIELDS, "result": VARIANT}
-            for name in WORDS
-            if name.endswith("Query")
-        },
+        | {name.replace("Query", "Response"): RESPONSE for name in QUERIES},
     }
 )  # fmt: skip
 SPOKEN = {"user": "prompts", "assistant": "messages"}
@@ -5025,7 +5169,7 @@ class EventRedactor:
         scanner = self.scanner
         if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
             return None
-        words = {} if edits is None else dict(match.span(1) for match in WORDS.finditer(raw))
+        words = {} if edits is None else dict(match.span(1) for match in SPOKEN_TEXT.finditer(raw))
         texts = {start: decode_json(raw[start:end]) for start, end in words.items()}
         if edits is not None and "".join(texts.values()) != words_of(event):
             return None
@@ -5111,7 +5255,9 @@ class EventRedactor:
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
 
 
-WORDS = regex(rb'"(?:text|content)"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
+SPOKEN_TEXT = regex(
+    rb'"(?:text|content)"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL
+)
 
 
 def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
@@ -5186,134 +5332,80 @@ MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
 EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
 
 
-class Channel:
-    """The words of one kind in a run as one text, redacted line by line, however events split it.
-    Positions count its characters from the beginning of the run."""
+class Segment:
+    """The words of one kind between two calls as one text, redacted line by line, however events
+    split it. Positions count its characters from the beginning of the first event that waits."""
 
-    __slots__ = (
-        "at_start", "begin", "doubtful", "edits", "end", "key", "left", "queue", "redactor",
-        "segment", "size", "state", "texts", "word",
-    )  # fmt: skip
+    done = 0  # characters that are decided
+    left = 0  # characters that are not
+    size = 0  # characters of all deltas
+    edits: Sequence[Replacement] = ()  # decided changes
+    closed = cut_off = False
+    has_line = False  # a line was completed
+    at_start = True  # nothing is decided
+    word = False  # inside a word whose first LONG_LINE characters are hidden
+    key = False  # inside a private key that began in an earlier line
 
-    def __init__(self, redactor: Redactor, state: RunWords) -> None:
-        self.redactor = redactor
-        self.state = state
-        self.queue: deque[tuple[Event, int]] = deque()  # waiting events, and their ends
-        self.texts: list[str] = []  # undecided text
-        self.begin = self.end = 0  # position of this text
-        self.left = 0  # end of the last event that doesn't wait
-        self.edits: list[Replacement] = []  # decided changes in waiting events
-        self.word = False  # inside a word whose first LONG_LINE characters are hidden
-        self.key = False  # inside a private key that began in an earlier line
-        self.at_start = True  # nothing of the segment is decided yet
-        self.segment = bytearray()  # its deltas, in UTF-8
-        self.size = 0  # characters of these deltas
-        self.doubtful: tuple[Event, str] | None = None  # a delta, or a replay of the segment
+    def __init__(self, *events: Event) -> None:
+        self.events: list[Any] = [*events]  # that wait
+        self.texts: list[str] = []  # of these events, but for new deltas
+        self.deltas: list[str] = []  # all text in deltas: of the assistant's, a replay may follow
 
-    # These take the words of an event. Can it, or one before it, be released?
+    def collect(self) -> None:
+        """Take the texts of new deltas."""
+        if new := [words_of(event) for event in self.events[len(self.texts) :]]:
+            text = self.add(new)
+            if self.events[-1].type == "assistant":
+                self.deltas.append(text)
+                self.size += len(text)
 
-    def delta(self, event: Any, text: str) -> bool:
-        """A delta, or a replay that looks like one."""
-        if not self.doubtful and not len(text) == self.size > 0:
-            return self.join(event, text)
-        doubtful, self.doubtful = self.doubtful, None
-        decided = self.join(*doubtful) if doubtful else False  # two in a row: it was a delta
-        replay = len(text) == self.size > 0 and event.timestamp_ms is not CERTAIN_DELTA
-        if replay and self.segment == to_utf8(text):
-            self.doubtful = event, text
-            return decided
-        return self.join(event, text) or decided
+    def add(self, texts: list[str]) -> str:
+        text = "".join(texts)
+        self.texts += texts
+        self.left += len(text)
+        self.has_line = self.has_line or "\n" in text
+        return text
 
-    def join(self, event: Event, text: str) -> bool:
-        self.segment += to_utf8(text)
-        self.size += len(text)
-        return self.add(event, text)
+    def close(self, *, cut_off: bool = False) -> list[Segment]:
+        """End it. If the input was cut off, a secret may be incomplete."""
+        self.collect()
+        self.closed, self.cut_off = True, cut_off
+        if cut_off or not self.is_doubtful():
+            return [self]
+        replay = Segment(self.events.pop())
+        replay.add([self.texts.pop()])
+        replay.closed = True
+        return [self, replay]
 
-    def whole(self, event: Event, text: str) -> bool:
-        """A segment in one event, or the replay of its deltas."""
-        if not self.size:
-            return self.add(event, text)
-        self.close()
-        self.add(event, text)
-        self.close()
-        return True
-
-    def add(self, event: Event, text: str) -> bool:
-        if not text and not self.queue:
-            return True
-        self.end = end = self.end + len(text)
-        self.queue.append((event, end))
-        self.texts.append(text)
-        if "\n" not in text and end - self.begin <= LONG_LINE and not self.redactor.replaces_words:
+    def is_doubtful(self) -> bool:
+        """Is its last event a delta, or a replay of all others that looks like one?"""
+        last = self.texts[-1] if self.texts else ""
+        if not self.size == 2 * len(last) > 0 or self.events[-1].timestamp_ms is CERTAIN_DELTA:
             return False
-        self.decide()
-        return True
+        return "".join(self.deltas) == last * 2
 
-    def close(self, *, cut_off: bool = False) -> None:
-        """End the segment. If the input was cut off, a secret may be incomplete."""
-        doubtful, self.doubtful = self.doubtful, None
-        if doubtful and cut_off:
-            self.join(*doubtful)
-        if self.queue:
-            self.decide(whole=True, cut_off=cut_off)
-        self.segment.clear()
-        self.size, self.key, self.word, self.at_start = 0, False, False, True
-        if doubtful and not cut_off:
-            self.add(*doubtful)
-            self.close()
+    def undecided(self, *, whole: bool) -> str:
+        """The text that may be decided: all, or all before an event that may be a replay."""
+        doubtful = not whole and self.is_doubtful()
+        self.has_line = self.has_line and doubtful
+        return "".join(self.texts[: -1 if doubtful else None])[self.done :]
 
-    def flush(self) -> None:
-        """Decide all text before its line ends."""
-        doubtful, self.doubtful = self.doubtful, None
-        if doubtful:
-            self.join(*doubtful)
-        if self.queue:
-            self.decide(whole=True, cut_off=True)
-
-    def first(self) -> Event | None:
-        """The first event that waits."""
-        return self.queue[0][0] if self.queue else self.doubtful[0] if self.doubtful else None
-
-    def decide(self, *, whole: bool = False, cut_off: bool = False) -> None:
-        """Decide the complete lines, or with ``whole`` all text."""
-        waiting = "".join(self.texts)
-        if self.redactor.replaces_words:
-            size, changes = len(waiting), self.replace_all(len(waiting))
-        else:
-            size, changes = self.search(waiting, whole=whole, cut_off=cut_off)
-        self.texts = [waiting[size:]]
-        self.edits += [(self.begin + a, self.begin + b, new) for a, b, new in changes]
-        self.begin += size
-        if self.begin == self.end and not self.edits:  # nearly always
-            self.queue.clear()
-            self.left = self.end
-        while self.queue and self.queue[0][1] <= self.begin:
-            event, end = self.queue.popleft()
-            if self.edits:
-                event.edits = clip(self.edits, self.left, end)
-            self.left = end
-        if self.edits:
-            self.edits = [edit for edit in self.edits if edit[1] > self.left]
-
-    def replace_all(self, size: int) -> list[Replacement]:
-        """Replace a segment: [messages] at its beginning, nothing for the rest."""
-        at_start, self.at_start = self.at_start, False
-        self.redactor.redaction.count("[messages]" if at_start else "")
-        return [(0, size, "[messages]" if at_start else "")]
-
-    def search(self, waiting: str, *, whole: bool, cut_off: bool) -> tuple[int, list[Replacement]]:
-        """The length of the text that can be decided, and its changes."""
-        parts = split_lines(waiting, self.word)
-        size = len(waiting) if whole else self.redactor.decidable(waiting, parts)
-        text = waiting[:size]
-        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.redactor.changes(text, parts, self.key, self.state.cwd, cut_off=cut_off)
-        if parts:  # the rest of a secret that was decided early is hidden, too
-            begun = cut_off and bool(changes) and changes[-1][1] == size
-            self.word = (parts[-1][2] or begun) and text[-1] != "\n"
-        if self.key or "-----BEGIN" in text:
-            self.key = ends_inside_key(to_utf8(text), self.key)
-        return size, changes
+    def advance(self, size: int, changes: list[Replacement]) -> None:
+        """Decide so many characters: the events that they complete don't wait any longer."""
+        count = begin = 0
+        edits = [*self.edits, *((self.done + a, self.done + b, new) for a, b, new in changes)]
+        self.done += size
+        self.left -= size
+        for event, text in zip(self.events, self.texts, strict=False):
+            end = begin + len(text)
+            if end > self.done:
+                break
+            if edits:
+                event.edits = clip(edits, begin, end) or event.edits
+            begin, count = end, count + 1
+        del self.events[:count], self.texts[:count]
+        self.done -= begin
+        self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
 
 
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
@@ -5335,26 +5427,30 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
 
 
 class RunWords:
-    """Redaction's state of a run: its channels, and its waiting events in order."""
+    """Redaction's state of a run: its segments, and its waiting events in order."""
 
-    __slots__ = ("channels", "cwd", "last_s", "pending")
+    __slots__ = ("closed", "cwd", "ended", "last_s", "open", "pending", "sizes")
 
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
-        self.channels: dict[str, Channel] = {}
-        self.pending: deque[Event] = deque()
+        self.open: dict[str, Segment] = {}  # by kind and parent
+        self.closed: list[Segment] = []  # undecided ones
+        self.pending: list[Event] = []
+        self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
+        self.ended = False
 
-    def close(self, *, cut_off: bool = False) -> None:
-        for channel in self.channels.values():
-            channel.close(cut_off=cut_off)
+    def close(self, *keys: str, cut_off: bool = False) -> None:
+        for key in keys:
+            if key in self.open:
+                self.closed += self.open.pop(key).close(cut_off=cut_off)
 
 
 class Redactor:
     """Redacts events, and returns them in order.
 
-    Most of a stream holds no secret: one search over the lines of a block finds the suspects. All
-    other events stay unchanged, but for words: a secret in these may span events.
+    Most of a stream holds no secret: one search over the lines of a block finds the suspects, and
+    another over its words, where a secret may span events. All other events stay unchanged.
     """
 
     def __init__(
@@ -5369,80 +5465,174 @@ class Redactor:
         self.every = bool(redaction.classes) or anchored  # every event is a suspect
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
-        self.reads_words = bool(wordy or self.scanner)
-        self.runs: dict[Run, RunWords] = {}
-        self.waiting: dict[Run, RunWords] = {}  # runs with waiting events, longest silent first
-        self.size = 0  # bytes of these events
+        self.spoken = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
+        self.runs: dict[Run | None, RunWords] = {}
+        self.waiting: dict[Run | None, RunWords] = {}  # those that wait, longest silent first
+        self.size = 0  # bytes of waiting events
+        self.ready: list[Event] = []
+        # A directory in an event concerns those that follow.
+        self.together = id if "paths" in redaction.classes else operator.attrgetter("run")
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, ready, now = list(events), list[Event](), time.monotonic()
-        hints = self.scanner.hints if self.scanner else ()
-        some = range(len(batch)) if self.every else hits(hints, [event.raw for event in batch])
-        for number in some:
+        batch, now = list(events), time.monotonic()
+        for number in self.suspects([event.raw for event in batch]):
             batch[number].edits = ()
-        runs, waiting = self.runs, self.waiting
-        for event in batch:
-            run = self.redaction.run = event.run
-            if run is None:
-                ready.append(event if event.edits is None else self.rewritten(event, None))
-                continue
-            state = runs.get(run)
-            if state is None:
-                state = runs[run] = RunWords()
-            if state.last_s != now:
-                state.last_s = now
-                if state.pending:
-                    waiting[run] = waiting.pop(run)
-            state.pending.append(event)
-            self.size += len(event.raw) + EVENT_OVERHEAD
-            if self.accept(state, event):
-                self.release(state, ready)
-            if not state.pending:
-                waiting.pop(run, None)
-            elif len(state.pending) == 1:
-                waiting[run] = state
-            if event.type not in ACTS and ends_run(event):
-                runs.pop(run, None)
-        self.release_overdue(now, ready)
+        for _, group in itertools.groupby(batch, self.together):
+            stretch = [*group]
+            run = stretch[0].run
+            state = self.runs.get(run) or self.runs.setdefault(run, RunWords())
+            state.last_s = now
+            state.pending += stretch
+            self.take(state, stretch)
+            self.settle(run, state)
+        self.release_overdue(now)
+        ready, self.ready = self.ready, []
         return ready
 
-    def release_overdue(self, now: float, ready: list[Event]) -> None:
+    def take(self, state: RunWords, stretch: list[Any]) -> None:
+        """Take the words of events of a run."""
+        for event in stretch:
+            segment = state.open.get(event.type)
+            if (
+                segment is not None
+                and event.timestamp_ms is not None
+                and event.model_call_id is None
+                and event.parent_tool_use_id is None
+                and event.subtype != "completed"
+            ):  # nearly always: it saves a call
+                segment.events.append(event)
+            elif event.type in self.spoken:
+                self.hear(state, event)
+            else:
+                self.pause(state, event)
+
+    def suspects(self, texts: list[bytes]) -> Iterable[int]:
+        """The numbers of the texts that may hold what is to be redacted."""
+        if self.every or not self.scanner:
+            return range(len(texts))
+        return hits(self.scanner.hints, texts)
+
+    def hear(self, state: RunWords, event: Any) -> None:
+        """Take an event with words."""
+        kind, parent = event.type, event.parent_tool_use_id
+        key = kind if parent is None else f"{kind} {parent}"
+        if event.subtype == "completed" and kind == "thinking":
+            state.close(key)
+        segment = state.open.get(key)
+        if segment is None:
+            segment = state.open[key] = Segment()
+        if kind == "thinking" or (event.timestamp_ms is not None and event.model_call_id is None):
+            segment.events.append(event)
+            return
+        segment.collect()
+        if segment.size:  # its replay
+            state.close(key)
+            segment = Segment(event)
+            state.closed.append(segment)
+            segment.closed = True
+        else:
+            segment.events.append(event)
+        segment.add([words_of(event)])
+
+    def pause(self, state: RunWords, event: Event) -> None:
+        """Take an event without words, which may end segments."""
+        state.ended = state.ended or ends_run(event)
+        if state.ended or event.type in SEGMENT_ENDS or event_kind(event) == INIT:
+            state.close(*state.open, cut_off=not event.raw)  # else by a terminal event
+        if event.type == "system" and "paths" in self.redaction.classes:
+            self.remember_cwd(state, event)
+
+    def settle(self, run: Run | None, state: RunWords, *, overdue: bool = False) -> None:
+        """Decide the words of a run so far, and release its events up to one that must wait."""
+        self.redaction.run = run
+        segments, state.closed = state.closed, []
+        for segment in state.open.values():
+            segment.collect()
+            segment.advance(0, [])
+            long = segment.left > LONG_LINE
+            if segment.has_line or long or overdue or self.replaces_words:
+                segments.append(segment)
+        self.decide(state, segments, overdue=overdue)
+        self.release(state)
+        self.waiting.pop(run, None)
+        if state.pending:
+            self.waiting[run] = state
+        elif run is None or state.ended:
+            self.runs.pop(run, None)
+
+    def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
+        """Decide words: all of closed segments; of others complete lines, or all if overdue."""
+        texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
+        suspects = self.suspects([*map(to_utf8, texts)]) if texts else ()
+        for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
+            cut_off = segment.cut_off or overdue
+            odd = cut_off or segment.key or segment.word or len(text) > LONG_LINE
+            clean = not odd and number not in suspects
+            if not (clean and segment.closed and not segment.edits):  # else nothing is left to do
+                whole = segment.closed or overdue
+                found = self.search(state, segment, text, whole=whole, cut_off=cut_off, clean=clean)
+                segment.advance(*found)
+
+    def search(
+        self,
+        state: RunWords,
+        segment: Segment,
+        text: str,
+        *,
+        whole: bool,
+        cut_off: bool,
+        clean: bool,
+    ) -> tuple[int, list[Replacement]]:
+        """How many characters can be decided, and their changes; a clean text needs none."""
+        if self.replaces_words:
+            return self.replace_all(segment, len(text))
+        parts = split_lines(text, segment.word)
+        size = len(text) if whole else self.decidable(text, parts)
+        if clean or not size:
+            return size, []
+        text = text[:size]
+        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
+        changes = self.changes(text, parts, segment.key, state.cwd, cut_off=cut_off)
+        # The rest of a secret that was decided early is hidden, too.
+        begun = cut_off and bool(changes) and changes[-1][1] == size
+        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
+        if segment.key or "-----BEGIN" in text:
+            segment.key = ends_inside_key(to_utf8(text), segment.key)
+        return size, changes
+
+    def replace_all(self, segment: Segment, size: int) -> tuple[int, list[Replacement]]:
+        """Replace words: [messages] at the beginning of their segment, nothing for the rest."""
+        new = "[messages]" if segment.at_start and size else ""
+        segment.at_start = segment.at_start and not size
+        self.redaction.count(new)
+        return size, [(0, size, new)]
+
+    def release(self, state: RunWords) -> None:
+        """Release events, in order, up to the first one that waits for its words."""
+        pending, sizes = state.pending, state.sizes
+        held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
+        count = next((n for n, one in enumerate(pending) if id(one) in held), len(pending))
+        self.ready += [
+            event if event.edits is None else self.rewritten(event, state)
+            for event in pending[:count]
+        ]
+        self.size -= sum(sizes[:count])
+        del pending[:count], sizes[:count]
+        new = [len(event.raw) + EVENT_OVERHEAD for event in pending[len(sizes) :]]
+        sizes += new
+        self.size += sum(new)
+
+    def release_overdue(self, now: float) -> None:
         """Release events that waited for too long, or that exceed MAX_HELD."""
         while self.waiting:
             run, state = next(iter(self.waiting.items()))
             if self.size <= MAX_HELD and now - state.last_s <= self.max_wait:
                 break
-            self.redaction.run = run
-            for channel in state.channels.values():
-                channel.flush()
-            self.release(state, ready)
-            del self.waiting[run]
-        if len(self.runs) > 2 * MAX_RUNS:
-            self.runs = {run: state for run, state in self.runs.items() if run.state != ENDED}
-
-    def accept(self, state: RunWords, event: Any) -> bool:
-        """Take the words of an event, or the end of a segment. Can any event be released?"""
-        kind = event.type
-        if not self.reads_words or kind not in SPOKEN_TYPES:
-            if not event.raw:  # the run ended without a terminal event
-                state.close(cut_off=True)
-            elif kind in SEGMENT_ENDS or event_kind(event) in (INIT, END):
-                state.close()
-            if kind == "system" and "paths" in self.redaction.classes:
-                self.remember_cwd(state, event)
-            return True
-        parent = event.parent_tool_use_id
-        key = kind if parent is None else f"{kind} {parent}"
-        channel = state.channels.get(key)
-        if channel is None:
-            channel = state.channels[key] = Channel(self, state)
-        if kind == "thinking":
-            if event.subtype == "completed":
-                channel.close()
-            return channel.add(event, event.text or "")
-        if event.timestamp_ms is not None and event.model_call_id is None:
-            return channel.delta(event, words_of(event))
-        return channel.whole(event, words_of(event))
+            self.settle(run, state, overdue=True)
+        if len(self.runs) > 2 * MAX_RUNS:  # runs that had events after their end
+            self.runs = {
+                run: state for run, state in self.runs.items() if run and run.state != ENDED
+            }
 
     def remember_cwd(self, state: RunWords, event: Event) -> None:
         """Remember a run's directory if it has two or more components and no secret."""
@@ -5453,38 +5643,24 @@ class Redactor:
             if len(parts) > 1 and "[REDACTED:" not in cwd:
                 state.cwd = cwd.rstrip("/\\")
 
-    def release(self, state: RunWords, ready: list[Event]) -> None:
-        """Release events, in order, up to the first one that a channel holds."""
-        held = {id(channel.first()) for channel in state.channels.values()}
-        pending = state.pending
-        while pending and id(pending[0]) not in held:
-            event = pending.popleft()
-            self.size -= len(event.raw) + EVENT_OVERHEAD
-            ready.append(event if event.edits is None else self.rewritten(event, state))
-
     def finish(self) -> list[Event]:
         """Release all events of input that was cut off; beginnings of secrets are hidden."""
-        ready: list[Event] = []
-        for run, state in self.waiting.items():
-            self.redaction.run = run
-            state.close(cut_off=True)
-            self.release(state, ready)
-        self.waiting.clear()
+        for run, state in [*self.waiting.items()]:
+            state.close(*state.open, cut_off=True)
+            self.settle(run, state)
+        ready, self.ready = self.ready, []
         return ready
 
-    def rewritten(self, event: Event, state: RunWords | None) -> Event:
+    def rewritten(self, event: Event, state: RunWords) -> Event:
         """The redacted event."""
-        heard = self.reads_words and event.type in SPOKEN_TYPES and state is not None
         if event.foreign:  # its calls have action lines of their own
             event.foreign.parts = [
                 part if part.type in SPOKEN_TYPES else self.rewritten(part, state)
                 for part in event.foreign.parts
             ]
-        edits = (event.edits or ()) if heard else None
-        raw = self.redaction.redact_event(event, state.cwd if state else None, edits)
+        edits = (event.edits or ()) if event.type in self.spoken else None
+        raw = self.redaction.redact_event(event, state.cwd, edits)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
-
-    # Methods for channels.
 
     def decidable(self, text: str, parts: list[Part]) -> int:
         """The length of the text that can be decided while its last line is incomplete."""
@@ -5600,8 +5776,9 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
         event.raw = raw
         return event
     new = reread(raw)
-    known = event.started if event.started in LABELS else None  # else it may be a name to hide
-    new.raw, new.run, new.started, new.hidden = raw, event.run, known, event.hidden
+    known = started_tool(event) in LABELS  # else it may be a name to hide
+    new.raw, new.run, new.hidden = raw, event.run, event.hidden
+    new.started = event.started if known else None
     new.where = event.where
     return new
 
@@ -5784,15 +5961,15 @@ PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 # of runs and of calls. Events in, lines out, a block in one write. It must not know agents.
 
 
-class Writer(Protocol):
+class Writer:
     """Makes lines from events. ``kind`` holds the members that it reads; ``thinking`` and ``words``
     say whether it reads thinking and assistant events."""
 
-    kind: type[Event]
-    thinking: bool
-    words: bool
+    kind: type[Event] = Event
+    thinking = words = False
 
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]: ...
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        raise NotImplementedError
 
 
 class RunPrefixes:
@@ -5905,12 +6082,9 @@ class View(NamedTuple):
 PLAIN_VIEW = View()
 
 
-class Text:
+class Text(Writer):
     """Progress: a line for each finished call; with ``detail`` its target and outcome, too. On a
     terminal the status line shows the running call."""
-
-    kind: type[Event] = Event
-    thinking = words = False
 
     def __init__(self, view: View = PLAIN_VIEW, last: LastLine | None = None) -> None:
         self.screen = view.err if view.actions == "stderr" else view.out
@@ -5933,8 +6107,8 @@ class Text:
                         else action_of(event)
                     )
                     yield render_action(act, prefix + self.indent(event), room, screen)
-            elif self.detail and ends_subagent(event):
-                yield render_action(end_of_subagent(event), prefix, room, screen)
+            elif self.detail and (ended := end_of_subagent(event)):
+                yield render_action(ended, prefix, room, screen)
             elif run is not None:
                 if self.follows:
                     self.follow(event, run, prefix)
@@ -5993,12 +6167,11 @@ class Text:
                 notes.targets[call_id] = find_target(tool, called, None, notes.cwd)
 
 
-class Words:
+class Words(Writer):
     """The assistant's words, each line once it is complete; with ``final`` only the last segment
     with words of each successful run. On a terminal, lines wrap between words."""
 
-    kind: type[Event] = SpokenEvent
-    thinking, words = False, True
+    kind, words = SpokenEvent, True
 
     def __init__(self, view: View, last: LastLine) -> None:
         self.screen, self.last, self.final = view.out, last, view.messages == "final"
@@ -6055,11 +6228,8 @@ def result_text(event: Event, run: Run) -> str:
     return first_text(details(event).get("result")) if run.succeeded else ""
 
 
-class Summary:
+class Summary(Writer):
     """A closing line for each run, and one with the totals of several."""
-
-    kind: type[Event] = Event
-    thinking = words = False
 
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
     CHANGING = frozenset(("edit", "write", "delete"))
@@ -6075,17 +6245,22 @@ class Summary:
             if run is None:
                 if not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
                     yield self.close_all()
-            elif event.type == "tool_call" and event.subtype == "completed":
-                self.count(event, run)
-            elif ends_run(event):
+            elif not ends_run(event):
+                self.note(event, run)
+            else:
                 self.last.prefixes.leave(event)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
-            elif event.type == "system" and event.subtype == "init":
-                notes_of(run).model = excerpt(first_text(details(event).get("model")))
-            elif event.type not in self.KNOWN and event.foreign is None:
-                for notes in (notes_of(run), self.total):
-                    add_count(notes.unknown, excerpt(event.type or "without a type"))
+
+    def note(self, event: Event, run: Run) -> None:
+        """Note what a line about the run will say."""
+        if event.type == "tool_call":
+            if event.subtype == "completed":
+                self.count(event, run)
+        elif event.type == "system" and event.subtype == "init":
+            notes_of(run).model = first_text(details(event).get("model"))
+        elif event.type not in self.KNOWN and event.foreign is None:
+            add_count(notes_of(run).unknown, event.type or "without a type")
 
     def count(self, event: Event, run: Run) -> None:
         """Count a finished call."""
@@ -6094,10 +6269,10 @@ class Summary:
         nested = event.parent_tool_use_id is not None
         changed = tool in self.CHANGING and outcome.status == "ok"
         path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
-        for notes in (notes_of(run), self.total):
-            add_count(notes.nested if nested else notes.actions, excerpt(tool))
-            notes.failures += outcome.status != "ok"
-            notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
+        notes = notes_of(run)
+        name = add_count(notes.nested if nested else notes.actions, tool)
+        notes.failures[name] = notes.failures.get(name, 0) + (outcome.status != "ok")
+        notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = result_numbers(event)
@@ -6109,12 +6284,13 @@ class Summary:
         if self.screen.glyphs:
             name = f"{run.name} " if self.verdicts or self.last.prefixes.open else ""
         add_count(self.verdicts, verdict)
-        for kind, number in notes.stated.items():
-            add_count(self.total.stated, kind, number)
         for rule, number in self.report.redactions.items():
             add_count(notes.redactions, rule, number)
-            add_count(self.total.redactions, rule, number)
         self.report.redactions.clear()
+        for kind in ("actions", "nested", "failures", "unknown", "stated", "redactions"):
+            for what, number in getattr(notes, kind).items():
+                add_count(getattr(self.total, kind), what, number)
+        self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
         return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
 
     def subtract_earlier_cost(self, run: Run, stated: dict[str, float]) -> None:
@@ -6155,7 +6331,8 @@ class Summary:
         unused = self.report.unused
         named = not self.screen.glyphs
         yield 0, format_counts(notes.nested, "subagent action", named=named)
-        yield 0, f"{notes.failures:,} failed" if notes.failures else ""
+        failures = sum(notes.failures.values())
+        yield 0, f"{failures:,} failed" if failures else ""
         nouns = "event of unknown type", "events of unknown type"
         yield 0, format_counts(notes.unknown, *nouns, named=named)
         yield 4, f"{plural(len(notes.files), 'file')} changed" if notes.files else ""
@@ -6166,7 +6343,7 @@ class Summary:
                 unit = ""
         yield 1, format_cost(notes.stated.get("cost", 0))
         yield 5, plural(int(notes.stated.get("turns", 0)), "turn").removeprefix("0 turns")
-        yield 6, notes.model
+        yield 6, excerpt(notes.model)
         yield from ((0, plural(number, noun)) for noun, number in counts.items() if number)
         yield 0, format_counts(hidden, "redaction")
         yield 0, f"{plural(unused, 'secret value')} not used" if unused else ""
@@ -6178,16 +6355,17 @@ def time_spent(notes: RunNotes) -> str:
     return f" in {format_duration(took)}" if took else ""
 
 
-def add_count(counts: dict[str, Any], name: str, number: float = 1) -> None:
-    """Add to the count of a name; names beyond MAX_NAMES share one count."""
+def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
+    """Add to the count of a name; names beyond MAX_NAMES share one, whose name is returned."""
     if name not in counts and len(counts) >= MAX_NAMES:
         name = "..."
     counts[name] = counts.get(name, 0) + number
+    return name
 
 
 def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: bool = True) -> str:
     total = sum(counts.values())
-    each = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+    each = ", ".join(f"{excerpt(name)} {number:,}" for name, number in counts.items())
     text = f"{total:,} {noun if total == 1 else nouns or noun + 's'}"
     return "" if not counts else f"{text} ({each})" if named else text
 
@@ -6221,11 +6399,10 @@ def result_numbers(event: Event) -> dict[str, float]:
     return {name: number for name, number in found.items() if number is not None}
 
 
-class Json:
+class Json(Writer):
     """The result of each successful run as one object: Cursor's `--output-format json`."""
 
-    kind: type[Event] = SpokenEvent
-    thinking, words = False, True
+    kind, words = SpokenEvent, True
 
     # Cursor's order of members; all others follow.
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
@@ -6244,7 +6421,7 @@ class Json:
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
-        own = {key: compact(bytes(value)) for key, value in members(event.raw).items()}
+        own = {key: compact(bytes(value)) for key, value in members(line_of(event)).items()}
         own |= {"type": b'"result"', "subtype": b'"success"', "is_error": b"false"}
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
@@ -6262,10 +6439,9 @@ class Json:
 NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
 
 
-class StreamJson:
+class StreamJson(Writer):
     """The lines of events: the input's own, or, for cursor, translated ones."""
 
-    kind: type[Event] = Event
     thinking = words = True
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -6275,55 +6451,45 @@ class StreamJson:
 class RunTable(Summary):
     """A table of the runs: an object for each at its end, whatever its verdict."""
 
-    kind: type[Event] = SpokenEvent
-    thinking, words = False, True
+    kind, words = SpokenEvent, True
 
     def __init__(self, report: Report, view: View) -> None:
         super().__init__(report, view, LastLine())
         self.answers = Words(view, LastLine()) if view.messages == "final" else None
-        self.open: dict[Run, dict[str, Any]] = {}
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             run: Run | None = event.run
             if run is None:
                 continue
-            row = self.open.setdefault(run, {"tools": {}, "model": None, "started_ms": None})
-            time_ms = as_count(getattr(event, "timestamp_ms", None))
-            row["started_ms"] = row["started_ms"] or time_ms
+            self.note(event, run)
+            notes = notes_of(run)
+            stated = as_count(getattr(event, "timestamp_ms", None))
+            notes.started_ms = notes.started_ms or run.started_ms or stated
             answer = self.answers.completed_lines(event, run) if self.answers else ()
-            if event.type == "tool_call" and event.subtype == "completed":
-                self.tally(event, row["tools"])
-            elif event.type == "system" and event.subtype == "init":
-                row["model"] = first_text(details(event).get("model")) or None
-            elif ends_run(event):
-                del self.open[run]
-                if not event.hidden or not event.raw:
-                    yield encode_json(self.row(event, run, row, "\n".join(answer)))
+            if ends_run(event) and (not event.hidden or not event.raw):
+                yield encode_json(self.row(event, run, notes, "\n".join(answer)))
 
-    def tally(self, event: Event, tools: dict[str, list[int]]) -> None:
-        tool, body = called_tool(event)
-        name = tool if tool in tools or len(tools) < MAX_NAMES else "..."
-        counts = tools.setdefault(name, [0, 0])
-        counts[0] += 1
-        counts[1] += outcome_of(event, tool, body).status != "ok"
-
-    def row(self, event: Event, run: Run, row: dict[str, Any], answer: str) -> dict[str, Any]:
+    def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
         numbers = result_numbers(event)
         self.subtract_earlier_cost(run, numbers)
-        tools = [(name, *counts) for name, counts in row["tools"].items()]
+        counts = dict(notes.actions)
+        for name, number in notes.nested.items():
+            counts[name] = counts.get(name, 0) + number
+        failures = [notes.failures.get(name, 0) for name in counts]
+        tools = [*zip(counts, counts.values(), failures, strict=True)]
         ended = event.raw and run.state == ENDED
         return {
             "session": run.session,
             "agent": run.agent,
-            "model": row["model"],
+            "model": notes.model or None,
             "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
             "reason": run.reason,
             "where": run.where,
-            "started_ms": run.started_ms or row["started_ms"],
+            "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),
-            "actions": sum(tool[1] for tool in tools),
-            "failures": sum(tool[2] for tool in tools),
+            "actions": sum(counts.values()),
+            "failures": sum(failures),
             "tools": [dict(zip(("tool", "actions", "failures"), t, strict=True)) for t in tools],
             "tokens_in": numbers.get("in"),
             "tokens_out": numbers.get("out"),
@@ -6336,7 +6502,7 @@ class RunTable(Summary):
 class CallTable(Text):
     """A table of the calls: an object for each at its end, or at the end of its run."""
 
-    kind: type[Event] = SpokenEvent
+    kind = SpokenEvent
 
     def __init__(self, _report: Report, _view: View) -> None:
         super().__init__(View(detail=True), LastLine())
@@ -6376,7 +6542,7 @@ class CallTable(Text):
             "target": action.target or None,
             "status": outcome.status,
             "outcome": action.outcome or None,
-            "exit_code": None if result.exitCode is None else exit_code(result.exitCode),
+            "exit_code": as_integer(result.exitCode),
             "duration_ms": call_duration(event, result),
             "parent": event.parent_tool_use_id,
             "where": event.where,
@@ -6392,7 +6558,7 @@ WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
 TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls": CallTable}
 
 
-class Tee:
+class Tee(Writer):
     """Several writers: one after the other for each event; ``tell`` gets those of ``others``."""
 
     def __init__(
@@ -6459,10 +6625,12 @@ class Output:
         if not self.lines:
             return
         self.last.erase()
-        data = b"\n".join((*self.lines, b""))
+        large = len(self.lines) == 1 and len(self.lines[0]) > BLOCK  # it isn't copied
+        parts = (self.lines[0], b"\n") if large else (b"\n".join((*self.lines, b"")),)
         self.lines.clear()
         with output_errors("stdout"):
-            self.write_bytes(data)
+            for part in parts:
+                self.write_bytes(part)
 
 
 # ---------------------------------------------------------------- pipeline
@@ -6481,7 +6649,7 @@ def make_conversations(
 ) -> Conversations:
     """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
-    made = not native and (converts or redacts or lines)
+    made = redacts or (not native and (converts or lines))
     maker = EventMaker(reader, native, converts, native and redacts, made)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
@@ -6573,61 +6741,51 @@ def convert(
 # A command line in, an exit status out; the stages know none of its options.
 
 
-class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+def parse_size(text: str) -> int:
     """A number of bytes, optionally with a suffix K, M or G."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", value, re.IGNORECASE)
-        size = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
+    match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", text, re.IGNORECASE)
+    size = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
+    if not size:
         expected = "expected bytes, optionally with K, M or G"
-        return size or self.fail(f"invalid size {value!r}: {expected}", param, ctx)
+        raise click.BadParameter(f"invalid size {text!r}: {expected}")
+    return size
 
 
-def parse_selectors(_context: Any, _param: Any, values: tuple[str, ...]) -> list[Selector]:
+def parse_choice(text: str) -> Selector:
     try:
-        return [parse_selector(value) for value in values]
+        return parse_selector(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
 
-def parse_classes(_context: Any, _param: Any, values: tuple[str, ...]) -> frozenset[str]:
-    named = {name.strip() for value in values for name in value.split(",")}
-    if unknown := named - {*CLASSES, "all"}:
-        known = ", ".join((*CLASSES, "all"))
-        raise click.BadParameter(f"unknown class {min(unknown)!r}; expected one of {known}")
+def parse_classes(text: str) -> frozenset[str]:
+    named, known = {name.strip() for name in text.split(",")}, (*CLASSES, "all")
+    if unknown := named.difference(known):
+        expected = f"expected one of {', '.join(known)}"
+        raise click.BadParameter(f"unknown class {min(unknown)!r}; {expected}")
     return frozenset(CLASSES if "all" in named else named)
 
 
-def parse_patterns(_context: Any, _param: Any, values: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for value in values:
-        name, equals, regex = value.partition("=")
-        if not equals or not regex or not re.fullmatch(r"[\w.-]+", name):
-            expected = "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'"
-            raise click.BadParameter(f"invalid pattern {value!r}: expected {expected}")
-        found[name] = regex
-    return found
+def parse_pattern(text: str) -> tuple[str, str]:
+    name, _, expression = text.partition("=")
+    if not expression or not re.fullmatch(r"[\w.-]+", name):
+        expected = "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'"
+        raise click.BadParameter(f"invalid pattern {text!r}: expected {expected}")
+    return name, expression
 
 
 NamedValue: TypeAlias = "tuple[str, str]"  # name for markers, secret value
 
 
-def read_secret_files(_context: Any, _param: Any, values: tuple[str, ...]) -> list[NamedValue]:
-    """The values in files and directories. Raises click.BadParameter if there are none."""
-    found: list[NamedValue] = []
-    for path in values:
-        try:
-            entries = list(directory_values(path) if os.path.isdir(path) else file_values(path))
-        except OSError as error:
-            raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
-        if not any(is_usable(value) for _, value in entries):
-            expected = f"at least {SHORTEST} characters, not a path, a number or a boolean"
-            raise click.BadParameter(f"{escape(path)}: no usable value: expected {expected}")
-        found += entries
+def read_secrets(path: str) -> list[NamedValue]:
+    """The values in a file or a directory. Raises click.BadParameter if there are none."""
+    try:
+        found = list(directory_values(path) if os.path.isdir(path) else file_values(path))
+    except OSError as error:
+        raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
+    if not any(is_usable(value) for _, value in found):
+        expected = f"at least {SHORTEST} characters, not a path, a number or a boolean"
+        raise click.BadParameter(f"{escape(path)}: no usable value: expected {expected}")
     return found
 
 
@@ -6676,47 +6834,53 @@ def make_scanner(
     entries = [(name, value) for name, value in (*environment_values(globs), *files) if value]
     known: dict[str, list[str]] = {}
     for name, value in entries:
-        if is_usable(value):
-            known.setdefault(name, []).append(value)
+        known.setdefault(name, []).extend([value] if is_usable(value) else ())
     try:
         scanner = Scanner(known, patterns)
-        scanner.unused = sum(not is_usable(value) for _, value in entries)
-        return scanner
     except ImportError:
         why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
         raise click.ClickException(why) from None
     except ValueError as error:
         raise click.UsageError(f"--pattern {escape(str(error))}") from None
+    scanner.unused = sum(not is_usable(value) for _, value in entries)
+    return scanner
 
 
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
-    """A function that removes secrets from a text; it returns "" if the scanner can't be made."""
+    """A function that removes secrets from a text; it returns "" if the scanner can't be made. A
+    text may continue the one before it: a private key, or a name whose value is still due."""
 
-    key = False  # the text continues a private key of an earlier line
+    key, name = False, ""
 
     def conceal(text: str) -> str:
-        nonlocal key
-        began, key = key, ends_inside_key(to_utf8(text), key)
+        nonlocal key, name
+        if not text:
+            return ""
+        text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), text)
+        head, began = KEY_BEGIN if key else name, conceal_all("" if key else name)
+        key, due = ends_inside_key(to_utf8(text), key), NAME_ALONE.search(text[-EXCERPT:])
+        name = due[1] if due else ""
+        return conceal_all(head + text).removeprefix(began)
+
+    def conceal_all(text: str) -> str:
         try:
-            cut_off = len(text) >= CONCEALED
-            return scanner().conceal((KEY_BEGIN if began else "") + text, cut_off=cut_off)
+            return scanner().conceal(text, cut_off=len(text) >= CONCEALED) if text else ""
         except click.ClickException:
             return ""
 
     return conceal
 
 
-def home_directories() -> list[str]:
-    home = os.environ.get("HOME", "").rstrip("/")
-    return [home] if home else []
+ESCAPED_ASCII = regex(r"\\+u00([2-7][0-9A-Fa-f])")
+NAME_ALONE = regex(r"([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # in prose, YAML, a shell's command
 
 
 def choice_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
     return {"type": click.Choice([*names]), "default": default, "show_default": bool(default)}
 
 
-def repeatable(metavar: str, callback: Any = None) -> dict[str, Any]:
-    return {"metavar": metavar, "multiple": True, "callback": callback}
+def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> dict[str, Any]:
+    return {"metavar": metavar, "multiple": True, "type": parse, **more}
 
 
 def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
@@ -6731,12 +6895,11 @@ def selector_terms(key: str) -> list[str]:
     values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
     if key in values:
         return [f"{key}={value}" for value in values[key]]
-    keys = [f"{key}=" for key in SELECTOR_KEYS if key != "word"]
-    return [*values["type"], *values["tool"], *keys]
+    return [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
 
 
-def selector_option() -> dict[str, Any]:
-    return repeatable("SELECTOR", parse_selectors) | {"shell_complete": complete_list}
+SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
+SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
 
 
 def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
@@ -6797,7 +6960,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
     ("-f --from dialect", choice_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
-    ("--max-line", {"metavar": "BYTES", "type": Size(), "default": "64M", "show_default": True},
+    ("--max-line", SIZE | {"default": "64M", "show_default": True},
      "Longest line to accept; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
      "Field of a log collector's JSON that contains the agent's line."),
@@ -6811,22 +6974,22 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, or "
      "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
-    ("--max-event", {"metavar": "BYTES", "type": Size()},
+    ("--max-event", SIZE,
      "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
     ("--ci-safe", FLAG_OPTION, "Escape JSON so that CI runners don't interpret it as commands."),
     "Selecting",
-    ("--only", selector_option(), "Print only matching events; repeatable."),
-    ("--drop", selector_option(), "Don't print matching events; repeatable."),
+    ("--only", SELECTOR, "Print only matching events; repeatable."),
+    ("--drop", SELECTOR, "Don't print matching events; repeatable."),
     "Redaction",
     ("-r --redact classes",
-     repeatable("CLASS,...", parse_classes) | {"shell_complete": complete_list},
+     repeatable("CLASS,...", parse_classes, shell_complete=complete_list),
      "Hide these classes; repeatable."),
     ("--secret-env", repeatable("GLOB"),
      "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
-    ("--secrets-file", repeatable("PATH", read_secret_files),
+    ("--secrets-file", repeatable("PATH", read_secrets),
      "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
      "-r secrets."),
-    ("--pattern patterns", repeatable("NAME=REGEX", parse_patterns),
+    ("--pattern patterns", repeatable("NAME=REGEX", parse_pattern),
      "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
     "Text",
     ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
@@ -6841,7 +7004,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
     ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
-    ("--fail-on", selector_option(), "Fail runs that have a matching event; repeatable."),
+    ("--fail-on", SELECTOR, "Fail runs that have a matching event; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
     "Help",
     ("--list", {"type": click.Choice([*LISTS]), "callback": print_list, "is_eager": True,
@@ -6851,22 +7014,13 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
 )  # fmt: skip
 
 
-def run(
-    files: tuple[str, ...],
-    classes: frozenset[str],
-    secret_env: tuple[str, ...],
-    secrets_file: list[NamedValue],
-    patterns: dict[str, str],
-    rejects: str | None,
-    exit_zero: bool,
-    **given: Any,
-) -> int:
+def run(files: tuple[str, ...], **given: Any) -> int:
     """Read the event stream of a headless coding agent; write its progress, its result, or the
     stream itself, filtered and redacted. The exit status says whether the agent succeeded.
 
     With no FILE, or when FILE is -, read standard input.
     """
-    check_outputs(given["to"], given)
+    check_outputs(given)
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
     files = files or ("-",)
@@ -6874,30 +7028,35 @@ def run(
         check_readable(file)
     if is_input(1, files):
         raise click.ClickException("standard output is also an input file")
-    if secret_env or secrets_file or patterns:
-        classes |= {"secrets"}
-    scanner = functools.cache(lambda: make_scanner(secret_env, secrets_file, patterns))
+    classes = frozenset(itertools.chain(*given["classes"]))
+    secrets = (
+        given["secret_env"],
+        [*itertools.chain(*given["secrets_file"])],
+        dict(given["patterns"]),
+    )
+    classes |= {"secrets"} if any(secrets) else set()
+    scanner = functools.cache(lambda: make_scanner(*secrets))
     redaction = None
     if classes:
-        redaction = EventRedactor(
-            scanner() if "secrets" in classes else None, classes, home_directories()
-        )
+        used = scanner() if "secrets" in classes else None
+        home = os.environ.get("HOME", "").rstrip("/")
+        redaction = EventRedactor(used, classes, [home] if home else [])
     signals = Signals()
     view = view_of(files, given)
     last = view.last or LastLine()
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), last)
-    report = Report(out, open_rejects(rejects, files), conceal=concealer(scanner))
+    report = Report(out, open_rejects(given["rejects"], files), conceal=concealer(scanner))
     if redaction:
         report.strict = redaction.strict
         report.redactions = redaction.counts
         report.unused = redaction.scanner.unused if redaction.scanner else 0
     chunks = ((file, open_chunks(file, signals, report)) for file in files)
     streams = ((file, last.watch(arriving)) for file, arriving in chunks)
-    given = {name: given[name] for name in CONVERT_OPTIONS}
+    options = {name: given[name] for name in CONVERT_OPTIONS}
     try:
         with contextlib.closing(last):
-            convert(streams, view=view, redaction=redaction, report=report, out=out, **given)
+            convert(streams, view=view, redaction=redaction, report=report, out=out, **options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
@@ -6907,32 +7066,31 @@ def run(
     except OutputError as error:
         report.error(str(error))
     status = report.status()
-    return OK if exit_zero and status in (FAILED, DAMAGED) else status
+    return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
 
 
 CONVERT_OPTIONS = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
-# Option -> the only outputs that it goes with.
-STREAM_OUTPUTS = ("stream-json", "cursor")
-OPTION_OUTPUTS = {
+# Option, or one of its values -> the only outputs that it goes with.
+JSON_OUTPUTS = tuple(to for to in (*WRITERS, *TABLES) if to != "text")
+OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
     "messages": ("text", "runs"),
-    "thinking": STREAM_OUTPUTS,
-    "max_event": ("json", *STREAM_OUTPUTS, *TABLES),
-    "ci_safe": ("json", *STREAM_OUTPUTS, *TABLES),
+    "messages all": ("text",),
+    "actions stdout": ("text",),
+    "thinking": OWN,
+    "max-event": JSON_OUTPUTS,
+    "ci-safe": JSON_OUTPUTS,
 }
 
 
-def check_outputs(to: str, given: dict[str, Any]) -> None:
+def check_outputs(given: dict[str, Any]) -> None:
     """Raises click.UsageError for an option that the output doesn't support."""
-    for name, outputs in OPTION_OUTPUTS.items():
-        if given[name] and to not in outputs:
-            option = name.replace("_", "-")
+    for option, outputs in OPTION_OUTPUTS.items():
+        name, _, value = option.partition(" ")
+        chosen = given[name.replace("-", "_")]
+        if chosen and chosen == (value or chosen) and given["to"] not in outputs:
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
-    if to == "runs" and given["messages"] == "all":
-        raise click.UsageError("--to runs holds only the final answer: use --messages final")
-    if given["actions"] == "stdout" and to != "text":
-        raise click.UsageError("--actions stdout goes with --to text only")
 
 
 def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
@@ -6963,10 +7121,9 @@ Examples:
 
 \b
 {EXITS}"""
-KEYS_ALLOWED = ", ".join(key for key in SELECTOR_KEYS if key != "word")
 GROUP_NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {KEYS_ALLOWED}; "
+    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {', '.join(KEYS)}; "
     f"status is one of {', '.join(STATUSES)}. See --list tools and --list types.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",
 }
@@ -7060,37 +7217,34 @@ def complete(instruction: str) -> str:
 
 
 def is_pipe(fd: int) -> bool:
-    with contextlib.suppress(OSError):
-        mode = os.fstat(fd).st_mode
-        return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-    return False
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def bytes_to_read(files: Iterable[str]) -> int:
     """The number of bytes left in regular files; 0 if any of them isn't one."""
     size = 0
     for file in files:
-        try:
-            status = os.fstat(0) if file == "-" else os.stat(file)
-        except OSError:
-            return 0
+        status = stat_input(file)
         if not stat.S_ISREG(status.st_mode):
             return 0
         size += status.st_size - (os.lseek(0, 0, os.SEEK_CUR) if file == "-" else 0)
     return max(size, 0)
 
 
+def stat_input(file: str) -> os.stat_result:
+    return os.fstat(0) if file == "-" else os.stat(file)
+
+
 def check_readable(file: str) -> None:
     """Raises click.ClickException for a FILE that can't be read, before any is."""
-    if file == "-":
-        return
     try:
-        if stat.S_ISDIR(os.stat(file).st_mode):
+        if stat.S_ISDIR(stat_input(file).st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not os.access(file, os.R_OK):
+        if file != "-" and not os.access(file, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"{escape(file)}: {reason_of(error)}") from None
+        raise click.ClickException(f"{file_name(file)}: {reason_of(error)}") from None
 
 
 def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
@@ -7108,23 +7262,17 @@ def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
     return fd
 
 
-def is_input(fd: int, names: Sequence[str]) -> bool:
+def is_input(fd: int, names: Iterable[str]) -> bool:
     """Is a descriptor for writing also an input FILE? Reading it would never end."""
-    with contextlib.suppress(OSError):
-        written = os.fstat(fd)
-        read = [os.fstat(0) if name == "-" else os.stat(name) for name in names]
-        return any(is_same_file(written, one) for one in read)
-    return False
+    return any(is_same_file(os.fstat(fd), stat_input(name)) for name in names)
 
 
 def is_overwritten(fd: int) -> bool:
     """Is a file also the standard output, which would overwrite it unless it appends?"""
     import fcntl
 
-    with contextlib.suppress(OSError):
-        appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
-        return is_same_file(os.fstat(fd), os.fstat(1)) and not appends
-    return False
+    appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
+    return is_same_file(os.fstat(fd), os.fstat(1)) and not appends
 
 
 def is_same_file(one: os.stat_result, other: os.stat_result) -> bool:

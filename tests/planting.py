@@ -227,8 +227,8 @@ MORE = (
     Grammar(
         "slack-webhook",
         (
-            "https://hooks.slack.com/services/«T<8 base32>/B<8 base32>/<24 alnum>»",
-            "https://hooks.slack.com/workflows/«T<8 base32>/A<8 base32>/<18 digit>/<24 alnum>»",
+            "https://«hooks.slack.com/services/T<8 base32>/B<8 base32>/<24 alnum>»",
+            "https://«hooks.slack.com/workflows/T<8 base32>/A<8 base32>/<18 digit>/<24 alnum>»",
         ),
         ("https://hooks.slack.com/services/<6 alnum>", "https://slack.com/services/<40 alnum>"),
     ),
@@ -310,8 +310,8 @@ MORE = (
     Grammar(
         "discord-webhook",
         (
-            "https://discord.com/api/webhooks/<18 digit>/«<68 url>»",
-            "https://discordapp.com/api/webhooks/<19 digit>/«<68 url>»",
+            "https://«discord.com/api/webhooks/<18 digit>/<68 url>»",
+            "https://«discordapp.com/api/webhooks/<19 digit>/<68 url>»",
         ),
         ("https://discord.com/api/webhooks/<18 digit>/<8 alnum>", "/api/webhooks/x/<68 alnum>"),
     ),

@@ -52,6 +52,7 @@ class Ended(NamedTuple):
 
 
 SCANNER = agentfmt.Scanner({}, {})
+PARAMETERS = inspect.signature(agentfmt.convert).parameters
 
 
 class Report(agentfmt.Report):
@@ -93,8 +94,7 @@ def convert(
         agentfmt.view_of((), given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN, last=None),
     )
     given.setdefault("redaction", redaction(given["classes"], given["patterns"]))
-    known = inspect.signature(agentfmt.convert).parameters
-    options = {key: value for key, value in given.items() if key in known}
+    options = {key: value for key, value in given.items() if key in PARAMETERS}
     with mock.patch.object(
         agentfmt, "write_all", lambda _, line: report.said.append(line.decode())
     ):
@@ -118,7 +118,9 @@ def redaction(
 @functools.cache
 def parameters(*flags: str) -> Mapping[str, Any]:
     """What these flags mean, parsed once: that takes longer than to convert a short stream."""
-    return MappingProxyType(agentfmt.command.make_context("agentfmt", [*flags, "-"]).params)
+    given = agentfmt.command.make_context("agentfmt", [*flags, "-"]).params
+    classes = frozenset().union(*given["classes"])
+    return MappingProxyType({**given, "classes": classes, "patterns": dict(given["patterns"])})
 
 
 def one_byte_at_a_time(data: bytes) -> Iterator[bytes]:

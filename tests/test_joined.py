@@ -137,9 +137,10 @@ WAYS: dict[str, Callable[[Lines, Lines], Lines]] = {
     "interleaved, second": lambda good, bad: interleaved(bad, good),
     "within": lambda good, bad: [*good[:-1], *bad, *good[-1:]],
 }
-# What cannot be told: streams of one agent that have nothing which tells them apart; and within the
-# open run of another agent an error that names nobody.
-ALIKE = {("copilot", "copilot unfinished"), ("pi", "pi cut"), ("cursor", "cursor fragment")}
+# What cannot be told: streams of one agent that have nothing which tells them apart, or nothing
+# once their lines take turns; and within an open run of another agent an error that names nobody.
+ALIKE = {("pi", "pi cut"), ("cursor", "cursor fragment")}
+MINGLED = {("copilot", "copilot unfinished")}
 TAKEN_IN = {"codex not logged in"}
 
 
@@ -161,7 +162,8 @@ def test_good_runs_of_two_agents(way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failed_run_beside_a_good_one(good: str, way: str) -> None:
     inside = way not in ("before", "after") or (way == "after" and good == "opencode")
-    told = [bad for bad in BAD if (good, bad) not in ALIKE and not (inside and bad in TAKEN_IN)]
+    alike = ALIKE | MINGLED if way.startswith("interleaved") else ALIKE
+    told = [bad for bad in BAD if (good, bad) not in alike and not (inside and bad in TAKEN_IN)]
     ended = {bad: convert(WAYS[way](GOOD[good], BAD[bad]))[1:] for bad in told}
     assert [bad for bad, (said, status) in ended.items() if status != FAILED or not said] == []
 
@@ -302,3 +304,96 @@ def test_a_copilot_that_died_before_its_prompt() -> None:
     begun = lines({"type": "session.tools_updated", "data": {"model": "m"}})
     assert convert([*GOOD["copilot"], *begun]).status == FAILED
     assert convert([*begun, *GOOD["copilot"]]).status == OK
+
+
+# ---------------------------------------------------------------- sessions that go on after a kill
+
+GEMINI_ASKED = lines({"type": "message", "role": "user", "content": "do"})
+TURN = lines({"type": "turn.completed"})
+ASKED = lines({"type": "user", "uuid": "u", "session_id": "cl-1", "message": {"content": "go"}})
+SKILL = lines({"type": "user.message", "data": {"content": "x", "source": "skill-pdf"}})
+
+
+def of_message(message: str, *rest: dict[str, Any]) -> Lines:
+    """The lines of a step of OpenCode's that belong to one message of its."""
+    made = [json.loads(line) for line in opencode(*rest)]
+    return lines(*(one | {"part": {**one["part"], "messageID": message}} for one in made))
+
+
+# A run that was killed, and one that went on with its session, without another init.
+RESUMED: dict[str, Lines] = {
+    "cursor": [*cursor(), *GOOD["cursor"][1:]],
+    "codex": [*codex(), *GOOD["codex"][1:]],
+    "gemini": [*gemini(), *GEMINI_ASKED, *GOOD["gemini"][1:]],
+    "copilot": [*copilot(), *GOOD["copilot"]],
+    "opencode": [*of_message("m1"), *of_message("m2", STEP)],
+    "pi": [*pi(), *GOOD["pi"][1:]],
+}
+# What may stand in a single good run: a step tried again, a prompt that came while the agent
+# worked or that the agent itself put in, a turn within a turn.
+AGAIN: dict[str, Lines] = {
+    "claude": [*claude(), *ASKED, *GOOD["claude"][2:]],
+    "opencode": [*of_message("m1"), *of_message("m1", STEP), *of_message("m2", STEP)],
+    "copilot": [*copilot(), *SKILL, *GOOD["copilot"][1:]],
+    "codex": [*codex()[:2], *GOOD["codex"][1:]],
+    "droid": [*droid()[:1], *droid()[1:], *GOOD["droid"][1:]],
+}
+
+
+@pytest.mark.parametrize("agent", RESUMED)
+def test_a_killed_run_is_not_hidden_by_the_next_of_its_session(agent: str) -> None:
+    ended = convert(RESUMED[agent])
+    assert (ended.status, ended.stderr.count(" failed: superseded by a")) == (FAILED, 1)
+    assert convert(convert(RESUMED[agent], "-t", "cursor").stdout).status == FAILED
+
+
+@pytest.mark.parametrize("agent", AGAIN)
+def test_what_a_good_run_may_hold_twice(agent: str) -> None:
+    assert convert(AGAIN[agent]) == convert(AGAIN[agent])._replace(stderr="", status=OK)
+    assert convert(convert(AGAIN[agent], "-t", "cursor").stdout).status == OK
+
+
+BOOM = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "boom"}
+
+
+@pytest.mark.parametrize(
+    ("good", "late"),
+    [
+        pytest.param("pi", {"type": "message_end", "message": BOOM}, id="a message that failed"),
+        pytest.param("pi", {"type": "turn_start"}, id="a turn of pi's"),
+        pytest.param("codex", {"type": "turn.started"}, id="a turn of codex's"),
+        pytest.param("droid", {"type": "error", "source": "cli", "message": "no"}, id="of the cli"),
+    ],
+)
+def test_what_follows_an_end_is_another_run(good: str, late: dict[str, Any]) -> None:
+    ended = convert([*GOOD[good], *lines(late)])
+    assert (ended.status, ended.stderr.count("failed: ")) == (FAILED, 1)
+
+
+@pytest.mark.parametrize("good", GOOD)
+@pytest.mark.parametrize("kind", ["stream_event", "rate_limit_event"])
+def test_one_line_of_another_session_that_shows_its_agent(good: str, kind: str) -> None:
+    ended = convert([*GOOD[good], *lines({"type": kind, "session_id": "other", "uuid": "u"})])
+    assert (ended.status, f"1 event ({kind}) belongs to no run" in ended.stderr) == (FAILED, True)
+
+
+# ---------------------------------------------------------------- the same verdicts, converted
+
+
+@pytest.mark.parametrize("one", [*GOOD, *BAD])
+def test_a_converted_stream_keeps_its_verdict(one: str) -> None:
+    """``agentfmt -t cursor | agentfmt`` ends as ``agentfmt`` does, whatever was joined."""
+    every = {**GOOD, **BAD}
+    joined = {other: [*every[one], *every[other]] for other in every}
+    ended = {other: convert(data) for other, data in joined.items()}
+    again = {other: convert(convert(joined[other], "-t", "cursor").stdout) for other in every}
+    assert [other for other in every if again[other].status != ended[other].status] == []
+
+
+def test_a_converted_run_without_a_session_is_not_its_neighbors() -> None:
+    """OpenCode's result comes last, when nothing more can follow."""
+    for bad in ("copilot failed", "droid without a session", "pi cut", "cursor fragment"):
+        joined = [*GOOD["opencode"], *BAD[bad]]
+        verdicts = [one["verdict"] for one in convert(joined, "-t", "runs").objects]
+        again = convert(convert(joined, "-t", "cursor").stdout, "-t", "runs").objects
+        assert sorted(one["verdict"] for one in again) == sorted(verdicts)

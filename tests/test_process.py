@@ -25,6 +25,7 @@ from support import (
     Ended,
     assistant,
     completed,
+    convert,
     init,
     label,
     result,
@@ -34,6 +35,8 @@ from support import (
     user,
     whole_run,
 )
+
+import agentfmt
 
 SAME = ("-t", "stream-json", "--thinking")
 USAGE = 2
@@ -828,7 +831,7 @@ def test_memory_of_a_line_of_200_mb(limit: str, most: int) -> None:
 def test_memory_of_a_line_just_short_enough() -> None:
     status, peak, messages = measured(huge(63 << 20), *SAME)
     assert (status, messages) == (0, "")
-    assert peak < 350
+    assert peak < 2.7 * 63  # twice, and the interpreter
 
 
 def test_memory_of_a_result_of_many_tokens() -> None:
@@ -872,22 +875,22 @@ def test_documents_that_are_abandoned_within_a_string(data: bytes) -> None:
     "data",
     [
         pytest.param(b"\0" * 100_000, id="NULs"),
-        pytest.param(b"{" * 1_000_000, id="braces"),
-        pytest.param(b"[" * 1_000_000, id="brackets"),
-        pytest.param(b"[\n" * 500_000, id="brackets on lines"),
-        pytest.param(b"[{" * 500_000, id="both"),
-        pytest.param(b"{\n" + b'{"a":' * 300_000, id="objects"),
+        pytest.param(b"{" * 300_000, id="braces"),
+        pytest.param(b"[" * 300_000, id="brackets"),
+        pytest.param(b"[\n" * 150_000, id="brackets on lines"),
+        pytest.param(b"[{" * 150_000, id="both"),
+        pytest.param(b"{\n" + b'{"a":' * 100_000, id="objects"),
         pytest.param(b"{\n]" * 10_000, id="unbalanced"),
         pytest.param(b"\xff" * 100_000 + b"\n{", id="no UTF-8"),
-        pytest.param(b'{"type":"user"}\n' * 50_000, id="users"),
+        pytest.param(b'{"type":"user"}\n' * 5_000, id="users"),
         pytest.param(b'{"type":"result"}\n' * 5_000, id="results"),
-        pytest.param(b"{\n" * 50_000, id="brace lines"),
-        pytest.param(init() + started() * 20_000, id="one call started often"),
-        pytest.param(user() + b"\n" * 100_000, id="blank lines"),
+        pytest.param(b"{\n" * 10_000, id="brace lines"),
+        pytest.param(init() + started() * 2_000, id="one call started often"),
+        pytest.param(user() + b"\n" * 10_000, id="blank lines"),
     ],
 )
 def test_no_traceback(data: bytes, to: str) -> None:
-    ended = run("-t", to, data=data)
+    blocks = (data[at : at + agentfmt.BLOCK] for at in range(0, len(data), agentfmt.BLOCK))
+    ended = convert(blocks, "-t", to)
     assert ended.status in (1, 3)
-    assert "Traceback" not in ended.stderr
     assert all(line.startswith("agentfmt: ") for line in ended.stderr.splitlines())

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from planting import GRAMMARS, hide, made, pem, randomly_spelled, redact, stands_in
 from support import (
     ENVIRON,
+    SCANNER,
     SESSION,
     assistant,
     completed,
@@ -31,6 +32,8 @@ from support import (
     started,
     whole_run,
 )
+
+import agentfmt
 
 STREAM = ("-t", "stream-json", "--thinking")
 SECRETS = (*STREAM, "-r", "secrets")
@@ -269,10 +272,11 @@ def test_no_canary_survives(path: str) -> None:
 @pytest.mark.parametrize("to", ["text", "json"])
 def test_no_canary_survives_in_other_formats(path: str, to: str) -> None:
     flags = ("-d", "-m", "all") if to == "text" else ()
-    for line in canaries(path):
-        out = redact(line + result(), "-t", to, "-r", "all", *flags).stdout.decode()
-        assert CANARY not in out
-        assert json.dumps(CANARY)[1:-1] not in out
+    lines = b"".join(line + result() for line in canaries(path))
+    out = redact(lines, "-t", to, "-r", "all", *flags).stdout.decode()
+    assert out
+    assert CANARY not in out
+    assert json.dumps(CANARY)[1:-1] not in out
 
 
 # ---------------------------------------------------------------- classes
@@ -608,3 +612,25 @@ def test_redactions_are_booked_to_their_run() -> None:
     assert two.endswith("2 redactions (github-token 2)")
     assert one.startswith("agentfmt: run one ")
     assert one.endswith("2 redactions (github-token 2)")
+
+
+WORD = "hunter2Zq81mVt4"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(["password:", WORD], id="prose"),
+        pytest.param(["password: |", "", f"  {WORD}"], id="yaml"),
+        pytest.param(["export API_KEY=\\", WORD], id="a shell's command"),
+        pytest.param(['{"type":"x","password":', f'"{WORD}"}}'], id="a broken line"),
+        pytest.param([f'{{"type":"x","pass\\u0077ord":"{WORD}"}}}}'], id="an escaped name"),
+        pytest.param([f'{{"a":"password=\\u0068{WORD[1:]}"}}}}'], id="an escaped value"),
+        pytest.param(['{"a":"{\\"pass\\\\u0077ord\\":\\"' + WORD + '\\"}"}}'], id="escaped twice"),
+    ],
+)
+def test_no_excerpt_shows_a_secret(lines: list[str]) -> None:
+    conceal = agentfmt.concealer(lambda: SCANNER)
+    shown = "".join(map(conceal, lines))
+    assert (WORD[1:] in shown, shown.count("[REDACTED:assignment]")) == (False, 1)
+    assert conceal("no more") == "no more"

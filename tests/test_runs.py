@@ -29,7 +29,8 @@ import agentfmt
 OTHER = event("connection", subtype="reconnecting")
 END = result()
 ENDED_SO = "ended without a result after {}"
-SUPERSEDED = "superseded by another init at stdin:{}"
+OPEN_READ = "; 1 call open (read)"
+SUPERSEDED = "superseded by another {} at stdin:2"
 
 OK, FAILED = 0, 1
 
@@ -46,26 +47,39 @@ STATES = {
     agentfmt.ABSENT: [],
     agentfmt.OPEN: [user()],
     agentfmt.BEGUN: [init()],
+    agentfmt.ACTING: [started()],
 }
-KINDS = {agentfmt.INIT: init(), agentfmt.ACT: user(), agentfmt.END: END, agentfmt.OTHER: OTHER}
+KINDS = {
+    agentfmt.INIT: init(),
+    agentfmt.ASK: user(),
+    agentfmt.ACT: started("c2"),
+    agentfmt.END: END,
+    agentfmt.OTHER: OTHER,
+}
 
 # (state, kind) -> why each run failed, with the line that it began at.
+ONE, TWO = ENDED_SO.format("1 event"), ENDED_SO.format("2 events")
 WANTED = {
-    (agentfmt.ABSENT, agentfmt.INIT): [(1, ENDED_SO.format("1 event"))],
-    (agentfmt.ABSENT, agentfmt.ACT): [(1, ENDED_SO.format("1 event"))],
+    (agentfmt.ABSENT, agentfmt.INIT): [(1, ONE)],
+    (agentfmt.ABSENT, agentfmt.ASK): [(1, ONE)],
+    (agentfmt.ABSENT, agentfmt.ACT): [(1, ONE + OPEN_READ)],
     (agentfmt.ABSENT, agentfmt.END): [],
     (agentfmt.ABSENT, agentfmt.OTHER): [],
-    (agentfmt.OPEN, agentfmt.INIT): [(1, ENDED_SO.format("2 events"))],
-    (agentfmt.OPEN, agentfmt.ACT): [(1, ENDED_SO.format("2 events"))],
+    (agentfmt.OPEN, agentfmt.INIT): [(1, TWO)],
+    (agentfmt.OPEN, agentfmt.ASK): [(1, TWO)],
+    (agentfmt.OPEN, agentfmt.ACT): [(1, TWO + OPEN_READ)],
     (agentfmt.OPEN, agentfmt.END): [],
-    (agentfmt.OPEN, agentfmt.OTHER): [(1, ENDED_SO.format("2 events"))],
-    (agentfmt.BEGUN, agentfmt.INIT): [
-        (1, SUPERSEDED.format(2)),
-        (2, ENDED_SO.format("1 event")),
-    ],
-    (agentfmt.BEGUN, agentfmt.ACT): [(1, ENDED_SO.format("2 events"))],
+    (agentfmt.OPEN, agentfmt.OTHER): [(1, TWO)],
+    (agentfmt.BEGUN, agentfmt.INIT): [(1, SUPERSEDED.format("init")), (2, ONE)],
+    (agentfmt.BEGUN, agentfmt.ASK): [(1, TWO)],
+    (agentfmt.BEGUN, agentfmt.ACT): [(1, TWO + OPEN_READ)],
     (agentfmt.BEGUN, agentfmt.END): [],
-    (agentfmt.BEGUN, agentfmt.OTHER): [(1, ENDED_SO.format("2 events"))],
+    (agentfmt.BEGUN, agentfmt.OTHER): [(1, TWO)],
+    (agentfmt.ACTING, agentfmt.INIT): [(1, SUPERSEDED.format("init")), (2, ONE)],
+    (agentfmt.ACTING, agentfmt.ASK): [(1, SUPERSEDED.format("prompt")), (2, ONE)],
+    (agentfmt.ACTING, agentfmt.ACT): [(1, TWO + "; 2 calls open (read, read)")],
+    (agentfmt.ACTING, agentfmt.END): [],
+    (agentfmt.ACTING, agentfmt.OTHER): [(1, TWO + OPEN_READ)],
 }
 
 
@@ -152,7 +166,7 @@ def test_verdict(terminal: dict[str, Any], why: str | None) -> None:
         assert failures(ended) == [
             (
                 "5f0e4a1c (stdin:1)",
-                why or "its result does not report success",
+                why or "its result does not say that it succeeded",
             )
         ]
 
@@ -221,11 +235,8 @@ def test_an_event_without_a_session_follows_the_one_before_it() -> None:
     assert failures(convert(lines)) == [("B (stdin:2)", ENDED_SO.format("2 events") + OPEN_READ)]
 
 
-OPEN_READ = "; 1 call open (read)"
-
-
 def test_interleaved_events_are_counted_by_run() -> None:
-    lines = [f(s) for f in (init, user, started_in, user) for s in "ABC"]
+    lines = [f(s) for f in (init, user, user, started_in) for s in "ABC"]
     ended = convert([*lines, result("B")])
     why = ENDED_SO.format("4 events") + OPEN_READ
     assert failures(ended) == [("A (stdin:1)", why), ("C (stdin:3)", why)]
@@ -320,10 +331,11 @@ def test_sessions_that_are_over_are_forgotten() -> None:
     assert sys.getsizeof(runs.runs) < 10_000
 
 
-def test_memory_does_not_grow_with_runs() -> None:
-    convert([whole_run(s) for s in sessions(agentfmt.MAX_RUNS)])
+def test_memory_does_not_grow_with_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentfmt, "MAX_RUNS", 1000)
+    convert([whole_run(s) for s in sessions(1000)])
     before = objects_alive()
-    convert([whole_run(s) for s in sessions(3 * agentfmt.MAX_RUNS)])
+    convert([whole_run(s) for s in sessions(4000)])
     assert objects_alive() - before < 1000
 
 
@@ -362,7 +374,7 @@ def test_evicted_runs_are_reported_once_with_their_number(
     """The next event of such a run opens it again and evicts another, which has failed already."""
     monkeypatch.setattr(agentfmt, "MAX_RUNS", 10)
     names = [f"s{i}" for i in range(12)]
-    rounds = [f(s) for f in (init, user, started_in, user) for s in names]
+    rounds = [f(s) for f in (init, user, user, started_in) for s in names]
     ended = convert([*rounds, *(result(s) for s in names)])
     assert ended == Ended(
         b"",

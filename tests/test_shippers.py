@@ -1,7 +1,9 @@
 """Log shippers with agentfmt as their child: each numbered event arrives once, and no secret.
 
-What is not installed is skipped. SYSLOG_NG_ROOT names a folder into which the package of syslog-ng
-was unpacked, since it cannot be installed beside rsyslog.
+And the logs of container runtimes: what they cut and wrapped leaves as the agent wrote it.
+
+What is not installed is skipped. SHIPPERS_ROOT names a folder into which packages were unpacked:
+syslog-ng cannot be installed beside rsyslog, and docker starts itself where it is installed.
 """
 
 from __future__ import annotations
@@ -15,17 +17,25 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ENVIRON, TIMEOUT, assistant, init, whole_run
+from support import ENVIRON, TIMEOUT, Ended, assistant, init, result, run, user, whole_run
 
 TOKEN = "ghp_" + "a1B2" * 9
 EVENTS = 1500
-ROOT = os.environ.get("SYSLOG_NG_ROOT", "")
+ROOT = os.environ.get("SHIPPERS_ROOT", "")
+DAEMONS = {
+    **os.environ,
+    "PATH": f"{ROOT}/usr/bin:{ROOT}/usr/sbin:{os.environ['PATH']}:/usr/sbin",
+    "LD_LIBRARY_PATH": ":".join({str(path.parent) for path in Path(ROOT, "usr").rglob("lib*.so*")})
+    if ROOT
+    else "",
+}
 
 MANUAL = (Path(__file__).parent.parent / "man" / "agentfmt.1").read_text(encoding="utf-8")
 
@@ -35,6 +45,12 @@ def recipe(name: str, number: int = 0) -> str:
     text = re.split(r"^\.S[sh] ", MANUAL.partition(f".Ss {name}\n")[2], flags=re.MULTILINE)[0]
     blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
     return str(blocks[number]).replace("\\e", "\\")
+
+
+def daemon(name: str) -> str:
+    """The path of a program; without it the test is skipped."""
+    found = shutil.which(name, path=DAEMONS["PATH"])
+    return found or pytest.skip(f"{name} is not installed, nor in SHIPPERS_ROOT")
 
 
 class Shipper:
@@ -62,7 +78,9 @@ class Shipper:
 
     def start(self) -> subprocess.Popen[bytes]:
         with open(self.folder / "said", "ab") as said:
-            return subprocess.Popen(self.command, stdout=said, stderr=said, cwd=self.folder)
+            return subprocess.Popen(
+                self.command, stdout=said, stderr=said, cwd=self.folder, env=DAEMONS
+            )
 
     def restart(self) -> None:
         self.stop()
@@ -108,25 +126,16 @@ class Shipper:
 
 
 def rsyslog(folder: Path) -> Shipper:
-    program = shutil.which("rsyslogd", path=f"{os.environ['PATH']}:/usr/sbin")
-    if not program:
-        pytest.skip("rsyslogd is not installed")
-    command = [program, "-n", "-f", f"{folder}/config", "-i", f"{folder}/pid"]
+    command = [daemon("rsyslogd"), "-n", "-f", f"{folder}/config", "-i", f"{folder}/pid"]
     return Shipper(folder, command, recipe("rsyslog"))
 
 
 def syslog_ng(folder: Path) -> Shipper:
-    path = f"{ROOT}/usr/sbin" if ROOT else f"{os.environ['PATH']}:/usr/sbin"
-    program = shutil.which("syslog-ng", path=path)
-    if not program:
-        pytest.skip("syslog-ng is not installed, and SYSLOG_NG_ROOT names no root that has it")
-    command = [program, "-F", "--no-caps", "-f", f"{folder}/config", "-R", f"{folder}/persist",
-               "-p", f"{folder}/pid", "-c", f"{folder}/control"]  # fmt: skip
-    libraries = [str(path.parent) for path in Path(ROOT or "/nonexistent").rglob("lib*.so.*")]
+    command = [daemon("syslog-ng"), "-F", "--no-caps", "-f", f"{folder}/config", "-R",
+               f"{folder}/persist", "-p", f"{folder}/pid", "-c", f"{folder}/control"]  # fmt: skip
     if ROOT:
         modules = next(path.parent for path in Path(ROOT).rglob("libafprog.so"))
-        paths = ":".join(dict.fromkeys(libraries))
-        command = ["env", f"LD_LIBRARY_PATH={paths}", *command, f"--module-path={modules}"]
+        command += [f"--module-path={modules}"]
     return Shipper(folder, command, f"@version: 3.38\n{recipe('syslog-ng')}")
 
 
@@ -160,6 +169,83 @@ def test_each_event_arrives_once_and_no_secret(shipper: Shipper) -> None:
     assert "failed" not in said
 
 
+# ---------------------------------------------------------------- logs of container runtimes
+
+
+def wait_for(path: Path, data: bytes) -> None:
+    limit = time.monotonic() + TIMEOUT
+    while not (path.exists() and data in path.read_bytes()):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def long_options(values: Mapping[str, object]) -> list[str]:
+    return [f"--{name}={value}" for name, value in values.items()]
+
+
+def conmon(folder: Path) -> Path:
+    """The log of a stream by conmon, which podman and CRI-O start for each container. It asks a
+    runtime for one: here a script that starts cat."""
+    runtime = folder / "runtime"
+    start = f'cat {folder}/stream & echo $! >"$2"'
+    runtime.write_text(f'#!/bin/sh\nwhile [ "$1" != --pid-file ]; do shift; done\n{start}\n')
+    runtime.chmod(0o755)
+    options = {"cid": "ended", "cuuid": 1, "runtime": runtime, "bundle": folder, "exit-dir": folder,
+               "socket-dir-path": folder, "container-pidfile": folder / "pid",
+               "log-path": f"k8s-file:{folder}/log"}  # fmt: skip
+    subprocess.run([daemon("conmon"), *long_options(options)], env=DAEMONS, check=True)
+    wait_for(folder / "ended", b"")
+    return folder / "log"
+
+
+def docker(folder: Path) -> Path:
+    """dockerd's json-file of a container in which cat writes a stream; the image is cat alone."""
+    host = f"unix://{folder}/socket"
+    options = {"host": host, "data-root": folder / "data", "exec-root": folder / "exec",
+               "pidfile": folder / "pid", "storage-driver": "vfs", "bridge": "none",
+               "iptables": "false", "ip-forward": "false"}  # fmt: skip
+    command = [daemon("dockerd"), *long_options(options)]
+    cat = str(shutil.which("cat"))
+    needs = re.findall(r"/\S+", subprocess.check_output(["ldd", cat], text=True))
+    image = subprocess.check_output(["tar", "-chP", cat, *needs])
+
+    def client(*words: str, data: bytes = b"") -> str:
+        command = [daemon("docker"), f"--host={host}", *words]
+        return subprocess.check_output(command, env=DAEMONS, input=data, timeout=TIMEOUT).decode()
+
+    with open(folder / "said", "ab") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said, env=DAEMONS)
+    try:
+        while not (folder / "socket").exists():
+            if process.poll() is not None:
+                pytest.skip(f"it does not run here: {(folder / 'said').read_text()[-300:]}")
+            time.sleep(0.1)
+        client("import", "-", "cat", data=image)
+        ran = {"name": "one", "network": "none", "volume": f"{folder}/stream:/stream:ro"}
+        client("run", "--log-driver=json-file", *long_options(ran), "cat", cat, "/stream")
+        log = client("inspect", "--format={{.LogPath}}", "one").strip()
+        return Path(shutil.copy(log, folder / "log"))
+    finally:
+        process.terminate()
+        process.wait(TIMEOUT)
+
+
+@pytest.mark.parametrize("runtime", [conmon, docker])
+def test_a_containers_log(runtime: Callable[[Path], Path]) -> None:
+    """Lines that it cut leave as they were, and redaction sees what the cuts went through."""
+    lines = (assistant("x" * n + f" {TOKEN}" * 1000 + "\n") for n in range(9))
+    stream = init() + user() + b"".join(lines) + result()
+    with tempfile.TemporaryDirectory() as name:  # tmp_path is too long for the path of a socket
+        folder = Path(name)
+        (folder / "stream").write_bytes(stream)
+        log = runtime(folder).read_bytes()
+    assert log.count(b"\n") > stream.count(b"\n")
+    assert log.count(TOKEN.encode()) < stream.count(TOKEN.encode())
+    assert run("-t", "stream-json", "--thinking", data=log) == Ended(stream, "", 0)
+    hidden = run("-t", "stream-json", "-r", "secrets", data=log).stdout
+    assert hidden == stream.replace(TOKEN.encode(), b"[REDACTED:github-token]")
+
+
 # ---------------------------------------------------------------- containers, many cores
 
 
@@ -183,13 +269,6 @@ def shell(folder: Path, script: str, **env: str) -> subprocess.Popen[bytes]:
         ["sh", "-c", script.replace("/tmp/p", f"{folder}/p"), "sh", "do it"],
         cwd=folder, env={**ENVIRON, **env, "PATH": path}, stdout=subprocess.PIPE,
     )  # fmt: skip
-
-
-def wait_for(path: Path, data: bytes) -> None:
-    limit = time.monotonic() + TIMEOUT
-    while not (path.exists() and data in path.read_bytes()):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
 
 
 def test_the_entrypoint_of_a_sidecar(folder: Path) -> None:

@@ -385,7 +385,7 @@ def test_runs_never_wait_for_each_other() -> None:
 
 
 def test_other_events_queue_behind_held_text() -> None:
-    lines = [init(), *thinking(["held"]), user(), event("connection"), *thinking(["\n"])]
+    lines = [init(), *thinking(["held"]), event("retry"), event("connection"), *thinking(["\n"])]
     assert emitted(lines) == [1, 1, 1, 1, 5]
 
 
@@ -483,8 +483,8 @@ def test_an_empty_delta_does_not_begin_a_segment() -> None:
 )
 def test_a_private_key_begins_where_a_line_is_too_long(long: int, size: int) -> None:
     line = ("xxxxxxxxx " * LONG_LINE)[: long - 1] + " "
-    text = line + pem() + "\nafter"
-    texts = [text[at : at + size] for at in range(0, len(text), size)]
+    rest = line[-100:] + pem() + "\nafter"
+    texts = [line[:-100], *(rest[at : at + size] for at in range(0, len(rest), size))]
     events = [init(), *partial(texts), result()]
     ended = redact(b"".join(events), "-t", "stream-json", "-r", "secrets")
     whole = "".join(said(ended.stdout, "assistant"))
@@ -550,12 +550,12 @@ def test_ten_thousand_sessions_with_held_text() -> None:
         assert process.stdin
         data = b"".join(
             line
-            for turn in range(8)
+            for turn in range(6)
             for n in range(10_000)
             for line in partial([f"held text {turn}"], f"session-{n}")
         )
         output, said_ = process.communicate(data, timeout=60)
-    assert output.count(b"\n") == 80_000
+    assert output.count(b"\n") == 60_000
     peak = int(said_.split()[-1]) * (1 if sys.platform == "darwin" else 1024)
     assert peak < 200e6, f"{peak / 1e6:.0f} MB"
 
