@@ -4094,9 +4094,9 @@ razorpay-key            rzp_(?:live|test)_ [A-Za-z0-9]{14,}                     
 braintree-token         access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}  access_token$production$<16 lower>$<32 hex>  access_token$production$<16 lower>
 teams-webhook           [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  https://«x.webhook.office.com/webhookb2/<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
 teams-webhook           IncomingWebhook/ ([\w/-]{40,})                              IncomingWebhook/«<32 hex>/<36 hex>»  IncomingWebhook/<8 hex>
-facebook-token          ^EAA [A-Za-z0-9]+[A-Za-z0-9]{90,}$                                EAA<160 alnum>                      EAA<40 alnum>
+facebook-token          ^EAA [A-Za-z0-9]*[A-Za-z0-9]{90,}$                                EAA<160 alnum>                      EAA<40 alnum>
 facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                                  <16 digit>|<27 alnum>               <9 digit>|<27 alnum>
-twitter-token           ^A{15} [A-Za-z0-9%]+[A-Za-z0-9%]{60,}$                            AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
+twitter-token           ^A{15} [A-Za-z0-9%]*[A-Za-z0-9%]{60,}$                            AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
 dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}                                   sl.u.<130 url>                      sl.<40 alnum>
 hubspot-token           pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}                          pat-na1-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  pat-na1-<8 hex>
 asana-token             ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}            2/<16 digit>/<16 digit>:<32 hex>    3/<16 digit>:<32 hex>
@@ -4155,7 +4155,7 @@ prefect-key             ^pn[ub]_ [A-Za-z0-9]{36,}                           pnu_
 pubnub-key              ^[sp](?:ec|ub|ub)-c- [A-Za-z0-9+/=-]{36,}           sec-c-<52 alnum>                    sec-c-<12 alnum>
 readme-key              ^rdme_ [a-z0-9]{60,}                                rdme_<70 lower>                     rdme_<20 lower>
 salesforce-token        ^00D[A-Za-z0-9]{12,15} ! [\w.]{80,}                 00D<15 alnum>!<96 alnum>            00D<15 alnum>!<20 alnum>
-sanity-token            ^sk [A-Za-z0-9]+[A-Za-z0-9]{78,}$                  sk<80 alnum>                        sk<30 alnum>
+sanity-token            ^sk [A-Za-z0-9]*[A-Za-z0-9]{78,}$                  sk<80 alnum>                        sk<30 alnum>
 scalingo-token          ^tk-us- [\w-]{48,}                                  tk-us-<48 url>                      tk-us-<12 alnum>
 settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}               sm_aat_<16 alnum>                   sm_aat_<8 alnum>
 stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}                      hawk.<20 alnum>.<20 alnum>          hawk.<12 alnum>
