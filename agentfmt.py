@@ -4072,7 +4072,7 @@ gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt
 gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z2-7]{16,}      AKIA<16 base32>                     AKIA<8 base32>
-aws-bedrock-key         ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
+aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
 aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
 aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
 aws-appsync-key         ^da2- [a-z0-9]{26}$                                 da2-<26 lower>                      da2-<12 lower>
@@ -4148,7 +4148,7 @@ cloudflare-token        ^cf(?:ut|at|k)_ [A-Za-z0-9]{40,}                        
 cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                          v1.0-<24 hex>-<146 hex>             v1.0-<24 hex>-<20 hex>
 datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
 newrelic-key            NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}              NRAK-<27 base32>                    NRAK-<8 base32>
-newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL                             <36 hex>NRAL                        <12 hex>NRAL
+newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)                        <36 hex>NRAL                        <12 hex>NRAL
 sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
@@ -4182,9 +4182,9 @@ razorpay-key            rzp_(?:live|test)_ [A-Za-z0-9]{14,}                     
 braintree-token         access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}  access_token$production$<16 lower>$<32 hex>  access_token$production$<16 lower>
 teams-webhook           [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  https://«x.webhook.office.com/webhookb2/<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
 teams-webhook           IncomingWebhook/ ([\w/-]{40,})                              IncomingWebhook/«<32 hex>/<36 hex>»  IncomingWebhook/<8 hex>
-facebook-token          ^EAA [A-Za-z0-9]{90,}                                       EAA<160 alnum>                      EAA<40 alnum>
+facebook-token          ^EAA [A-Za-z0-9]*[A-Za-z0-9]{90,}$                                EAA<160 alnum>                      EAA<40 alnum>
 facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                                  <16 digit>|<27 alnum>               <9 digit>|<27 alnum>
-twitter-token           ^A{15,} [A-Za-z0-9%]{60,}                                   AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
+twitter-token           ^A{15} [A-Za-z0-9%]*[A-Za-z0-9%]{60,}$                            AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
 dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}                                   sl.u.<130 url>                      sl.<40 alnum>
 hubspot-token           pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}                          pat-na1-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  pat-na1-<8 hex>
 asana-token             ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}            2/<16 digit>/<16 digit>:<32 hex>    3/<16 digit>:<32 hex>
@@ -4235,7 +4235,7 @@ klaviyo-key             ^pk_ [0-9a-f]{34}$                                  pk_<
 clickup-token           ^pk_ [0-9]{6,9}_[0-9A-Z]{32,}                       pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
 lob-key                 ^(?:live|test)_ (?:pub_)?[0-9a-f]{31,}              live_<35 hex>                       live_<12 hex>
 mailersend-token        mlsn\. [0-9a-f]{60,}                                mlsn.<64 hex>                       mlsn.<20 hex>
-maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
+maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk (?:)                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
 octopus-key             ^API- [A-Z0-9]{26}$                                API-<26 base32>                     API-<12 base32>
 onfido-token            ^api_(?:live|sandbox) (?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32,}  api_live.<11 alnum>.<32 alnum>      api_live.<11 alnum>
 paypal-token            ^A21AA [\w-]{70,}                                   A21AA<92 url>                       A21AA<20 url>
@@ -4243,7 +4243,7 @@ prefect-key             ^pn[ub]_ [A-Za-z0-9]{36,}                           pnu_
 pubnub-key              ^[sp](?:ec|ub|ub)-c- [A-Za-z0-9+/=-]{36,}           sec-c-<52 alnum>                    sec-c-<12 alnum>
 readme-key              ^rdme_ [a-z0-9]{60,}                                rdme_<70 lower>                     rdme_<20 lower>
 salesforce-token        ^00D[A-Za-z0-9]{12,15} ! [\w.]{80,}                 00D<15 alnum>!<96 alnum>            00D<15 alnum>!<20 alnum>
-sanity-token            ^sk [A-Za-z0-9]{78,}                               sk<80 alnum>                        sk<30 alnum>
+sanity-token            ^sk [A-Za-z0-9]*[A-Za-z0-9]{78,}$                  sk<80 alnum>                        sk<30 alnum>
 scalingo-token          ^tk-us- [\w-]{48,}                                  tk-us-<48 url>                      tk-us-<12 alnum>
 settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}               sm_aat_<16 alnum>                   sm_aat_<8 alnum>
 stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}                      hawk.<20 alnum>.<20 alnum>          hawk.<12 alnum>
@@ -4254,7 +4254,7 @@ axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat
 yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
 yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
 zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
-zhipu-key               ^[0-9a-f]{32} \. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
+zhipu-key               ^[0-9a-f]{31} [0-9a-f]\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 ai-key                  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
@@ -4270,7 +4270,7 @@ bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
 command-password        ^curl (?:[^|;&\n]|\\\\\n)*\h(?:-u|--user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
-command-password        ^machine\h+\S+\h+login\h+\S+\h+ password \h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
+command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
 command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
@@ -4547,25 +4547,30 @@ FIRST_LOOK = {
 
 def named(needed: int) -> str:
     """An expression for the names that need a strength, and for the first look behind them."""
-    looks: dict[tuple[str, str], list[str]] = {}
-    triple = r"(?:(?:\\*[\"'`]){2})?"
-    for form in sorted(FORMS, key=lambda form: form.least):  # the shortest look first
-        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least, MIXED))]
-        between, before = form.between.removesuffix(MACROS["P"]), form.before
-        if between != form.between:
-            looks.setdefault((before == "flag", in_quotes), []).append(between + r"\\*[\"'`]")
-        look = triple + in_quotes if between.endswith(MACROS["O"]) else bare
-        look = r"[^<>\n]+\\?</" if form.value == "element" else look
-        looks.setdefault((before == "flag", look), []).append(between)
     ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
     ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
-    flags, others = (
-        "|".join(
-            f"(?:{'|'.join(some)}){look}" for (flag, look), some in looks.items() if flag == one
-        )
-        for one in (True, False)
-    )
-    return rf"(?i:(?:{ends})(?:{others})|-[\w-]*?(?:{ends})(?:{flags}))"
+    options = [form for form in FORMS if form.before == "flag"]
+    others = [form for form in FORMS if form.before != "flag"]
+    return rf"(?i:(?:{ends}){behind(others, needed)}|-[\w-]*?(?:{ends}){behind(options, needed)})"
+
+
+def behind(forms: list[Form], needed: int) -> str:
+    """What stands behind a name in some forms, up to what the first look sees of the value."""
+    looks: dict[str, list[str]] = {}
+    for form in sorted(forms, key=lambda form: form.least):  # the shortest look first
+        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least, MIXED))]
+        # Each count would need a state.
+        endless = re.sub(r"\{([01]),[0-9]{2}\}", lambda most: "*+"[int(most[1])], form.between)
+        between = endless.removesuffix(MACROS["P"])
+        if between != endless:
+            looks.setdefault(in_quotes, []).append(between + r"\\*[\"'`]")
+        if between.endswith(MACROS["O"]):
+            bare = r"(?:(?:\\*[\"'`]){2})?" + in_quotes
+        elif form.value == "element":
+            bare = in_quotes if needed == RANDOM else r"[^<>\n]+\\?</"
+        looks.setdefault(bare, []).append(between)
+    alternatives = (f"(?:{'|'.join(some)}){look}" for look, some in looks.items())
+    return f"(?:{'|'.join(alternatives)})"
 
 
 # These names may have their value on the next line, or after a blank one.
@@ -4620,17 +4625,14 @@ class Scanner:
         # user's pattern may match any character that an escape hides.
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
-        escape = r"\\" if patterns else r"[^\\](?:\\\\)*\\" + hidden
+        escape = r"[^\\](?:\\\\)*\\" + hidden
         first = {rule.hint() for rule in RULES if rule.begins_word()}
-        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first)
+        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
-        self.hints = [
-            expression("|".join(tokens), capture=False),
-            expression(NAMED, capture=False),
-            expression(escape, capture=False),
-            *self.patterns.values(),
-        ]
-        self.tokens, self.names = self.hints[:2]
+        self.tokens = expression("|".join(tokens), capture=False)
+        self.names = expression(NAMED, capture=False)
+        self.hints = [self.tokens, self.names, *self.patterns.values()]
+        self.hints += [expression(r"\\")] if patterns else []
         # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
@@ -4638,6 +4640,10 @@ class Scanner:
         self.marker = re.compile(
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
+
+    def is_quick(self, line: bytes) -> bool:
+        """Does a line hold no secret name, so that tokens are all there is to look for?"""
+        return not self.patterns and not self.names.search(line)
 
     @functools.cached_property
     def known(self) -> Any:
@@ -4710,7 +4716,7 @@ class Scanner:
         position = 0
         markers = self.markers(text)
         while match := self.names.search(text, position):
-            name = NAME.match(text, match.start()).span()
+            name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
             position = name[1]
             if not inside(name[0], markers):  # the name of a rule
                 found = assigned_value(text, *name)
@@ -4896,8 +4902,13 @@ def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
     return found
 
 
+@functools.cache
+def rule_pattern(rule: Rule) -> Any:
+    return expression(rule.expression())
+
+
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern = expression(rule.expression())
+    pattern = rule_pattern(rule)
     for match in pattern.finditer(text):
         first, last = match.span(pattern.groups)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
@@ -5209,6 +5220,9 @@ class EventRedactor:
     ) -> bytes:
         """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
+        quickly = self.redact_tokens(raw, event, edits)
+        if quickly is not None:
+            return quickly
         found = [*find_strings(raw)]
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
         words = [one for one in found if one.path in places and not one.is_key]
@@ -5235,6 +5249,39 @@ class EventRedactor:
             return new
 
         return edit_strings(raw, [one for one in found if one.start in doubtful], change)
+
+    def redact_tokens(
+        self, raw: bytes, event: Event, edits: Sequence[Replacement] | None
+    ) -> bytes | None:
+        """The same for an event whose secrets are tokens in values: nearly always. Else None."""
+        scanner = self.scanner
+        if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
+            return None
+        words = {} if edits is None else dict(match.span(1) for match in SPOKEN_TEXT.finditer(raw))
+        texts = {start: decode_json(raw[start:end]) for start, end in words.items()}
+        if edits is not None and "".join(texts.values()) != words_of(event):
+            return None
+        end = 0
+        for first, last in (match.span() for match in scanner.tokens.finditer(raw)):
+            if first >= end:
+                literal = literal_at(raw, first)
+                start, end = literal.span(1)
+                texts[start] = texts.get(start) or decode_json(literal[1])
+            if last > end or literal[2] or b"\\" in raw[first:last]:
+                return None
+
+        changes: list[Change] = []
+        begin = 0
+        for start, text in sorted(texts.items()):
+            if start in words:
+                new = splice(text, clip(edits or (), begin, begin + len(text)))
+                begin += len(text)
+            else:
+                new = scanner.conceal(text)
+                self.count(new, text)
+            if new != text:
+                changes.append((start, literal_at(raw, start + 1).end(1), encode_json(new)))
+        return splice(raw, changes)
 
     def suspects(self, found: list[StringLiteral]) -> set[int]:
         """The starts of strings that may have to change."""
@@ -5294,6 +5341,21 @@ class EventRedactor:
         if self.scanner is None or "[REDACTED:" not in text:
             return text
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
+
+
+SPOKEN_TEXT = regex(
+    rb'"(?:text|content)"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL
+)
+
+
+def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
+    """The string around a position: its literal, and the colon behind it if it is a name."""
+    quote = escapes = position
+    while escapes == position or (quote - escapes) % 2:
+        quote = escapes = raw.rfind(b'"', 0, quote)
+        while raw[escapes - 1] == 0x5C:
+            escapes -= 1
+    return cast("re.Match[bytes]", LITERAL.match(raw, quote))
 
 
 def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
