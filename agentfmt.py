@@ -1174,6 +1174,9 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
+    if event.made:  # its line needs not be made
+        tool, status, code = event.made.outcome()
+        return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     tool, body = called_tool(event)
     outcome = outcome_of(event, tool, body)
     if outcome.status == "ok" and creates_file(tool, body):
@@ -1884,6 +1887,20 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
+class Answer(NamedTuple):
+    """What a call returned: a text, or undecoded.
+
+    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
+    exit status; ``facts`` are members of Cursor's result.
+    """
+
+    content: Any
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: Mapping[str, Any] = {}
+
+
 class ForeignCall(NamedTuple):
     """A call by another agent, with Cursor's name for its tool."""
 
@@ -1910,6 +1927,11 @@ class ForeignCall(NamedTuple):
             args |= {"todos": listed} if listed else {}
         return args
 
+    def exit_code(self, answer: Answer) -> int | None:
+        """The exit status of a command; an agent's own word for a failure goes before."""
+        code = answer.code
+        return code if type(code) is int and self.tool == "shell" and not answer.kind else None
+
 
 def translate_tool(name: str) -> str:
     """Cursor's name for another agent's tool."""
@@ -1933,29 +1955,15 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-class Answer(NamedTuple):
-    """What a call returned: a text, or undecoded.
-
-    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
-    exit status; ``facts`` are members of Cursor's result.
-    """
-
-    content: Any
-    failed: bool = False
-    kind: Any = ""
-    code: Any = None
-    facts: Mapping[str, Any] = {}
-
-
 def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """Cursor's result of a call."""
-    content, failed, kind, code, facts = answer
-    content = "" if content is None else content
-    exited = type(code) is int and called.tool == "shell" and not kind
-    if failed and not exited:
-        return make_failure(content, as_text(kind))
-    told = [*make_success(called.tool, args, content).items(), *facts.items()]
-    told += [("exitCode", code)] if exited else []
+    content = "" if answer.content is None else answer.content
+    code = called.exit_code(answer)
+    if answer.failed and code is None:
+        variant, text = failure_of_call(answer)
+        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
+    told = [*make_success(called.tool, args, content).items(), *answer.facts.items()]
+    told.append(("exitCode", code))
     success = {key: value for key, value in told if value is not None}
     return {"failure" if success.get("exitCode") else "success": success}
 
@@ -1978,22 +1986,48 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     return {"message" if tool == "edit" else "content": content}
 
 
-def make_call(called: ForeignCall, answer: Answer | None) -> dict[str, Any]:
-    """The members of a call's event: of its end if there is an answer, else of its start."""
-    args = called.args()
-    body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
-    call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
-    return {"tool_call": call, "call_id": called.id, "parent_tool_use_id": called.parent}
-
-
-def make_failure(content: Any, kind: str) -> dict[str, Any]:
-    """The result of a failed call; ``kind`` is the agent's own word for the failure, or ""."""
-    text = as_text(content)
+def failure_of_call(answer: Answer) -> tuple[str, str]:
+    """Cursor's variant of a failed call's result, and its text."""
+    text = as_text(answer.content)
     tagged = re.match(ERROR_TAG, text)
     text = tagged[1] if tagged else text
-    told = (name for said in (kind, text) for rule, name in FAILURES if re.match(rule, said))
-    variant = next(told, "error")
-    return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
+    said = (as_text(answer.kind), text)
+    told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
+    return next(told, "error"), text
+
+
+class MadeCall(NamedTuple):
+    """The event of a call: of its end if there is an answer, else of its start."""
+
+    session: str | None
+    called: ForeignCall
+    answer: Answer | None
+
+    def __call__(self) -> dict[str, Any]:
+        """The members of its line."""
+        called, answer = self.called, self.answer
+        args = called.args()
+        body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
+        call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
+        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
+        subtype = "completed" if answer else "started"
+        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
+
+    def outcome(self) -> tuple[str, str, int]:
+        """The tool of an ended call, its status and exit code, as its line has them."""
+        answer: Any = self.answer
+        tool, code = self.called.tool, self.called.exit_code(answer)
+        if answer.failed and code is None:
+            return tool, VARIANTS[failure_of_call(answer)[0]], 0
+        return tool, "nonzero" if code else "ok", code or 0
+
+
+def line_members(
+    kind: str, subtype: str | None, session: str | None, members: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The members of a made line, less those that are None."""
+    line = {"type": kind, "subtype": subtype, **members, "session_id": session}
+    return {key: value for key, value in line.items() if value is not None}
 
 
 def find_code(pattern: str, text: str) -> int | None:
@@ -2045,12 +2079,11 @@ class EventMaker(NamedTuple):
         kind: str,
         subtype: str | None,
         session: str | None,
-        members: Callable[[], Mapping[str, Any]],
+        made: Callable[[], Mapping[str, Any]],
         call_id: str | None = None,
         parent: str | None = None,
     ) -> Any:
-        """An event; its line has these members, too."""
-        made = functools.partial(line_members, kind, subtype, session, members)
+        """An event; ``made`` returns the members of its line."""
         new = self.reader.kind(kind, subtype, session, call_id, None, parent, MADE, made)
         if self.lines:
             new.raw, new.made = encode_json(made()), None
@@ -2066,18 +2099,10 @@ class EventMaker(NamedTuple):
             new.message = None if thought else Message([TextBlock(text)])
         if self.lines:
             message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said = {"text": text} if thought else {"message": message}
-            said |= {"parent_tool_use_id": parent} if parent is not None else {}
-            new.raw = encode_json(line_members(kind, subtype, session, said.copy))
+            said: dict[str, Any] = {"text": text} if thought else {"message": message}
+            said["parent_tool_use_id"] = parent
+            new.raw = encode_json(line_members(kind, subtype, session, said))
         return new
-
-
-def line_members(
-    kind: str, subtype: str | None, session: str | None, members: Callable[[], Mapping[str, Any]]
-) -> dict[str, Any]:
-    """The members of a made line, less those that are None."""
-    line = {"type": kind, "subtype": subtype, **members(), "session_id": session}
-    return {key: value for key, value in line.items() if value is not None}
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
@@ -2181,7 +2206,8 @@ class Dialect:
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
         ids = (members.get("call_id"), members.get("parent_tool_use_id"))
-        new = self.maker.event(kind, subtype, self.session, lambda: members, *ids)
+        made = functools.partial(line_members, kind, subtype, self.session, members)
+        new = self.maker.event(kind, subtype, self.session, made, *ids)
         self.parts.append(new)
         self.latest = self.latest if kind == "error" else kind
 
@@ -2302,7 +2328,7 @@ class Dialect:
         return text.removeprefix(said)
 
     def make_call(self, subtype: str, called: ForeignCall, answer: Answer | None) -> None:
-        made = functools.partial(make_call, called, answer)
+        made: Any = MadeCall(self.session, called, answer)
         ids = (called.id, called.parent)
         self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
         self.latest = "tool_call"
