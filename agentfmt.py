@@ -155,14 +155,10 @@ BOM = b"\xef\xbb\xbf"
 CONTROL = regex(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def escape_char(match: re.Match[str]) -> str:
-    char = match[0]
-    return ESCAPES.get(char) or (
-        f"\\x{ord(char):02x}" if char < "\u0100" else f"\\u{ord(char):04x}"
-    )
+    return match[0].encode("unicode_escape").decode()
 
 
 # Commands of CI runners: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and `::name` at its
@@ -1387,17 +1383,14 @@ class Report:
         what = f"{found[0].where}: {events} belong{'s' * (count == 1)} to no run"
         return ": ".join(filter(None, (what, why)))
 
-    def fail_outside(self, source: Source) -> None:
+    def fail_file(self, source: Source) -> None:
+        """Report a FILE without a run, or with events outside any, unless a warning did."""
         self.failed = True
-        if source.is_named != "events":
+        if source.outside and source.is_named != "events":
             self.message(self.describe_outside(source))
-
-    def no_events(self, source: Source) -> None:
-        """Report a FILE without events, with the likely reason."""
-        why = EXPECTED
-        if source.prose:
-            why = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
-        self.failure(f"{source.name}: no events: {why}")
+        elif not source.outside:
+            likely = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
+            self.message(f"{source.name}: no events: {likely if source.prose else EXPECTED}")
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names, with commas."""
@@ -1498,13 +1491,14 @@ def read_frames(
 ) -> Iterator[Frame]:
     """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
     ``unwrap``: auto, none, or the member of an envelope that holds the agent's lines."""
-    head = b""
+    head = start = b""
     for chunk in arriving:
         head += chunk
-        begins = any(known.startswith(head.lower()) for known in OTHER_FORMATS)
+        start = head[:16].lower()
+        begins = any(known.startswith(start) for known in OTHER_FORMATS)
         if len(head) > BLOCK or not (begins or UNDECIDED.fullmatch(head)):
             break
-    found = (what for known, what in OTHER_FORMATS.items() if head.lower().startswith(known))
+    found = (what for known, what in OTHER_FORMATS.items() if start.startswith(known))
     source.looks_like = next(found, "")
     if source.looks_like:
         return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
@@ -3484,7 +3478,7 @@ class Runs:
             self.end(run)
         else:
             why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
-            self.fail(run, why or "its result does not report success")
+            self.fail(run, why or "its result does not say that it succeeded")
         self.report.prose = None
         return run
 
@@ -3569,12 +3563,10 @@ class Runs:
             self.report.failure(f"{matches} after the end of a run")
         self.matches = {}
         groups = source.outside.values()
-        if any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups):
-            self.report.fail_outside(source)
-        elif not (
-            source.has_run or source.looks_like or self.report.has_error
-        ):  # else it is reported already
-            self.report.no_events(source)
+        foreign = any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups)
+        reported = source.has_run or source.looks_like or self.report.has_error
+        if foreign or not reported:
+            self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
         self.line = b""
@@ -5455,14 +5447,16 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
 class RunWords:
     """Redaction's state of a run: its segments, and its waiting events in order."""
 
-    __slots__ = ("closed", "cwd", "last_s", "open", "pending")
+    __slots__ = ("closed", "cwd", "ended", "last_s", "open", "pending", "sizes")
 
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
         self.open: dict[str, Segment] = {}  # by kind and parent
         self.closed: list[Segment] = []  # undecided ones
         self.pending: list[Event] = []
+        self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
+        self.ended = False
 
     def close(self, *keys: str, cut_off: bool = False) -> None:
         for key in keys:
@@ -5494,30 +5488,41 @@ class Redactor:
         self.waiting: dict[Run | None, RunWords] = {}  # those that wait, longest silent first
         self.size = 0  # bytes of waiting events
         self.ready: list[Event] = []
+        # A directory in an event concerns those that follow.
+        self.together = id if "paths" in redaction.classes else operator.attrgetter("run")
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, now, spoken = list(events), time.monotonic(), self.spoken
-        lines = [event.raw for event in batch]
-        for number in self.suspects(lines):
+        batch, now = list(events), time.monotonic()
+        for number in self.suspects([event.raw for event in batch]):
             batch[number].edits = ()
-        self.size += sum(map(len, lines)) + EVENT_OVERHEAD * len(batch)
-        state = run = None
-        for event in batch:
-            if event.run is not run or state is None:
-                self.settle(run, state)
-                run = event.run
-                state = self.runs.get(run) or self.runs.setdefault(run, RunWords())
-                state.last_s = now
-            kind = event.type
-            if kind in spoken:
-                self.hear(state, event)
-            else:
-                self.pause(run, state, event)
-            state.pending.append(event)
-        self.settle(run, state)
+        for _, group in itertools.groupby(batch, self.together):
+            stretch = [*group]
+            run = stretch[0].run
+            state = self.runs.get(run) or self.runs.setdefault(run, RunWords())
+            state.last_s = now
+            state.pending += stretch
+            self.take(state, stretch)
+            self.settle(run, state)
         self.release_overdue(now)
         ready, self.ready = self.ready, []
         return ready
+
+    def take(self, state: RunWords, stretch: list[Any]) -> None:
+        """Take the words of events of a run."""
+        for event in stretch:
+            segment = state.open.get(event.type)
+            if (
+                segment is not None
+                and event.timestamp_ms is not None
+                and event.model_call_id is None
+                and event.parent_tool_use_id is None
+                and event.subtype != "completed"
+            ):  # nearly always: it saves a call
+                segment.events.append(event)
+            elif event.type in self.spoken:
+                self.hear(state, event)
+            else:
+                self.pause(state, event)
 
     def suspects(self, texts: list[bytes]) -> Iterable[int]:
         """The numbers of the texts that may hold what is to be redacted."""
@@ -5547,20 +5552,16 @@ class Redactor:
             segment.events.append(event)
         segment.add([words_of(event)])
 
-    def pause(self, run: Run | None, state: RunWords, event: Event) -> None:
+    def pause(self, state: RunWords, event: Event) -> None:
         """Take an event without words, which may end segments."""
-        if not event.raw:  # the run ended without a terminal event
-            state.close(*state.open, cut_off=True)
-        elif event.type in SEGMENT_ENDS or event_kind(event) in (INIT, END):
-            state.close(*state.open)
+        state.ended = state.ended or ends_run(event)
+        if state.ended or event.type in SEGMENT_ENDS or event_kind(event) == INIT:
+            state.close(*state.open, cut_off=not event.raw)  # else by a terminal event
         if event.type == "system" and "paths" in self.redaction.classes:
-            self.settle(run, state)
             self.remember_cwd(state, event)
 
-    def settle(self, run: Run | None, state: RunWords | None, *, overdue: bool = False) -> None:
+    def settle(self, run: Run | None, state: RunWords, *, overdue: bool = False) -> None:
         """Decide the words of a run so far, and release its events up to one that must wait."""
-        if state is None:
-            return
         self.redaction.run = run
         segments, state.closed = state.closed, []
         for segment in state.open.values():
@@ -5574,7 +5575,7 @@ class Redactor:
         self.waiting.pop(run, None)
         if state.pending:
             self.waiting[run] = state
-        elif run is None or run.state == ENDED:
+        elif run is None or state.ended:
             self.runs.pop(run, None)
 
     def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
@@ -5585,7 +5586,7 @@ class Redactor:
             cut_off = segment.cut_off or overdue
             odd = cut_off or segment.key or segment.word or len(text) > LONG_LINE
             clean = not odd and number not in suspects
-            if not (clean and segment.closed and not segment.edits):
+            if not (clean and segment.closed and not segment.edits):  # else nothing is left to do
                 whole = segment.closed or overdue
                 found = self.search(state, segment, text, whole=whole, cut_off=cut_off, clean=clean)
                 segment.advance(*found)
@@ -5626,14 +5627,18 @@ class Redactor:
 
     def release(self, state: RunWords) -> None:
         """Release events, in order, up to the first one that waits for its words."""
-        pending, free = state.pending, len(state.pending)
+        pending, sizes = state.pending, state.sizes
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
-        if held:
-            free = next((n for n, event in enumerate(pending) if id(event) in held), free)
-        for event in pending[:free]:
-            self.size -= len(event.raw) + EVENT_OVERHEAD
-            self.ready.append(event if event.edits is None else self.rewritten(event, state))
-        del pending[:free]
+        count = next((n for n, one in enumerate(pending) if id(one) in held), len(pending))
+        self.ready += [
+            event if event.edits is None else self.rewritten(event, state)
+            for event in pending[:count]
+        ]
+        self.size -= sum(sizes[:count])
+        del pending[:count], sizes[:count]
+        new = [len(event.raw) + EVENT_OVERHEAD for event in pending[len(sizes) :]]
+        sizes += new
+        self.size += sum(new)
 
     def release_overdue(self, now: float) -> None:
         """Release events that waited for too long, or that exceed MAX_HELD."""
@@ -5642,6 +5647,10 @@ class Redactor:
             if self.size <= MAX_HELD and now - state.last_s <= self.max_wait:
                 break
             self.settle(run, state, overdue=True)
+        if len(self.runs) > 2 * MAX_RUNS:  # runs that had events after their end
+            self.runs = {
+                run: state for run, state in self.runs.items() if run and run.state != ENDED
+            }
 
     def remember_cwd(self, state: RunWords, event: Event) -> None:
         """Remember a run's directory if it has two or more components and no secret."""

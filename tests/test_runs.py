@@ -166,7 +166,7 @@ def test_verdict(terminal: dict[str, Any], why: str | None) -> None:
         assert failures(ended) == [
             (
                 "5f0e4a1c (stdin:1)",
-                why or "its result does not report success",
+                why or "its result does not say that it succeeded",
             )
         ]
 

@@ -385,7 +385,7 @@ def test_runs_never_wait_for_each_other() -> None:
 
 
 def test_other_events_queue_behind_held_text() -> None:
-    lines = [init(), *thinking(["held"]), user(), event("connection"), *thinking(["\n"])]
+    lines = [init(), *thinking(["held"]), event("retry"), event("connection"), *thinking(["\n"])]
     assert emitted(lines) == [1, 1, 1, 1, 5]
 
 
@@ -483,8 +483,8 @@ def test_an_empty_delta_does_not_begin_a_segment() -> None:
 )
 def test_a_private_key_begins_where_a_line_is_too_long(long: int, size: int) -> None:
     line = ("xxxxxxxxx " * LONG_LINE)[: long - 1] + " "
-    text = line + pem() + "\nafter"
-    texts = [text[at : at + size] for at in range(0, len(text), size)]
+    rest = line[-100:] + pem() + "\nafter"
+    texts = [line[:-100], *(rest[at : at + size] for at in range(0, len(rest), size))]
     events = [init(), *partial(texts), result()]
     ended = redact(b"".join(events), "-t", "stream-json", "-r", "secrets")
     whole = "".join(said(ended.stdout, "assistant"))

@@ -541,8 +541,8 @@ def test_summary() -> None:
     data = b"warning: x\n{bad\n" + spelled(
         init(),
         {"type": "surprise", "session_id": "2f4c27dc-1"},
-        {"type": "stream_event", "session_id": "2f4c27dc-1"},  # of Claude, and known
         {"session_id": "2f4c27dc-1"},
+        {"type": "stream_event", "session_id": "2f4c27dc-1"},  # of Claude, and known
         done("readToolCall", {"path": "a"}, ok()),
         done("readToolCall", {"path": "a"}, {"fileNotFound": {}}),
         done("shellToolCall", {"command": "x"}, {"failure": {"exitCode": 2}}),
