@@ -1192,6 +1192,9 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
+    if event.made:  # its line needs not be made
+        tool, status, code = event.made.outcome()
+        return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     tool, body = called_tool(event)
     outcome = outcome_of(event, tool, body)
     if outcome.status == "ok" and creates_file(tool, body):
@@ -1900,6 +1903,20 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
+class Answer(NamedTuple):
+    """What a call returned: a text, or undecoded.
+
+    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
+    exit status; ``facts`` are members of Cursor's result.
+    """
+
+    content: Any
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: Mapping[str, Any] = {}
+
+
 class ForeignCall(NamedTuple):
     """A call by another agent, with Cursor's name for its tool."""
 
@@ -1926,6 +1943,11 @@ class ForeignCall(NamedTuple):
             args |= {"todos": listed} if listed else {}
         return args
 
+    def exit_code(self, answer: Answer) -> int | None:
+        """The exit status of a command; an agent's own word for a failure goes before."""
+        code = answer.code
+        return code if type(code) is int and self.tool == "shell" and not answer.kind else None
+
 
 def translate_tool(name: str) -> str:
     """Cursor's name for another agent's tool."""
@@ -1949,29 +1971,15 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-class Answer(NamedTuple):
-    """What a call returned: a text, or undecoded.
-
-    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
-    exit status; ``facts`` are members of Cursor's result.
-    """
-
-    content: Any
-    failed: bool = False
-    kind: Any = ""
-    code: Any = None
-    facts: Mapping[str, Any] = {}
-
-
 def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """Cursor's result of a call."""
-    content, failed, kind, code, facts = answer
-    content = "" if content is None else content
-    exited = type(code) is int and called.tool == "shell" and not kind
-    if failed and not exited:
-        return make_failure(content, as_text(kind))
-    told = [*make_success(called.tool, args, content).items(), *facts.items()]
-    told += [("exitCode", code)] if exited else []
+    content = "" if answer.content is None else answer.content
+    code = called.exit_code(answer)
+    if answer.failed and code is None:
+        variant, text = failure_of_call(answer)
+        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
+    told = [*make_success(called.tool, args, content).items(), *answer.facts.items()]
+    told.append(("exitCode", code))
     success = {key: value for key, value in told if value is not None}
     return {"failure" if success.get("exitCode") else "success": success}
 
@@ -1994,22 +2002,48 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     return {"message" if tool == "edit" else "content": content}
 
 
-def make_call(called: ForeignCall, answer: Answer | None) -> dict[str, Any]:
-    """The members of a call's event: of its end if there is an answer, else of its start."""
-    args = called.args()
-    body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
-    call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
-    return {"tool_call": call, "call_id": called.id, "parent_tool_use_id": called.parent}
-
-
-def make_failure(content: Any, kind: str) -> dict[str, Any]:
-    """The result of a failed call; ``kind`` is the agent's own word for the failure, or ""."""
-    text = as_text(content)
+def failure_of_call(answer: Answer) -> tuple[str, str]:
+    """Cursor's variant of a failed call's result, and its text."""
+    text = as_text(answer.content)
     tagged = re.match(ERROR_TAG, text)
     text = tagged[1] if tagged else text
-    told = (name for said in (kind, text) for rule, name in FAILURES if re.match(rule, said))
-    variant = next(told, "error")
-    return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
+    said = (as_text(answer.kind), text)
+    told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
+    return next(told, "error"), text
+
+
+class MadeCall(NamedTuple):
+    """The event of a call: of its end if there is an answer, else of its start."""
+
+    session: str | None
+    called: ForeignCall
+    answer: Answer | None
+
+    def __call__(self) -> dict[str, Any]:
+        """The members of its line."""
+        called, answer = self.called, self.answer
+        args = called.args()
+        body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
+        call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
+        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
+        subtype = "completed" if answer else "started"
+        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
+
+    def outcome(self) -> tuple[str, str, int]:
+        """The tool of an ended call, its status and exit code, as its line has them."""
+        answer: Any = self.answer
+        tool, code = self.called.tool, self.called.exit_code(answer)
+        if answer.failed and code is None:
+            return tool, VARIANTS[failure_of_call(answer)[0]], 0
+        return tool, "nonzero" if code else "ok", code or 0
+
+
+def line_members(
+    kind: str, subtype: str | None, session: str | None, members: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The members of a made line, less those that are None."""
+    line = {"type": kind, "subtype": subtype, **members, "session_id": session}
+    return {key: value for key, value in line.items() if value is not None}
 
 
 def find_code(pattern: str, text: str) -> int | None:
@@ -2036,6 +2070,7 @@ class Foreign(Struct, gc=False):
     places: Places | None
 
 
+ACTS = frozenset(("assistant", "thinking", "tool_call"))
 UNTRANSLATED = Foreign((), None)  # for a line without a counterpart
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
@@ -2060,38 +2095,38 @@ class EventMaker(NamedTuple):
         kind: str,
         subtype: str | None,
         session: str | None,
-        members: Callable[[], Mapping[str, Any]],
+        made: Callable[[], Mapping[str, Any]],
         call_id: str | None = None,
         parent: str | None = None,
     ) -> Any:
-        """An event; its line has these members, too, less those that are None."""
-
-        def made() -> dict[str, Any]:
-            line = {"type": kind, "subtype": subtype, **members(), "session_id": session}
-            return {key: value for key, value in line.items() if value is not None}
-
+        """An event; ``made`` returns the members of its line."""
         new = self.reader.kind(kind, subtype, session, call_id, None, parent, MADE, made)
         if self.lines:
             new.raw, new.made = encode_json(made()), None
         return new
 
     def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Any:
-        """An event with words."""
+        """An event with words; its line is made only if a stage reads all of them."""
         thought = kind == "thinking"
-
-        def members() -> dict[str, Any]:
-            message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said = {"text": text} if thought else {"message": message}
-            return {**said, "parent_tool_use_id": parent}
-
-        new = self.event(kind, "delta" if thought else None, session, members, None, parent)
+        subtype = "delta" if thought else None
+        new = self.reader.kind(kind, subtype, session, None, None, parent, MADE)
         if isinstance(new, SpokenEvent):
             new.text = text if thought else None
             new.message = None if thought else Message([TextBlock(text)])
+        if self.lines:
+            message = {"role": kind, "content": [{"type": "text", "text": text}]}
+            said: dict[str, Any] = {"text": text} if thought else {"message": message}
+            said["parent_tool_use_id"] = parent
+            new.raw = encode_json(line_members(kind, subtype, session, said))
         return new
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
+
+
+def parts_of(event: Event) -> Sequence[Event]:
+    """The translation of a foreign event; any other event itself."""
+    return (event.foreign and event.foreign.parts) or (event,)
 
 
 class Dialect:
@@ -2157,23 +2192,38 @@ class Dialect:
 
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
-        self.event, self.parts = event, []
-        if self.maker.redacts:
+        maker, self.event, self.parts = self.maker, event, []
+        if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        is_line = type(event) is self.kind and self.kind is not self.maker.reader.kind
+        is_line = type(event) is self.kind and self.kind is not maker.reader.kind
         self.read(event if is_line else self.line())
         if self.parts:
-            return self.parts
-        if event.type in self.shared_types and not (self.guessed or self.maker.native):
+            return self.parts if not maker.native else (self.joined(),)
+        own = event.type in self.shared_types and not self.guessed
+        if own and not maker.native:
             return ()  # the line only repeats
         event.foreign = UNTRANSLATED
-        shown = self.guessed or not self.maker.converts or event.type in CURSOR_TYPES
+        shown = self.guessed or maker.native or event.type in CURSOR_TYPES
         event.hidden = event.hidden or not shown
         return (event,)
 
+    def joined(self) -> Event:
+        """The translation of a line that is printed itself, once, in one event."""
+        event, parts, last = self.event, self.parts, self.parts[-1]
+        if len(parts) == 1 and last.type in ACTS and not self.maker.redacts:
+            last.raw, last.foreign = event.raw, UNTRANSLATED
+            return last
+        foreign = Foreign(parts, self.places.get(event.type or ""))
+        whole = msgspec.structs.replace(last, raw=event.raw, foreign=foreign)
+        if whole.type == "assistant" and isinstance(whole, SpokenEvent):
+            texts = [words_of(part) for part in parts if part.type == "assistant"]
+            whole.message = Message(content="".join(texts))
+        return whole
+
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
         ids = (members.get("call_id"), members.get("parent_tool_use_id"))
-        new = self.maker.event(kind, subtype, self.session, lambda: members, *ids)
+        made = functools.partial(line_members, kind, subtype, self.session, members)
+        new = self.maker.event(kind, subtype, self.session, made, *ids)
         self.parts.append(new)
         self.latest = self.latest if kind == "error" else kind
 
@@ -2294,7 +2344,7 @@ class Dialect:
         return text.removeprefix(said)
 
     def make_call(self, subtype: str, called: ForeignCall, answer: Answer | None) -> None:
-        made = functools.partial(make_call, called, answer)
+        made: Any = MadeCall(self.session, called, answer)
         ids = (called.id, called.parent)
         self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
         self.latest = "tool_call"
@@ -2318,7 +2368,6 @@ class Cursor(Dialect):
         """Its lines are never translated."""
 
 
-ACTS = frozenset(("assistant", "thinking", "tool_call"))
 SHARED_TYPES = frozenset(
     ("user", "assistant", "error", "result")
 )  # of other agents as well, in other shapes
@@ -2377,7 +2426,8 @@ class Claude(Dialect):
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        self.parent = as_text(line.parent_tool_use_id) or None
+        parent = line.parent_tool_use_id
+        self.parent = parent if isinstance(parent, str) else None
         if kind == "stream_event" and line.event:
             self.stream(line.event)
         elif kind in ("assistant", "user"):
@@ -2420,9 +2470,9 @@ class Claude(Dialect):
         delta = inner.delta
         if inner.type == "message_start":
             self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
-        if delta is None:
+        elif delta is None:
             return
-        if delta.text is not None:
+        elif delta.text is not None:
             self.say(delta.text, delta=True)
         elif delta.thinking is not None or delta.type == "signature_delta":
             self.think(delta.thinking, delta=True)
@@ -2994,30 +3044,26 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        known, stray = source.dialect, False
-        if known is None or not self.continues(known, event):
-            stray = event.type == "error" and not event.session_id
-            known = self.conversation_of(source, event)
-            if known is None:
-                return (event,)
-            stray = stray and known.ended and not recognize(event.raw)
-            if isinstance(known, Cursor):
-                return None
-            if self.strict:
-                what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
-                raise OutputError(f"{source.where()}: {what}; use -t cursor")
+        known = source.dialect
+        if known and self.continues(known, event):
+            return known.translate(event)
+        stray = event.type == "error" and not event.session_id
+        known = self.conversation_of(source, event)
+        if known is None:
+            return (event,)
+        stray = stray and known.ended and not recognize(event.raw)
+        if isinstance(known, Cursor):
+            return None
+        if self.strict:
+            what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
+            raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
         nameless = not (event.session_id or self.speaker)
         if nameless and (not parts or event.foreign is UNTRANSLATED):
             event.hidden = False
             return (event,)  # perhaps another agent's
-        if stray and len(parts) == 1:
-            parts[0].raw, parts[0].made = event.raw, None  # it names no session
-        if self.maker.native and parts[0] is not event:
-            if len(parts) == 1 and parts[0].type in ACTS and not self.maker.redacts:
-                parts[0].raw, parts[0].foreign = event.raw, UNTRANSLATED
-                return parts
-            return (join_parts(event, parts, known.places.get(event.type or "")),)
+        if stray and len(known.parts) == 1:
+            known.parts[0].raw, known.parts[0].made = event.raw, None  # it names no session
         return parts
 
     def continues(self, known: Dialect, event: Event) -> bool:
@@ -3097,21 +3143,6 @@ class Conversations:
         for part in known.parts:
             part.hidden = self.maker.native
         self.due += known.parts
-
-
-def parts_of(event: Event) -> Sequence[Event]:
-    """The translation of a foreign event; any other event itself."""
-    return (event.foreign and event.foreign.parts) or (event,)
-
-
-def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> Event:
-    """Combine the translation of a line that is printed itself, once, into one event."""
-    last = parts[-1]
-    whole = msgspec.structs.replace(last, raw=event.raw, foreign=Foreign(parts, places))
-    if whole.type == "assistant" and isinstance(whole, SpokenEvent):
-        texts = [words_of(part) for part in parts if part.type == "assistant"]
-        whole.message = Message(content="".join(texts))
-    return whole
 
 
 # ---------------------------------------------------------------- runs
@@ -3262,35 +3293,14 @@ class Runs:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
                 event.raw = line
-                yield from self.dispatch(event)
-                session, foreign, run = self.session, self.foreign, self.run
+                found = self.dialects.translate(source, event) if self.dialects else None
+                if found is None or not self.is_act(found):
+                    yield from self.dispatch(event, found)
+                    session, foreign, run = self.session, self.foreign, self.run
+                elif found:
+                    yield from self.add_acts(found)
         if acts:
             run.events += acts  # type: ignore[union-attr]
-
-    def dispatch(self, event: Event) -> Iterator[Event]:
-        """Translate an event, and follow each part."""
-        found = self.dialects.translate(self.source, event) if self.dialects else None
-        yield from self.follow_due()
-        speaker = self.dialects.speaker if self.dialects else None
-        follow = self.add_act
-        if found is None or self.nameless or speaker is not self.speaker or not self.is_act(found):
-            self.line, self.speaker = event.raw, speaker
-            self.nameless = not event.session_id and not speaker
-            follow = self.advance
-        for whole in (event,) if found is None else found:
-            parts = parts_of(whole)
-            for part in parts:
-                follow(part)
-                if self.implied_ends:
-                    yield from self.ends()
-                if part is parts[-1] and not self.is_unread(whole.type, parts):
-                    whole.run = part.run
-                    yield whole
-                if self.failures:
-                    yield from self.ends()
-        if follow == self.advance:
-            self.foreign = NO_SESSION if found is None else self.session
-            self.session = self.session if found is None else NO_SESSION
 
     def follow_due(self) -> Iterator[Event]:
         """What conversations add at their ends; it comes from no line of the FILE."""
@@ -3303,8 +3313,10 @@ class Runs:
             yield from self.ends()
 
     def is_act(self, found: Sequence[Event]) -> bool:
-        """Do foreign events belong to the previous one's run, with nothing but acts, or lines
-        without a counterpart?"""
+        """Does a foreign line go on with the previous one's run: are its parts acts, or is it a
+        line without a counterpart?"""
+        if self.nameless or self.dialects.speaker is not self.speaker:  # type: ignore[union-attr]
+            return False
         for whole in found:
             for part in parts_of(whole):
                 if part.session_id != self.foreign:
@@ -3313,15 +3325,40 @@ class Runs:
                     return False
         return True
 
+    def add_acts(self, found: Sequence[Event]) -> list[Event]:
+        """Count foreign acts of the previous event's run; those that are read."""
+        read, run = [], self.run
+        for whole in found:
+            parts = parts_of(whole)
+            for part in parts:
+                part.run = run
+                run.events += 1  # type: ignore[union-attr]
+                if part.type == "tool_call":
+                    self.track(run, part)  # type: ignore[arg-type]
+            whole.run = run
+            if not (whole.foreign and whole.hidden) and not self.is_unread(whole.type, parts):
+                read.append(whole)
+        return read
+
     def is_unread(self, kind: str | None, parts: Sequence[Event]) -> bool:
         return kind in self.unread and all(part.type == kind for part in parts)
 
-    def add_act(self, event: Event) -> None:
-        """Count one more event of the previous event's run."""
-        event.run = run = self.run
-        run.events += 1  # type: ignore[union-attr]
-        if event.type == "tool_call":
-            self.track(run, event)  # type: ignore[arg-type]
+    def dispatch(self, event: Event, found: Sequence[Event] | None) -> Iterator[Event]:
+        """Follow each part of an event's translation."""
+        yield from self.follow_due()
+        self.line, self.speaker = event.raw, self.dialects.speaker if self.dialects else None
+        self.nameless = not event.session_id and not self.speaker
+        for whole in (event,) if found is None else found:
+            parts = parts_of(whole)
+            for part in parts:
+                self.advance(part)
+                yield from self.ends() if self.implied_ends else ()
+                if part is parts[-1] and not self.is_unread(whole.type, parts):
+                    whole.run = part.run
+                    yield whole
+                yield from self.ends() if self.failures else ()
+        self.foreign = NO_SESSION if found is None else self.session
+        self.session = self.session if found is None else NO_SESSION
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
