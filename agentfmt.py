@@ -1493,12 +1493,14 @@ class Source:
 
 
 # Heads of files in other formats, in lower case -> the format, and a hint.
-OTHER_FORMATS = {
+COMPRESSED = {
     b"\x1f\x8b": "gzip data: zcat FILE | agentfmt",
     b"pk\x03\x04": "a zip archive: unzip -p FILE | agentfmt",
     b"\xfd7zxz\0": "xz data: xzcat FILE | agentfmt",
     b"\x28\xb5\x2f\xfd": "zstd data: zstdcat FILE | agentfmt",
     b"bzh": "bzip2 data: bzcat FILE | agentfmt",
+}
+OTHER_FORMATS = COMPRESSED | {
     b"\xff\xfe": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
     b"\xfe\xff": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
     b"{\0": "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt",
@@ -1508,20 +1510,24 @@ OTHER_FORMATS = {
 }
 
 
+def format_of(text: bytes, formats: dict[bytes, str]) -> str:
+    """The format, and a hint, of what begins so; or ""."""
+    start = text[:16].lower()
+    return next((what for known, what in formats.items() if start.startswith(known)), "")
+
+
 def read_frames(
     source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
 ) -> Iterator[Frame]:
     """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
     ``unwrap``: auto, none, or the member of an envelope that holds the agent's lines."""
-    head = start = b""
+    head = b""
     for chunk in arriving:
         head += chunk
-        start = head[:16].lower()
-        begins = any(known.startswith(start) for known in OTHER_FORMATS)
+        begins = any(known.startswith(head[:16].lower()) for known in OTHER_FORMATS)
         if len(head) > BLOCK or not (begins or UNDECIDED.fullmatch(head)):
             break
-    found = (what for known, what in OTHER_FORMATS.items() if start.startswith(known))
-    source.looks_like = next(found, "")
+    source.looks_like = format_of(head, OTHER_FORMATS)
     if source.looks_like:
         return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
     head = head.removeprefix(BOM)
@@ -1796,6 +1802,8 @@ class Reader:
         brace = text.find(b"{", start, start + MAX_PREFIX + 1)
         if text[:1] == b"[" and isinstance(decode_raw(text), list) and b'"type"' in text:
             return "a JSON array among lines: pass it as a FILE of its own"
+        if not text[:4].isascii() and (what := format_of(text, COMPRESSED)):
+            return what
         if brace < 0:
             return None
         try:
@@ -2956,11 +2964,14 @@ PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 # Events in, events in Cursor's vocabulary out. It must not know runs or writers.
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
-CLAUDE_TYPES = ("stream_event", "rate_limit_event", "control_request")
+CONTROL_TYPES = frozenset(
+    "control_request control_response control_cancel_request keep_alive".split()
+)  # between Claude and its host; they show no run
+CLAUDE_TYPES = CONTROL_TYPES | {"stream_event", "rate_limit_event"}
 PI_TYPES = frozenset(
     "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
     "message_end auto_retry_start auto_retry_end compaction_start compaction_end entry_appended "
-    "queue_update".split()
+    "auto_compaction_start auto_compaction_end queue_update".split()
 )
 
 
@@ -3433,6 +3444,8 @@ class Runs:
         stray = self.nameless and event.type == "error"
         if self.had_run.get(hash(key)) and key is not source and not stray:
             source.has_run = True
+            return
+        if event.type in CONTROL_TYPES:
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line

@@ -3,8 +3,10 @@ around it: runs of every agent, and of agents that nobody knows, joined and inte
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
+import lzma
 from collections.abc import Callable
 from typing import Any
 
@@ -466,7 +468,7 @@ def test_another_agent_than_the_named_one(bad: Lines) -> None:
 
 
 def test_a_sub_agent_in_the_background_outlives_the_result() -> None:
-    first, said = GOOD["claude"][:2]
+    said = GOOD["claude"][1]
     late = json.dumps({**json.loads(said), "parent_tool_use_id": "toolu_1"}).encode() + b"\n"
     assert convert([*GOOD["claude"], late, late, *GOOD["claude"]])[1:] == ("", OK)
     assert convert([*GOOD["claude"], late])[1:] == ("", OK)
@@ -479,3 +481,17 @@ def test_a_sub_agent_in_the_background_outlives_the_result() -> None:
 def test_prompts_of_copilot_while_it_is_busy(delivery: str, status: int) -> None:
     prompt = {"type": "user.message", "data": {"content": "and", "delivery": delivery}}
     assert convert([*copilot(prompt), *GOOD["copilot"][1:]]).status == status
+
+
+def test_lines_of_claude_that_name_no_session() -> None:
+    kinds = ("control_response", "control_cancel_request", "keep_alive")
+    controls = lines(*({"type": kind, "request_id": "r"} for kind in kinds))
+    first, *rest = GOOD["claude"]
+    assert convert([*controls, first, *controls, *rest, *controls])[1:] == ("", OK)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_compressed_data_behind_a_stream(pack: Callable[[bytes], bytes]) -> None:
+    ended = convert(b"".join([*GOOD["cursor"], pack(b"".join(BAD["cursor failed"]))]))
+    assert ended.status == 3
+    assert "cat FILE | agentfmt" in ended.stderr
