@@ -401,17 +401,19 @@ def test_end_of_input_hides_what_may_begin_a_secret(rule: str, template: str) ->
     ends = [match.end() for literal in literals if (match := literal.search(held.encode()))]
     if not ends or rule == "authorization" or planted.before[-1:].isalnum():
         pytest.skip("no literal at its beginning")
+    sessions, data = dict[str, str](), b""
     for more, style in itertools.product((1, 5, 9), STYLES):
         end = max(ends) + more
         begun = planted.secret[: max(0, end - len("see " + planted.before))]
-        if len(begun) < 4 or "Bearer" in held[end:]:
-            continue
-        lines = [init(), *STYLES[style](cuts(held[:end], [7]))]
-        output = redact(b"".join(lines), *STREAM).stdout
-        kind = "thinking" if style == "thinking" else "assistant"
-        left = "".join(said(output, kind))
-        marked = re.search(rf"\[REDACTED:({rule}|authorization)\]$", left)
-        assert marked, (style, held[:end])
+        if len(begun) >= 4 and "Bearer" not in held[end:]:
+            name = f"{style}-{more}"
+            sessions[name] = ""
+            data += init(name) + b"".join(STYLES[style](cuts(held[:end], [7]), name))
+    for line in redact(data, *STREAM).objects:
+        if line["type"] in ("assistant", "thinking"):
+            sessions[line["session_id"]] += words_of(line)
+    for name, left in sessions.items():
+        assert re.search(rf"\[REDACTED:({rule}|authorization)\]$", left), (name, held)
 
 
 def test_end_of_input_hides_the_beginning_of_known_values() -> None:
