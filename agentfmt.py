@@ -113,7 +113,7 @@ EXITS = """Exit status:
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
-DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
+DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
 MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are redacted and released
@@ -614,29 +614,51 @@ def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     waiting.register(signals.fd, select.POLLIN)
-    left = DRAIN
-    while True:
-        caught = signals.caught
-        if caught:
-            with contextlib.suppress(KeyError):
-                waiting.unregister(signals.fd)
-        ready = [number for number, _ in waiting.poll(0 if caught else SILENCE_MS)]
-        if caught and (left <= 0 or not ready):
-            os.close(fd)  # at once: the writer must learn that nobody reads any more
-            raise Interrupted
+    room = bytearray(BLOCK)  # os.read would shrink what it allocates, and the heap grow for ever
+    while not signals.caught:
+        ready = [number for number, _ in waiting.poll(SILENCE_MS)]
         if fd not in ready:
             yield from () if ready else (b"",)
             continue
         try:
-            chunk = os.read(fd, BLOCK)
+            size = os.readv(fd, (room,))
         except BlockingIOError:
             continue
-        if not chunk and signals.caught:
-            raise Interrupted
-        if not chunk:
-            return
-        left -= len(chunk) if caught else 0
-        yield chunk
+        if not size:
+            break
+        yield bytes(memoryview(room)[:size])
+    if signals.caught:
+        yield from drain(fd)
+        raise Interrupted
+
+
+def drain(fd: int) -> Iterator[bytes]:
+    """What has arrived before a signal, DRAIN bytes or little more. The descriptor is closed before
+    any of it is processed: the writer must learn that nobody reads any more.
+
+    An empty pipe of Linux is filled before that, in one step: what its writer writes between the
+    last read and close would be lost.
+    """
+    import fcntl
+
+    arrived = select.poll()
+    arrived.register(fd, select.POLLIN)
+    chunks, left, more, filler, end = list[bytes](), DRAIN, True, b"", fd
+    with contextlib.suppress(OSError):
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    while more and left > 0:
+        chunks.append(os.read(fd, BLOCK) if arrived.poll(0) else b"")
+        left -= len(chunks[-1])
+        try:  # a page is written whole, or not at all
+            filler = filler or b"\n" * fcntl.fcntl(end, getattr(fcntl, "F_SETPIPE_SZ", -1), 1)
+            more = not os.write(end, filler)
+        except OSError as error:
+            refilled = error.errno in (errno.EBUSY, errno.EAGAIN)
+            time.sleep(0.001 * refilled)  # who has slept is not preempted by the writer
+            more = refilled or bool(chunks[-1])
+    os.close(fd)
+    return filter(None, chunks)
 
 
 def file_name(name: str) -> str:
@@ -700,7 +722,7 @@ class Event(Struct, gc=False):
     session_id: str | None = None
     call_id: str | None = None
     tool_call: Call | None = None  # type: ignore[valid-type]
-    parent_tool_use_id: Any = None  # the call that started the sub-agent
+    parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
@@ -2222,7 +2244,7 @@ class Dialect:
             self.begin(**members)
 
     def ask(self, text: Any) -> None:
-        if self.asks_once and self.latest in ("assistant", "thinking", "tool_call"):
+        if self.asks_once and self.latest not in ("", "system", "result"):
             self.begin()
         self.words("user", as_text(text))
 
@@ -2773,7 +2795,8 @@ class Copilot(Dialect):
             self.begin_once(again=True, model=data["model"])
         if kind == "user.message":
             injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
-            self.asks_once = not injected and data["source"] in (None, "user")
+            own = data["source"] in (None, "user") and data["delivery"] in (None, "idle")
+            self.asks_once = own and not injected
             self.ask(data["content"])
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
@@ -3014,6 +3037,7 @@ class Conversations:
         self.sessions: dict[str, Dialect] = {}
         self.own_types = set[tuple[str, str | None]]()  # seen, by dialect
         self.speaker: Dialect | None = None  # shown by the last event, unless all is Cursor's
+        self.due: list[Event] = []  # made at the end of conversations
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """Translate an event; None if it is Cursor's, like the next ones of its session.
@@ -3061,7 +3085,11 @@ class Conversations:
         last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed or not session:
-            name = self.given or self.recognize(known, event)
+            shown = self.recognize(known, event)
+            name = self.given or shown
+            if self.given and not session and shown not in (None, DIALECTS[self.given].name):
+                self.speaker = None
+                return None
             if name:
                 known = self.named_conversation(source, event, known, name)
             elif known is None and session and isinstance(last, Claude):  # others show themselves
@@ -3076,12 +3104,12 @@ class Conversations:
         return known
 
     def recognize(self, known: Dialect | None, event: Event) -> str | None:
-        """The dialect of an event. The types that only one dialect has are remembered."""
+        """The dialect of an event. The types that show a dialect by themselves are remembered."""
         if known and not known.guessed and (known.name, event.type) in self.own_types:
             return known.name
         name = recognize(event.raw)
-        shared = event.type in SHARED_TYPES or event.type == "system"
-        if name and not shared and len(self.own_types) < CACHED_DECISIONS:
+        alone = name and recognize(encode_json({"type": event.type})) == name
+        if name and alone and len(self.own_types) < CACHED_DECISIONS:
             self.own_types.add((name, event.type))
         return name
 
@@ -3103,18 +3131,18 @@ class Conversations:
     def remember(self, known: Dialect, session: str) -> Dialect:
         self.sessions[session] = known
         if len(self.sessions) > MAX_RUNS:
-            del self.sessions[next(iter(self.sessions))]
+            self.finish(next(iter(self.sessions)))
         known.session, known.guessed = session, False
         return known
 
-    def finish(self) -> Iterator[Event]:
-        """The events that conversations add at the end of the input."""
-        for known in self.sessions.values():
-            known.parts = []
-            known.finish()
-            for part in known.parts:
-                part.hidden = self.maker.native
-                yield part
+    def finish(self, session: str) -> None:
+        """Forget a conversation; what it adds at its end is due."""
+        known = self.sessions.pop(session)
+        known.parts = []
+        known.finish()
+        for part in known.parts:
+            part.hidden = self.maker.native
+        self.due += known.parts
 
 
 # ---------------------------------------------------------------- runs
@@ -3122,13 +3150,14 @@ class Conversations:
 # The state machine: when runs open and end, and their verdicts.
 # Events in, the same events with their run out. It must not know agents or writers.
 
-# Kinds of events, and states of a run: it is open before its init, begun after it, and acting from
-# its first act on.
+# Kinds of events, and states of a run: it is open before its init, begun after it or its first act.
 INIT, ASK, ACT, END, OTHER = "init", "ask", "act", "end", "other"
-ABSENT, OPEN, BEGUN, ACTING, ENDED = "absent", "open", "begun", "acting", "ended"
+ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(ACTS, ACT) | {"user": ASK, "result": END}
 NO_SESSION = object()  # differs from any event's session
+HOOKS = ("hook_started", "hook_progress", "hook_response")
+RESUMING = "resuming"  # the key of hooks before a resumed session's init: they name another session
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
@@ -3177,6 +3206,7 @@ class Run:
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
+        self.busy = False  # it had a prompt or an act
         self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
@@ -3272,6 +3302,16 @@ class Runs:
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
+    def follow_due(self) -> Iterator[Event]:
+        """What conversations add at their ends; it comes from no line of the FILE."""
+        while self.dialects and self.dialects.due:
+            event, last, line = self.dialects.due.pop(0), self.source.last, self.line
+            self.line = b""
+            self.advance(event)
+            self.source.last, self.line = last, line
+            yield event
+            yield from self.ends()
+
     def is_act(self, found: Sequence[Event]) -> bool:
         """Does a foreign line go on with the previous one's run: are its parts acts, or is it a
         line without a counterpart?"""
@@ -3308,6 +3348,7 @@ class Runs:
 
     def dispatch(self, event: Event, found: Sequence[Event] | None) -> Iterator[Event]:
         """Follow each part of an event's translation."""
+        yield from self.follow_due()
         self.line, self.speaker = event.raw, self.dialects.speaker if self.dialects else None
         self.nameless = not event.session_id and not self.speaker
         for whole in (event,) if found is None else found:
@@ -3324,8 +3365,10 @@ class Runs:
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
-        kind = event_kind(event)
-        event.run = run = self.find_run(self.key(event), kind)
+        kind, key = event_kind(event), self.key(event)
+        event.run = run = self.find_run(key, kind)
+        if run is None and event.parent_tool_use_id is not None and self.had_run.get(hash(key)):
+            kind = OTHER  # a sub-agent in the background outlives the result
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
         self.run = event.run = run
@@ -3339,7 +3382,7 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == ACTING and not self.fail_on
+        quick = run and run.state == BEGUN and run.busy and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
@@ -3366,7 +3409,9 @@ class Runs:
             own = kind == INIT or (kind in (ASK, ACT) and named)
             return run if own or not last or last.state == ENDED else last
         if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
-            run = self.runs.get(self.speaker or self.source)
+            others = map(self.runs.get, self.source.agents.values())
+            converted = (other for other in others if other and other.converted)
+            run = self.runs.get(self.speaker or self.source) or next(converted, None)
         if key != self.last_key:
             self.remember(key)
         return run
@@ -3396,6 +3441,8 @@ class Runs:
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
         known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
         certain = stray or (key is not source and known)
+        if event.subtype in HOOKS and as_text(details(event).get("hook_name")).endswith(":resume"):
+            key = RESUMING
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if room else source, event, evidence)
@@ -3425,7 +3472,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.state = ACTING if event.type in ACTS else OPEN
+        self.note_progress(run, event)
         self.check_fail_on(run, event)
         self.had_run[hash(key)] = True
         if key is not self.source:
@@ -3438,7 +3485,7 @@ class Runs:
 
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
-        run.state = ACTING if event.type in ACTS else run.state
+        self.note_progress(run, event)
         self.check_fail_on(run, event)
         return run
 
@@ -3456,7 +3503,8 @@ class Runs:
             run.told[event.call_id] = found
 
     def begin(self, run: Run, event: Event) -> Run:
-        run.state = BEGUN
+        self.source.outside.pop(RESUMING, None)
+        run.state, run.busy = BEGUN, False
         run.cwd = first_text(details(event).get("cwd"))
         run.converted = b'"converted_from"' in self.line
         return run
@@ -3466,10 +3514,14 @@ class Runs:
         self.close_unfinished(run, f"superseded by another {what} at {self.source.where()}")
         self.report.prose = None
 
-    def ask_again(self, run: Run, event: Event) -> Run:
-        """A prompt behind acts: of a run of its own if the agent takes one prompt in a run."""
+    def note_progress(self, run: Run, event: Event) -> None:
+        run.state = BEGUN if event.type in ACTS else run.state
+        run.busy = run.busy or event.type in ACTS or event.type == "user"
+
+    def ask(self, run: Run, event: Event) -> Run:
+        """A prompt: another one is of a run of its own if the agent takes one prompt in a run."""
         agent = self.source.dialect
-        if not agent or not agent.asks_once or run.converted:
+        if not (run.busy and agent and agent.asks_once) or run.converted:
             return self.count_event(run, event)
         self.supersede(run, event)
         return self.start(None, event)
@@ -3493,20 +3545,15 @@ class Runs:
         (ABSENT, END): (start, close),
         (ABSENT, OTHER): (outside_run,),
         (OPEN, INIT): (count_event, begin),
-        (OPEN, ASK): (count_event,),
+        (OPEN, ASK): (ask,),
         (OPEN, ACT): (count_event,),
         (OPEN, END): (count_event, close),
         (OPEN, OTHER): (count_event, check_unknown),
         (BEGUN, INIT): (supersede, start, begin),
-        (BEGUN, ASK): (count_event,),
+        (BEGUN, ASK): (ask,),
         (BEGUN, ACT): (count_event,),
         (BEGUN, END): (count_event, close),
         (BEGUN, OTHER): (count_event, check_unknown),
-        (ACTING, INIT): (supersede, start, begin),
-        (ACTING, ASK): (ask_again,),
-        (ACTING, ACT): (count_event,),
-        (ACTING, END): (count_event, close),
-        (ACTING, OTHER): (count_event, check_unknown),
     }
 
     # How runs end.
@@ -3572,11 +3619,9 @@ class Runs:
             self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
-        self.line = b""
-        for event in self.dialects.finish() if self.dialects else ():
-            self.advance(event)
-            yield event
-            yield from self.ends()
+        for session in list(self.dialects.sessions) if self.dialects else ():
+            self.dialects.finish(session)  # type: ignore[union-attr]
+        yield from self.follow_due()
         if self.given_up_count:
             more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
             why = f"least recently active of more than {MAX_RUNS} open runs"
@@ -4067,7 +4112,7 @@ gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt
 gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z2-7]{16,}      AKIA<16 base32>                     AKIA<8 base32>
-aws-bedrock-key         ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
+aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
 aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
 aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
 aws-appsync-key         ^da2- [a-z0-9]{26}$                                 da2-<26 lower>                      da2-<12 lower>
@@ -4143,7 +4188,7 @@ cloudflare-token        ^cf(?:ut|at|k)_ [A-Za-z0-9]{40,}                        
 cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                          v1.0-<24 hex>-<146 hex>             v1.0-<24 hex>-<20 hex>
 datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
 newrelic-key            NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}              NRAK-<27 base32>                    NRAK-<8 base32>
-newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL                             <36 hex>NRAL                        <12 hex>NRAL
+newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)                        <36 hex>NRAL                        <12 hex>NRAL
 sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
@@ -4177,9 +4222,9 @@ razorpay-key            rzp_(?:live|test)_ [A-Za-z0-9]{14,}                     
 braintree-token         access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}  access_token$production$<16 lower>$<32 hex>  access_token$production$<16 lower>
 teams-webhook           [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  https://«x.webhook.office.com/webhookb2/<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
 teams-webhook           IncomingWebhook/ ([\w/-]{40,})                              IncomingWebhook/«<32 hex>/<36 hex>»  IncomingWebhook/<8 hex>
-facebook-token          ^EAA [A-Za-z0-9]{90,}                                       EAA<160 alnum>                      EAA<40 alnum>
+facebook-token          ^EAA [A-Za-z0-9]*[A-Za-z0-9]{90,}$                                EAA<160 alnum>                      EAA<40 alnum>
 facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                                  <16 digit>|<27 alnum>               <9 digit>|<27 alnum>
-twitter-token           ^A{15,} [A-Za-z0-9%]{60,}                                   AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
+twitter-token           ^A{15} [A-Za-z0-9%]*[A-Za-z0-9%]{60,}$                            AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
 dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}                                   sl.u.<130 url>                      sl.<40 alnum>
 hubspot-token           pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}                          pat-na1-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  pat-na1-<8 hex>
 asana-token             ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}            2/<16 digit>/<16 digit>:<32 hex>    3/<16 digit>:<32 hex>
@@ -4230,7 +4275,7 @@ klaviyo-key             ^pk_ [0-9a-f]{34}$                                  pk_<
 clickup-token           ^pk_ [0-9]{6,9}_[0-9A-Z]{32,}                       pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
 lob-key                 ^(?:live|test)_ (?:pub_)?[0-9a-f]{31,}              live_<35 hex>                       live_<12 hex>
 mailersend-token        mlsn\. [0-9a-f]{60,}                                mlsn.<64 hex>                       mlsn.<20 hex>
-maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
+maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk (?:)                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
 octopus-key             ^API- [A-Z0-9]{26}$                                API-<26 base32>                     API-<12 base32>
 onfido-token            ^api_(?:live|sandbox) (?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32,}  api_live.<11 alnum>.<32 alnum>      api_live.<11 alnum>
 paypal-token            ^A21AA [\w-]{70,}                                   A21AA<92 url>                       A21AA<20 url>
@@ -4238,7 +4283,7 @@ prefect-key             ^pn[ub]_ [A-Za-z0-9]{36,}                           pnu_
 pubnub-key              ^[sp](?:ec|ub|ub)-c- [A-Za-z0-9+/=-]{36,}           sec-c-<52 alnum>                    sec-c-<12 alnum>
 readme-key              ^rdme_ [a-z0-9]{60,}                                rdme_<70 lower>                     rdme_<20 lower>
 salesforce-token        ^00D[A-Za-z0-9]{12,15} ! [\w.]{80,}                 00D<15 alnum>!<96 alnum>            00D<15 alnum>!<20 alnum>
-sanity-token            ^sk [A-Za-z0-9]{78,}                               sk<80 alnum>                        sk<30 alnum>
+sanity-token            ^sk [A-Za-z0-9]*[A-Za-z0-9]{78,}$                  sk<80 alnum>                        sk<30 alnum>
 scalingo-token          ^tk-us- [\w-]{48,}                                  tk-us-<48 url>                      tk-us-<12 alnum>
 settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}               sm_aat_<16 alnum>                   sm_aat_<8 alnum>
 stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}                      hawk.<20 alnum>.<20 alnum>          hawk.<12 alnum>
@@ -4249,7 +4294,7 @@ axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat
 yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
 yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
 zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
-zhipu-key               ^[0-9a-f]{32} \. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
+zhipu-key               ^[0-9a-f]{31} [0-9a-f]\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 ai-key                  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
@@ -4265,7 +4310,7 @@ bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
 command-password        ^curl (?:[^|;&\n]|\\\\\n)*\h(?:-u|--user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
-command-password        ^machine\h+\S+\h+login\h+\S+\h+ password \h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
+command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
 command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
@@ -4542,25 +4587,30 @@ FIRST_LOOK = {
 
 def named(needed: int) -> str:
     """An expression for the names that need a strength, and for the first look behind them."""
-    looks: dict[tuple[str, str], list[str]] = {}
-    triple = r"(?:(?:\\*[\"'`]){2})?"
-    for form in sorted(FORMS, key=lambda form: form.least):  # the shortest look first
-        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least, MIXED))]
-        between, before = form.between.removesuffix(MACROS["P"]), form.before
-        if between != form.between:
-            looks.setdefault((before == "flag", in_quotes), []).append(between + r"\\*[\"'`]")
-        look = triple + in_quotes if between.endswith(MACROS["O"]) else bare
-        look = r"[^<>\n]+\\?</" if form.value == "element" else look
-        looks.setdefault((before == "flag", look), []).append(between)
     ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
     ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
-    flags, others = (
-        "|".join(
-            f"(?:{'|'.join(some)}){look}" for (flag, look), some in looks.items() if flag == one
-        )
-        for one in (True, False)
-    )
-    return rf"(?i:(?:{ends})(?:{others})|-[\w-]*?(?:{ends})(?:{flags}))"
+    options = [form for form in FORMS if form.before == "flag"]
+    others = [form for form in FORMS if form.before != "flag"]
+    return rf"(?i:(?:{ends}){behind(others, needed)}|-[\w-]*?(?:{ends}){behind(options, needed)})"
+
+
+def behind(forms: list[Form], needed: int) -> str:
+    """What stands behind a name in some forms, up to what the first look sees of the value."""
+    looks: dict[str, list[str]] = {}
+    for form in sorted(forms, key=lambda form: form.least):  # the shortest look first
+        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least, MIXED))]
+        # Each count would need a state.
+        endless = re.sub(r"\{([01]),[0-9]{2}\}", lambda most: "*+"[int(most[1])], form.between)
+        between = endless.removesuffix(MACROS["P"])
+        if between != endless:
+            looks.setdefault(in_quotes, []).append(between + r"\\*[\"'`]")
+        if between.endswith(MACROS["O"]):
+            bare = r"(?:(?:\\*[\"'`]){2})?" + in_quotes
+        elif form.value == "element":
+            bare = in_quotes if needed == RANDOM else r"[^<>\n]+\\?</"
+        looks.setdefault(bare, []).append(between)
+    alternatives = (f"(?:{'|'.join(some)}){look}" for look, some in looks.items())
+    return f"(?:{'|'.join(alternatives)})"
 
 
 # These names may have their value on the next line, or after a blank one.
@@ -4615,17 +4665,14 @@ class Scanner:
         # user's pattern may match any character that an escape hides.
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
-        escape = r"\\" if patterns else r"[^\\](?:\\\\)*\\" + hidden
+        escape = r"[^\\](?:\\\\)*\\" + hidden
         first = {rule.hint() for rule in RULES if rule.begins_word()}
-        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first)
+        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
-        self.hints = [
-            expression("|".join(tokens), capture=False),
-            expression(NAMED, capture=False),
-            expression(escape, capture=False),
-            *self.patterns.values(),
-        ]
-        self.tokens, self.names = self.hints[:2]
+        self.tokens = expression("|".join(tokens), capture=False)
+        self.names = expression(NAMED, capture=False)
+        self.hints = [self.tokens, self.names, *self.patterns.values()]
+        self.hints += [expression(r"\\")] if patterns else []
         # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
@@ -4633,6 +4680,10 @@ class Scanner:
         self.marker = re.compile(
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
+
+    def is_quick(self, line: bytes) -> bool:
+        """Does a line hold no secret name, so that tokens are all there is to look for?"""
+        return not self.patterns and not self.names.search(line)
 
     @functools.cached_property
     def known(self) -> Any:
@@ -4705,7 +4756,7 @@ class Scanner:
         position = 0
         markers = self.markers(text)
         while match := self.names.search(text, position):
-            name = NAME.match(text, match.start()).span()
+            name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
             position = name[1]
             if not inside(name[0], markers):  # the name of a rule
                 found = assigned_value(text, *name)
@@ -4891,8 +4942,13 @@ def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
     return found
 
 
+@functools.cache
+def rule_pattern(rule: Rule) -> Any:
+    return expression(rule.expression())
+
+
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern = expression(rule.expression())
+    pattern = rule_pattern(rule)
     for match in pattern.finditer(text):
         first, last = match.span(pattern.groups)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
@@ -5204,6 +5260,9 @@ class EventRedactor:
     ) -> bytes:
         """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
+        quickly = self.redact_tokens(raw, event, edits)
+        if quickly is not None:
+            return quickly
         found = [*find_strings(raw)]
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
         words = [one for one in found if one.path in places and not one.is_key]
@@ -5230,6 +5289,39 @@ class EventRedactor:
             return new
 
         return edit_strings(raw, [one for one in found if one.start in doubtful], change)
+
+    def redact_tokens(
+        self, raw: bytes, event: Event, edits: Sequence[Replacement] | None
+    ) -> bytes | None:
+        """The same for an event whose secrets are tokens in values: nearly always. Else None."""
+        scanner = self.scanner
+        if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
+            return None
+        words = {} if edits is None else dict(match.span(1) for match in SPOKEN_TEXT.finditer(raw))
+        texts = {start: decode_json(raw[start:end]) for start, end in words.items()}
+        if edits is not None and "".join(texts.values()) != words_of(event):
+            return None
+        end = 0
+        for first, last in (match.span() for match in scanner.tokens.finditer(raw)):
+            if first >= end:
+                literal = literal_at(raw, first)
+                start, end = literal.span(1)
+                texts[start] = texts.get(start) or decode_json(literal[1])
+            if last > end or literal[2] or b"\\" in raw[first:last]:
+                return None
+
+        changes: list[Change] = []
+        begin = 0
+        for start, text in sorted(texts.items()):
+            if start in words:
+                new = splice(text, clip(edits or (), begin, begin + len(text)))
+                begin += len(text)
+            else:
+                new = scanner.conceal(text)
+                self.count(new, text)
+            if new != text:
+                changes.append((start, literal_at(raw, start + 1).end(1), encode_json(new)))
+        return splice(raw, changes)
 
     def suspects(self, found: list[StringLiteral]) -> set[int]:
         """The starts of strings that may have to change."""
@@ -5289,6 +5381,21 @@ class EventRedactor:
         if self.scanner is None or "[REDACTED:" not in text:
             return text
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
+
+
+SPOKEN_TEXT = regex(
+    rb'"(?:text|content)"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL
+)
+
+
+def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
+    """The string around a position: its literal, and the colon behind it if it is a name."""
+    quote = escapes = position
+    while escapes == position or (quote - escapes) % 2:
+        quote = escapes = raw.rfind(b'"', 0, quote)
+        while raw[escapes - 1] == 0x5C:
+            escapes -= 1
+    return cast("re.Match[bytes]", LITERAL.match(raw, quote))
 
 
 def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
@@ -5834,7 +5941,7 @@ class Shortener:
         found = [
             one
             for one in find_strings(raw)
-            if not one.is_key and class_of(one.path) not in STRUCTURE
+            if not one.is_key and class_of(one.path) not in STRUCTURE and not is_identifier(one)
         ]
 
         def cut(length: int) -> bytes:
@@ -5848,6 +5955,15 @@ class Shortener:
             name = self.report.excerpt(kind or "?")
             self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
         return short
+
+
+def is_identifier(one: StringLiteral) -> bool:
+    """Is a string short, and named as agents name sessions, calls, types and states?"""
+    short = len(one.text) < 100 and len(one.path) <= 3
+    return short and IDENTIFIER.search(one.path[-1]) is not None
+
+
+IDENTIFIER = regex("(?:^|_)id$|I[dD]$|^(?:sub)?type$|^(?:role|status|reason)$")
 
 
 def shorten_text(text: str, length: int) -> str:
@@ -6849,15 +6965,14 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
     ]
 
 
-def make_scanner(
-    globs: tuple[str, ...], files: list[NamedValue], patterns: dict[str, str]
-) -> Scanner:
-    entries = [(name, value) for name, value in (*environment_values(globs), *files) if value]
+def make_scanner(given: dict[str, Any]) -> Scanner:
+    stated = itertools.chain(environment_values(given["secret_env"]), *given["secrets_file"])
+    entries = [(name, value) for name, value in stated if value]
     known: dict[str, list[str]] = {}
     for name, value in entries:
         known.setdefault(name, []).extend([value] if is_usable(value) else ())
     try:
-        scanner = Scanner(known, patterns)
+        scanner = Scanner(known, dict(given["patterns"]))
     except ImportError:
         why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
         raise click.ClickException(why) from None
@@ -7050,13 +7165,9 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     if is_input(1, files):
         raise click.ClickException("standard output is also an input file")
     classes = frozenset(itertools.chain(*given["classes"]))
-    secrets = (
-        given["secret_env"],
-        [*itertools.chain(*given["secrets_file"])],
-        dict(given["patterns"]),
-    )
-    classes |= {"secrets"} if any(secrets) else set()
-    scanner = functools.cache(lambda: make_scanner(*secrets))
+    if given["secret_env"] or given["secrets_file"] or given["patterns"]:
+        classes |= {"secrets"}
+    scanner = functools.cache(lambda: make_scanner(given))
     redaction = None
     if classes:
         used = scanner() if "secrets" in classes else None
