@@ -1192,7 +1192,7 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.made:  # its line needs not be made
+    if event.made and event.subtype == "completed":  # its line needs not be made
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     tool, body = called_tool(event)
@@ -3347,12 +3347,15 @@ class Runs:
                 if part.type == "tool_call":
                     self.track(run, part)  # type: ignore[arg-type]
             whole.run = run
-            if not (whole.foreign and whole.hidden) and not self.is_unread(whole.type, parts):
+            if not self.is_unread(whole, parts):
                 read.append(whole)
         return read
 
-    def is_unread(self, kind: str | None, parts: Sequence[Event]) -> bool:
-        return kind in self.unread and all(part.type == kind for part in parts)
+    def is_unread(self, whole: Event, parts: Sequence[Event]) -> bool:
+        """Does an event go no further: words, or a line that is neither translated nor printed?"""
+        if whole.type in self.unread:
+            return all(part.type == whole.type for part in parts)
+        return whole.foreign is UNTRANSLATED and whole.hidden and whole.type not in NATIVE_TYPES
 
     def dispatch(self, event: Event, found: Sequence[Event] | None) -> Iterator[Event]:
         """Follow each part of an event's translation."""
@@ -3364,7 +3367,7 @@ class Runs:
             for part in parts:
                 self.advance(part)
                 yield from self.ends() if self.implied_ends else ()
-                if part is parts[-1] and not self.is_unread(whole.type, parts):
+                if part is parts[-1] and not self.is_unread(whole, parts):
                     whole.run = part.run
                     yield whole
                 yield from self.ends() if self.failures else ()
