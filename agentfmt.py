@@ -808,8 +808,8 @@ class FinishedCall(NamedTuple):
 
     args: Any
     result: Any
-    took: int | None  # milliseconds
     created: bool
+    event: Event
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
@@ -867,7 +867,8 @@ def launched(call: FinishedCall) -> str:
 
 
 def time_taken(call: FinishedCall) -> str:
-    return "" if call.took is None else format_duration(call.took)
+    took = call_duration(call.event, call.result)
+    return "" if took is None else format_duration(took)
 
 
 def exit_status(call: FinishedCall) -> str:
@@ -1196,10 +1197,12 @@ def action_of(event: Event) -> Action:
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     tool, body = called_tool(event)
-    outcome = outcome_of(event, tool, body)
-    if outcome.status == "ok" and creates_file(tool, body):
-        tool = "write"
-    return plain_action(tool[: EXCERPT + 1], outcome.status, outcome.code)
+    return label_call(tool, outcome_of(event, tool, body), created=creates_file(tool, body))
+
+
+def label_call(tool: str, outcome: Outcome, *, created: bool) -> Action:
+    tool = "write" if created and outcome.status == "ok" else tool[: EXCERPT + 1]
+    return plain_action(tool, outcome.status, outcome.code)
 
 
 @functools.lru_cache(256)
@@ -1248,16 +1251,15 @@ def detailed_action(event: Event, here: str, target: str) -> Action:
     ``target`` is the one that its start named: a completion may hold nothing but the outcome.
     """
     tool, body = called_tool(event)
-    act, outcome = action_of(event), outcome_of(event, tool, body)
+    outcome, created = outcome_of(event, tool, body), creates_file(tool, body)
+    act = label_call(tool, outcome, created=created)
     args, found = call_arguments(body), outcome.found
     named = find_target(tool, body, found, here)
     target = (named or target) if args else (target or named)
     if outcome.status in REASONS:
         return act._replace(target=target, outcome=failure_reason(outcome))
     result = found if isinstance(found, Success) else Success()
-    call = FinishedCall(
-        args or Args(), result, call_duration(event, result), creates_file(tool, body)
-    )
+    call = FinishedCall(args or Args(), result, created, event)
     facts = filter(None, (fact(call) for fact in tool_named(tool).facts))
     return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
 
@@ -6327,25 +6329,30 @@ class Words(Writer):
         self.screen, self.last, self.final = view.out, last, view.messages == "final"
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        prefixes, run, prefix = self.last.prefixes, None, ""
         for event in events:
-            if event.run is None:
+            if event.run is not run:
+                run, prefix = event.run, prefixes.prefix_of(event) if event.run else ""
+            if run is None:
                 continue
-            prefix = self.last.prefixes.prefix_of(event)
-            for line in map(escape_line, self.completed_lines(event, event.run)):
+            for line in self.completed_lines(event, run):
                 room = self.screen.width() - len(prefix)
-                rows = wrap(line, room) if self.screen.fd is not None else (line,)
+                safe = escape_line(line)
+                rows = wrap(safe, room) if self.screen.fd is not None else (safe,)
                 for row in rows:
                     yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
             if event.type != "assistant":
-                self.last.prefixes.leave(event)
+                prefixes.leave(event)
+                run = None
 
     def completed_lines(self, event: Any, run: Run) -> Iterable[str]:
         """The lines that an event completes; a call, a question or an end completes any line."""
-        segments, line = notes_of(run).segments, notes_of(run).line
+        notes = notes_of(run)
+        segments, line = notes.segments, notes.line
         if event.type == "assistant":
             new = segments.say(event)
             self.last.words = line
-            return () if self.final else complete_lines(line, new if not event.hidden else "")
+            return () if self.final or event.hidden else complete_lines(line, new)
         if event.type not in SEGMENT_ENDS and not ends_run(event):
             return ()
         line += () if event.raw else (segments.held,)
@@ -6719,22 +6726,23 @@ class Tee(Writer):
         self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
         self.thinking = any(each.thinking for each in every)
         self.words = any(each.words for each in every)
-        self.word_writers = [one for one in writers if one.words]
+        self.speakers = [one for one in writers if one.words]
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        events = self.tell_others(events) if self.others else events
-        return self.writers[0].lines(events) if len(self.writers) == 1 else self.each(events)
-
-    def each(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for event in events:
-            for one in self.word_writers if event.type == "assistant" else self.writers:
-                yield from one.lines((event,))
-
-    def tell_others(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            yield event
-            if event.type in SPOKEN_TYPES and not event.foreign:
+        for kind, group in itertools.groupby(events, operator.attrgetter("type")):
+            if kind in SPOKEN_TYPES:
+                words = [*group]
+                for one in self.speakers:
+                    yield from one.lines(words)
+                self.tell_others(event for event in words if event.foreign)
                 continue
+            for event in group:
+                for one in self.writers:
+                    yield from one.lines((event,))
+                self.tell_others((event,))
+
+    def tell_others(self, events: Iterable[Event]) -> None:
+        for event in events if self.others else ():
             for part in parts_of(event):
                 part.hidden = event.hidden
                 for line in (line for other in self.others for line in other.lines((part,))):
