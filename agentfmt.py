@@ -113,7 +113,7 @@ EXITS = """Exit status:
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
-DRAIN = 1024 * 1024  # bytes still read after a signal: more than a pipe holds
+DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
 MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are redacted and released
@@ -614,29 +614,51 @@ def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     waiting.register(signals.fd, select.POLLIN)
-    left = DRAIN
-    while True:
-        caught = signals.caught
-        if caught:
-            with contextlib.suppress(KeyError):
-                waiting.unregister(signals.fd)
-        ready = [number for number, _ in waiting.poll(0 if caught else SILENCE_MS)]
-        if caught and (left <= 0 or not ready):
-            os.close(fd)  # at once: the writer must learn that nobody reads any more
-            raise Interrupted
+    room = bytearray(BLOCK)  # os.read would shrink what it allocates, and the heap grow for ever
+    while not signals.caught:
+        ready = [number for number, _ in waiting.poll(SILENCE_MS)]
         if fd not in ready:
             yield from () if ready else (b"",)
             continue
         try:
-            chunk = os.read(fd, BLOCK)
+            size = os.readv(fd, (room,))
         except BlockingIOError:
             continue
-        if not chunk and signals.caught:
-            raise Interrupted
-        if not chunk:
-            return
-        left -= len(chunk) if caught else 0
-        yield chunk
+        if not size:
+            break
+        yield bytes(memoryview(room)[:size])
+    if signals.caught:
+        yield from drain(fd)
+        raise Interrupted
+
+
+def drain(fd: int) -> Iterator[bytes]:
+    """What has arrived before a signal, DRAIN bytes or little more. The descriptor is closed before
+    any of it is processed: the writer must learn that nobody reads any more.
+
+    An empty pipe of Linux is filled before that, in one step: what its writer writes between the
+    last read and close would be lost.
+    """
+    import fcntl
+
+    arrived = select.poll()
+    arrived.register(fd, select.POLLIN)
+    chunks, left, more, filler, end = list[bytes](), DRAIN, True, b"", fd
+    with contextlib.suppress(OSError):
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    while more and left > 0:
+        chunks.append(os.read(fd, BLOCK) if arrived.poll(0) else b"")
+        left -= len(chunks[-1])
+        try:  # a page is written whole, or not at all
+            filler = filler or b"\n" * fcntl.fcntl(end, getattr(fcntl, "F_SETPIPE_SZ", -1), 1)
+            more = not os.write(end, filler)
+        except OSError as error:
+            refilled = error.errno in (errno.EBUSY, errno.EAGAIN)
+            time.sleep(0.001 * refilled)  # who has slept is not preempted by the writer
+            more = refilled or bool(chunks[-1])
+    os.close(fd)
+    return filter(None, chunks)
 
 
 def file_name(name: str) -> str:
@@ -700,7 +722,7 @@ class Event(Struct, gc=False):
     session_id: str | None = None
     call_id: str | None = None
     tool_call: Call | None = None  # type: ignore[valid-type]
-    parent_tool_use_id: Any = None  # the call that started the sub-agent
+    parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
@@ -730,7 +752,7 @@ class SpokenEvent(Event, gc=False):
 
 def line_of(event: Event) -> bytes:
     """The line of an event; one that a dialect made is encoded where somebody reads it."""
-    return encode_json(event.made()) if event.made else event.raw  # type: ignore[no-any-return]
+    return encode_json(event.made()) if event.made else event.raw
 
 
 def details(event: Event) -> dict[str, Any]:
@@ -1170,6 +1192,9 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
+    if event.made:  # its line needs not be made
+        tool, status, code = event.made.outcome()
+        return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     tool, body = called_tool(event)
     outcome = outcome_of(event, tool, body)
     if outcome.status == "ok" and creates_file(tool, body):
@@ -1845,11 +1870,14 @@ ARGUMENT_NAMES = {
     for name in names.split()
 }
 TOOL_ARGUMENTS = {
-    "write": {"content": "fileText", "file_text": "fileText"},
-    "grep": {"include": "glob"},
-    "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
-    "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
-    "task": {"task": "description"},
+    tool: ARGUMENT_NAMES | own
+    for tool, own in {
+        "write": {"content": "fileText", "file_text": "fileText"},
+        "grep": {"include": "glob"},
+        "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
+        "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
+        "task": {"task": "description"},
+    }.items()
 }
 
 # Beginning of a failed call's result, or the agent's word for it -> Cursor's variant.
@@ -1875,6 +1903,20 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
+class Answer(NamedTuple):
+    """What a call returned: a text, or undecoded.
+
+    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
+    exit status; ``facts`` are members of Cursor's result.
+    """
+
+    content: Any
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: Mapping[str, Any] = {}
+
+
 class ForeignCall(NamedTuple):
     """A call by another agent, with Cursor's name for its tool."""
 
@@ -1888,17 +1930,23 @@ class ForeignCall(NamedTuple):
         """Its arguments, with Cursor's names."""
         given = self.given
         args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
-        if mcp := MCP_TOOL.fullmatch(self.name):
+        mcp = self.tool == "mcp" and MCP_TOOL.fullmatch(self.name)
+        if mcp:
             server, name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
             named = {"providerIdentifier": server, "toolName": name}
             return {"name": self.name, "args": args, **named}
-        names = ARGUMENT_NAMES | TOOL_ARGUMENTS.get(self.tool, {})
+        names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
         args = {names.get(key, key): value for key, value in args.items()}
         if self.tool == "updateTodos":
             given = args.get("todos")
             listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
             args |= {"todos": listed} if listed else {}
         return args
+
+    def exit_code(self, answer: Answer) -> int | None:
+        """The exit status of a command; an agent's own word for a failure goes before."""
+        code = answer.code
+        return code if type(code) is int and self.tool == "shell" and not answer.kind else None
 
 
 def translate_tool(name: str) -> str:
@@ -1923,29 +1971,15 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-class Answer(NamedTuple):
-    """What a call returned: a text, or undecoded.
-
-    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
-    exit status; ``facts`` are members of Cursor's result.
-    """
-
-    content: Any
-    failed: bool = False
-    kind: Any = ""
-    code: Any = None
-    facts: Mapping[str, Any] = {}
-
-
 def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """Cursor's result of a call."""
-    content, failed, kind, code, facts = answer
-    content = "" if content is None else content
-    exited = type(code) is int and called.tool == "shell" and not kind
-    if failed and not exited:
-        return make_failure(content, as_text(kind))
-    told = [*make_success(called.tool, args, content).items(), *facts.items()]
-    told += [("exitCode", code)] if exited else []
+    content = "" if answer.content is None else answer.content
+    code = called.exit_code(answer)
+    if answer.failed and code is None:
+        variant, text = failure_of_call(answer)
+        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
+    told = [*make_success(called.tool, args, content).items(), *answer.facts.items()]
+    told.append(("exitCode", code))
     success = {key: value for key, value in told if value is not None}
     return {"failure" if success.get("exitCode") else "success": success}
 
@@ -1968,22 +2002,48 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     return {"message" if tool == "edit" else "content": content}
 
 
-def make_call(called: ForeignCall, answer: Answer | None) -> dict[str, Any]:
-    """The members of a call's event: of its end if there is an answer, else of its start."""
-    args = called.args()
-    body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
-    call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
-    return {"tool_call": call, "call_id": called.id, "parent_tool_use_id": called.parent}
-
-
-def make_failure(content: Any, kind: str) -> dict[str, Any]:
-    """The result of a failed call; ``kind`` is the agent's own word for the failure, or ""."""
-    text = as_text(content)
+def failure_of_call(answer: Answer) -> tuple[str, str]:
+    """Cursor's variant of a failed call's result, and its text."""
+    text = as_text(answer.content)
     tagged = re.match(ERROR_TAG, text)
     text = tagged[1] if tagged else text
-    told = (name for said in (kind, text) for rule, name in FAILURES if re.match(rule, said))
-    variant = next(told, "error")
-    return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
+    said = (as_text(answer.kind), text)
+    told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
+    return next(told, "error"), text
+
+
+class MadeCall(NamedTuple):
+    """The event of a call: of its end if there is an answer, else of its start."""
+
+    session: str | None
+    called: ForeignCall
+    answer: Answer | None
+
+    def __call__(self) -> dict[str, Any]:
+        """The members of its line."""
+        called, answer = self.called, self.answer
+        args = called.args()
+        body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
+        call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
+        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
+        subtype = "completed" if answer else "started"
+        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
+
+    def outcome(self) -> tuple[str, str, int]:
+        """The tool of an ended call, its status and exit code, as its line has them."""
+        answer: Any = self.answer
+        tool, code = self.called.tool, self.called.exit_code(answer)
+        if answer.failed and code is None:
+            return tool, VARIANTS[failure_of_call(answer)[0]], 0
+        return tool, "nonzero" if code else "ok", code or 0
+
+
+def line_members(
+    kind: str, subtype: str | None, session: str | None, members: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The members of a made line, less those that are None."""
+    line = {"type": kind, "subtype": subtype, **members, "session_id": session}
+    return {key: value for key, value in line.items() if value is not None}
 
 
 def find_code(pattern: str, text: str) -> int | None:
@@ -2010,6 +2070,7 @@ class Foreign(Struct, gc=False):
     places: Places | None
 
 
+ACTS = frozenset(("assistant", "thinking", "tool_call"))
 UNTRANSLATED = Foreign((), None)  # for a line without a counterpart
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
@@ -2034,38 +2095,38 @@ class EventMaker(NamedTuple):
         kind: str,
         subtype: str | None,
         session: str | None,
-        members: Callable[[], Mapping[str, Any]],
+        made: Callable[[], Mapping[str, Any]],
         call_id: str | None = None,
         parent: str | None = None,
     ) -> Any:
-        """An event; its line has these members, too, less those that are None."""
-
-        def made() -> dict[str, Any]:
-            line = {"type": kind, "subtype": subtype, **members(), "session_id": session}
-            return {key: value for key, value in line.items() if value is not None}
-
+        """An event; ``made`` returns the members of its line."""
         new = self.reader.kind(kind, subtype, session, call_id, None, parent, MADE, made)
         if self.lines:
             new.raw, new.made = encode_json(made()), None
         return new
 
     def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Any:
-        """An event with words."""
+        """An event with words; its line is made only if a stage reads all of them."""
         thought = kind == "thinking"
-
-        def members() -> dict[str, Any]:
-            message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said = {"text": text} if thought else {"message": message}
-            return {**said, "parent_tool_use_id": parent}
-
-        new = self.event(kind, "delta" if thought else None, session, members, None, parent)
+        subtype = "delta" if thought else None
+        new = self.reader.kind(kind, subtype, session, None, None, parent, MADE)
         if isinstance(new, SpokenEvent):
             new.text = text if thought else None
             new.message = None if thought else Message([TextBlock(text)])
+        if self.lines:
+            message = {"role": kind, "content": [{"type": "text", "text": text}]}
+            said: dict[str, Any] = {"text": text} if thought else {"message": message}
+            said["parent_tool_use_id"] = parent
+            new.raw = encode_json(line_members(kind, subtype, session, said))
         return new
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
+
+
+def parts_of(event: Event) -> Sequence[Event]:
+    """The translation of a foreign event; any other event itself."""
+    return (event.foreign and event.foreign.parts) or (event,)
 
 
 class Dialect:
@@ -2091,7 +2152,7 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
-        self.kind, self.decode = line_decoder(type(self), maker.reader.kind)
+        self.kind, self.decode = line_decoder(self.line_type, maker.reader.kind)
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
@@ -2111,9 +2172,9 @@ class Dialect:
         return self.latest == "result"
 
     def line(self) -> Any:
-        if self.kind is self.maker.reader.kind:
-            return Node(details(self.event))
-        return self.event if type(self.event) is self.kind else decode_as(self.event.raw, self.kind)
+        """The current event with the members of its type; it may be decoded as another agent's."""
+        own = self.kind is not self.maker.reader.kind
+        return decode_as(self.event.raw, self.kind) if own else Node(details(self.event))
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2131,20 +2192,38 @@ class Dialect:
 
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
-        self.event, self.parts = event, []
-        self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        self.read(self.line())
+        maker, self.event, self.parts = self.maker, event, []
+        if maker.redacts:
+            self.blank_fragments(*self.fragments.get(event.type or "", ()))
+        is_line = type(event) is self.kind and self.kind is not maker.reader.kind
+        self.read(event if is_line else self.line())
+        if self.parts:
+            return self.parts if not maker.native else (self.joined(),)
         own = event.type in self.shared_types and not self.guessed
-        if self.parts or (own and not self.maker.native):
-            return self.parts  # none if the line only repeats
+        if own and not maker.native:
+            return ()  # the line only repeats
         event.foreign = UNTRANSLATED
-        shown = self.guessed or not self.maker.converts or event.type in CURSOR_TYPES
+        shown = self.guessed or maker.native or event.type in CURSOR_TYPES
         event.hidden = event.hidden or not shown
         return (event,)
 
+    def joined(self) -> Event:
+        """The translation of a line that is printed itself, once, in one event."""
+        event, parts, last = self.event, self.parts, self.parts[-1]
+        if len(parts) == 1 and last.type in ACTS and not self.maker.redacts:
+            last.raw, last.foreign = event.raw, UNTRANSLATED
+            return last
+        foreign = Foreign(parts, self.places.get(event.type or ""))
+        whole = msgspec.structs.replace(last, raw=event.raw, foreign=foreign)
+        if whole.type == "assistant" and isinstance(whole, SpokenEvent):
+            texts = [words_of(part) for part in parts if part.type == "assistant"]
+            whole.message = Message(content="".join(texts))
+        return whole
+
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
         ids = (members.get("call_id"), members.get("parent_tool_use_id"))
-        new = self.maker.event(kind, subtype, self.session, lambda: members, *ids)
+        made = functools.partial(line_members, kind, subtype, self.session, members)
+        new = self.maker.event(kind, subtype, self.session, made, *ids)
         self.parts.append(new)
         self.latest = self.latest if kind == "error" else kind
 
@@ -2165,7 +2244,7 @@ class Dialect:
             self.begin(**members)
 
     def ask(self, text: Any) -> None:
-        if self.asks_once and self.latest in ("assistant", "thinking", "tool_call"):
+        if self.asks_once and self.latest not in ("", "system", "result"):
             self.begin()
         self.words("user", as_text(text))
 
@@ -2265,15 +2344,17 @@ class Dialect:
         return text.removeprefix(said)
 
     def make_call(self, subtype: str, called: ForeignCall, answer: Answer | None) -> None:
-        made = functools.partial(make_call, called, answer)
+        made: Any = MadeCall(self.session, called, answer)
         ids = (called.id, called.parent)
         self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
         self.latest = "tool_call"
 
 
 @functools.cache
-def line_decoder(dialect: type[Dialect], base: type[Event]) -> tuple[Any, Callable[[bytes], Any]]:
-    kind = dialect.line_type(base)
+def line_decoder(
+    line_type: Callable[[type[Event]], Any], base: type[Event]
+) -> tuple[Any, Callable[[bytes], Any]]:
+    kind = line_type(base)
     return kind, msgspec.json.Decoder(kind).decode
 
 
@@ -2345,7 +2426,8 @@ class Claude(Dialect):
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        self.parent = as_text(line.parent_tool_use_id) or None
+        parent = line.parent_tool_use_id
+        self.parent = parent if isinstance(parent, str) else None
         if kind == "stream_event" and line.event:
             self.stream(line.event)
         elif kind in ("assistant", "user"):
@@ -2388,9 +2470,9 @@ class Claude(Dialect):
         delta = inner.delta
         if inner.type == "message_start":
             self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
-        if delta is None:
+        elif delta is None:
             return
-        if delta.text is not None:
+        elif delta.text is not None:
             self.say(delta.text, delta=True)
         elif delta.thinking is not None or delta.type == "signature_delta":
             self.think(delta.thinking, delta=True)
@@ -2713,7 +2795,8 @@ class Copilot(Dialect):
             self.begin_once(again=True, model=data["model"])
         if kind == "user.message":
             injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
-            self.asks_once = not injected and data["source"] in (None, "user")
+            own = data["source"] in (None, "user") and data["delivery"] in (None, "idle")
+            self.asks_once = own and not injected
             self.ask(data["content"])
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
@@ -2837,7 +2920,8 @@ class Pi(Dialect):
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
-        listed = decode_as(self.event.raw, shape(messages=list[pi_message()])).messages or ()
+        message: Any = pi_message()
+        listed = decode_as(self.event.raw, shape(messages=list[message])).messages or ()
         said = [one for one in listed if one.role == "assistant"]
         self.last = said[-1] if said else self.last
         self.due = line.willRetry is not True and line.isTerminal is not False
@@ -2953,12 +3037,16 @@ class Conversations:
         self.sessions: dict[str, Dialect] = {}
         self.own_types = set[tuple[str, str | None]]()  # seen, by dialect
         self.speaker: Dialect | None = None  # shown by the last event, unless all is Cursor's
+        self.due: list[Event] = []  # made at the end of conversations
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
         """Translate an event; None if it is Cursor's, like the next ones of its session.
 
         Raises OutputError if only Cursor's lines may be printed.
         """
+        known = source.dialect
+        if known and self.continues(known, event):
+            return known.translate(event)
         stray = event.type == "error" and not event.session_id
         known = self.conversation_of(source, event)
         if known is None:
@@ -2974,18 +3062,34 @@ class Conversations:
         if nameless and (not parts or event.foreign is UNTRANSLATED):
             event.hidden = False
             return (event,)  # perhaps another agent's
-        if stray and len(parts) == 1:
-            parts[0].raw, parts[0].made = event.raw, None  # it names no session
-        if self.maker.native and parts[0] is not event:
-            return (join_parts(event, parts, known.places.get(event.type or "")),)
+        if stray and len(known.parts) == 1:
+            known.parts[0].raw, known.parts[0].made = event.raw, None  # it names no session
         return parts
+
+    def continues(self, known: Dialect, event: Event) -> bool:
+        """Is an event certain to continue the FILE's conversation with another agent? Most do. One
+        without a session does by its type, unless that may name a session."""
+        if isinstance(known, Cursor):
+            return False
+        if event.session_id:
+            self.speaker = None
+            return self.sessions.get(event.session_id) is known
+        naming = known.names_session[0] if known.names_session else None
+        if naming in ("", event.type) or (known.name, event.type) not in self.own_types:
+            return False
+        event.session_id, self.speaker = known.session, known
+        return True
 
     def conversation_of(self, source: Source, event: Event) -> Dialect | None:
         """The conversation of an event; None if it may be any agent's."""
         last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed or not session:
-            name = self.given or self.recognize(known, event)
+            shown = self.recognize(known, event)
+            name = self.given or shown
+            if self.given and not session and shown not in (None, DIALECTS[self.given].name):
+                self.speaker = None
+                return None
             if name:
                 known = self.named_conversation(source, event, known, name)
             elif known is None and session and isinstance(last, Claude):  # others show themselves
@@ -3000,12 +3104,12 @@ class Conversations:
         return known
 
     def recognize(self, known: Dialect | None, event: Event) -> str | None:
-        """The dialect of an event. The types that only one dialect has are remembered."""
+        """The dialect of an event. The types that show a dialect by themselves are remembered."""
         if known and not known.guessed and (known.name, event.type) in self.own_types:
             return known.name
         name = recognize(event.raw)
-        shared = event.type in SHARED_TYPES or event.type == "system"
-        if name and not shared and len(self.own_types) < CACHED_DECISIONS:
+        alone = name and recognize(encode_json({"type": event.type})) == name
+        if name and alone and len(self.own_types) < CACHED_DECISIONS:
             self.own_types.add((name, event.type))
         return name
 
@@ -3027,33 +3131,18 @@ class Conversations:
     def remember(self, known: Dialect, session: str) -> Dialect:
         self.sessions[session] = known
         if len(self.sessions) > MAX_RUNS:
-            del self.sessions[next(iter(self.sessions))]
+            self.finish(next(iter(self.sessions)))
         known.session, known.guessed = session, False
         return known
 
-    def finish(self) -> Iterator[Event]:
-        """The events that conversations add at the end of the input."""
-        for known in self.sessions.values():
-            known.parts = []
-            known.finish()
-            for part in known.parts:
-                part.hidden = self.maker.native
-                yield part
-
-
-def parts_of(event: Event) -> Sequence[Event]:
-    """The translation of a foreign event; any other event itself."""
-    return (event.foreign and event.foreign.parts) or (event,)
-
-
-def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> Event:
-    """Combine the translation of a line that is printed itself, once, into one event."""
-    last = parts[-1]
-    whole = msgspec.structs.replace(last, raw=event.raw, foreign=Foreign(parts, places))
-    if whole.type == "assistant" and isinstance(whole, SpokenEvent):
-        texts = [words_of(part) for part in parts if part.type == "assistant"]
-        whole.message = Message(content="".join(texts))
-    return whole
+    def finish(self, session: str) -> None:
+        """Forget a conversation; what it adds at its end is due."""
+        known = self.sessions.pop(session)
+        known.parts = []
+        known.finish()
+        for part in known.parts:
+            part.hidden = self.maker.native
+        self.due += known.parts
 
 
 # ---------------------------------------------------------------- runs
@@ -3061,20 +3150,21 @@ def join_parts(event: Event, parts: Sequence[Event], places: Places | None) -> E
 # The state machine: when runs open and end, and their verdicts.
 # Events in, the same events with their run out. It must not know agents or writers.
 
-# Kinds of events, and states of a run: it is open before its init, begun after it, and acting from
-# its first act on.
+# Kinds of events, and states of a run: it is open before its init, begun after it or its first act.
 INIT, ASK, ACT, END, OTHER = "init", "ask", "act", "end", "other"
-ABSENT, OPEN, BEGUN, ACTING, ENDED = "absent", "open", "begun", "acting", "ended"
+ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
-ACTS = frozenset(("assistant", "thinking", "tool_call"))
 KINDS = dict.fromkeys(ACTS, ACT) | {"user": ASK, "result": END}
 NO_SESSION = object()  # differs from any event's session
+HOOKS = ("hook_started", "hook_progress", "hook_response")
+RESUMING = "resuming"  # the key of hooks before a resumed session's init: they name another session
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
 # Events of these types show no other agent, even if they name no session.
 KNOWN_TYPES = CURSOR_TYPES - {"error"} | {"system"}
+NATIVE_TYPES = CURSOR_TYPES | {"system"}
 # Members that show that a line without a type is an ordinary log's, or an agent's.
 LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
@@ -3116,6 +3206,7 @@ class Run:
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
+        self.busy = False  # it had a prompt or an act
         self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
@@ -3202,47 +3293,79 @@ class Runs:
                     run.events += acts  # type: ignore[union-attr]
                     acts = 0
                 event.raw = line
-                yield from self.dispatch(event)
-                session, foreign, run = self.session, self.foreign, self.run
+                found = self.dialects.translate(source, event) if self.dialects else None
+                if found is None or not self.is_act(found):
+                    yield from self.dispatch(event, found)
+                    session, foreign, run = self.session, self.foreign, self.run
+                elif found:
+                    yield from self.add_acts(found)
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
-    def dispatch(self, event: Event) -> Iterator[Event]:
-        """Translate an event, and follow each part."""
-        self.line = event.raw
-        found = self.dialects.translate(self.source, event) if self.dialects else None
-        before, self.speaker = self.speaker, self.dialects.speaker if self.dialects else None
+    def follow_due(self) -> Iterator[Event]:
+        """What conversations add at their ends; it comes from no line of the FILE."""
+        while self.dialects and self.dialects.due:
+            event, last, line = self.dialects.due.pop(0), self.source.last, self.line
+            self.line = b""
+            self.advance(event)
+            self.source.last, self.line = last, line
+            yield event
+            yield from self.ends()
+
+    def is_act(self, found: Sequence[Event]) -> bool:
+        """Does a foreign line go on with the previous one's run: are its parts acts, or is it a
+        line without a counterpart?"""
+        if self.nameless or self.dialects.speaker is not self.speaker:  # type: ignore[union-attr]
+            return False
+        for whole in found:
+            for part in parts_of(whole):
+                if part.session_id != self.foreign:
+                    return False
+                if part.type not in ACTS and (not part.foreign or part.type in NATIVE_TYPES):
+                    return False
+        return True
+
+    def add_acts(self, found: Sequence[Event]) -> list[Event]:
+        """Count foreign acts of the previous event's run; those that are read."""
+        read, run = [], self.run
+        for whole in found:
+            parts = parts_of(whole)
+            for part in parts:
+                part.run = run
+                run.events += 1  # type: ignore[union-attr]
+                if part.type == "tool_call":
+                    self.track(run, part)  # type: ignore[arg-type]
+            whole.run = run
+            if not (whole.foreign and whole.hidden) and not self.is_unread(whole.type, parts):
+                read.append(whole)
+        return read
+
+    def is_unread(self, kind: str | None, parts: Sequence[Event]) -> bool:
+        return kind in self.unread and all(part.type == kind for part in parts)
+
+    def dispatch(self, event: Event, found: Sequence[Event] | None) -> Iterator[Event]:
+        """Follow each part of an event's translation."""
+        yield from self.follow_due()
+        self.line, self.speaker = event.raw, self.dialects.speaker if self.dialects else None
         self.nameless = not event.session_id and not self.speaker
-        session = self.foreign if self.speaker is before else NO_SESSION
-        drops = "thinking" in self.unread
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
             for part in parts:
-                if part.session_id == session and part.type in ACTS:
-                    self.add_act(part)
-                else:
-                    self.advance(part)
-                    session = self.session
-                    yield from self.ends() if self.implied_ends else ()
-                thought = part.type == "thinking" and drops
-                if part is parts[-1] and not (thought and all(p.type == part.type for p in parts)):
+                self.advance(part)
+                yield from self.ends() if self.implied_ends else ()
+                if part is parts[-1] and not self.is_unread(whole.type, parts):
                     whole.run = part.run
                     yield whole
                 yield from self.ends() if self.failures else ()
-        self.foreign = NO_SESSION if found is None else session
-        self.session = session if found is None else NO_SESSION
-
-    def add_act(self, event: Event) -> None:
-        """Count one more event of the previous event's run."""
-        event.run = self.run
-        self.run.events += 1  # type: ignore[union-attr]
-        if event.type == "tool_call":
-            self.track(self.run, event)  # type: ignore[arg-type]
+        self.foreign = NO_SESSION if found is None else self.session
+        self.session = self.session if found is None else NO_SESSION
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
-        kind = event_kind(event)
-        event.run = run = self.find_run(self.key(event), kind)
+        kind, key = event_kind(event), self.key(event)
+        event.run = run = self.find_run(key, kind)
+        if run is None and event.parent_tool_use_id is not None and self.had_run.get(hash(key)):
+            kind = OTHER  # a sub-agent in the background outlives the result
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             run = action(self, run, event)
         self.run = event.run = run
@@ -3256,7 +3379,7 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == ACTING and not self.fail_on
+        quick = run and run.state == BEGUN and run.busy and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
@@ -3283,7 +3406,9 @@ class Runs:
             own = kind == INIT or (kind in (ASK, ACT) and named)
             return run if own or not last or last.state == ENDED else last
         if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
-            run = self.runs.get(self.speaker or self.source)
+            others = map(self.runs.get, self.source.agents.values())
+            converted = (other for other in others if other and other.converted)
+            run = self.runs.get(self.speaker or self.source) or next(converted, None)
         if key != self.last_key:
             self.remember(key)
         return run
@@ -3313,6 +3438,8 @@ class Runs:
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
         known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
         certain = stray or (key is not source and known)
+        if event.subtype in HOOKS and as_text(details(event).get("hook_name")).endswith(":resume"):
+            key = RESUMING
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if room else source, event, evidence)
@@ -3342,7 +3469,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.state = ACTING if event.type in ACTS else OPEN
+        self.note_progress(run, event)
         self.check_fail_on(run, event)
         self.had_run[hash(key)] = True
         if key is not self.source:
@@ -3355,7 +3482,7 @@ class Runs:
 
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
-        run.state = ACTING if event.type in ACTS else run.state
+        self.note_progress(run, event)
         self.check_fail_on(run, event)
         return run
 
@@ -3373,7 +3500,8 @@ class Runs:
             run.told[event.call_id] = found
 
     def begin(self, run: Run, event: Event) -> Run:
-        run.state = BEGUN
+        self.source.outside.pop(RESUMING, None)
+        run.state, run.busy = BEGUN, False
         run.cwd = first_text(details(event).get("cwd"))
         run.converted = b'"converted_from"' in self.line
         return run
@@ -3383,10 +3511,14 @@ class Runs:
         self.close_unfinished(run, f"superseded by another {what} at {self.source.where()}")
         self.report.prose = None
 
-    def ask_again(self, run: Run, event: Event) -> Run:
-        """A prompt behind acts: of a run of its own if the agent takes one prompt in a run."""
+    def note_progress(self, run: Run, event: Event) -> None:
+        run.state = BEGUN if event.type in ACTS else run.state
+        run.busy = run.busy or event.type in ACTS or event.type == "user"
+
+    def ask(self, run: Run, event: Event) -> Run:
+        """A prompt: another one is of a run of its own if the agent takes one prompt in a run."""
         agent = self.source.dialect
-        if not agent or not agent.asks_once or run.converted:
+        if not (run.busy and agent and agent.asks_once) or run.converted:
             return self.count_event(run, event)
         self.supersede(run, event)
         return self.start(None, event)
@@ -3410,20 +3542,15 @@ class Runs:
         (ABSENT, END): (start, close),
         (ABSENT, OTHER): (outside_run,),
         (OPEN, INIT): (count_event, begin),
-        (OPEN, ASK): (count_event,),
+        (OPEN, ASK): (ask,),
         (OPEN, ACT): (count_event,),
         (OPEN, END): (count_event, close),
         (OPEN, OTHER): (count_event, check_unknown),
         (BEGUN, INIT): (supersede, start, begin),
-        (BEGUN, ASK): (count_event,),
+        (BEGUN, ASK): (ask,),
         (BEGUN, ACT): (count_event,),
         (BEGUN, END): (count_event, close),
         (BEGUN, OTHER): (count_event, check_unknown),
-        (ACTING, INIT): (supersede, start, begin),
-        (ACTING, ASK): (ask_again,),
-        (ACTING, ACT): (count_event,),
-        (ACTING, END): (count_event, close),
-        (ACTING, OTHER): (count_event, check_unknown),
     }
 
     # How runs end.
@@ -3489,11 +3616,9 @@ class Runs:
             self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
-        self.line = b""
-        for event in self.dialects.finish() if self.dialects else ():
-            self.advance(event)
-            yield event
-            yield from self.ends()
+        for session in list(self.dialects.sessions) if self.dialects else ():
+            self.dialects.finish(session)  # type: ignore[union-attr]
+        yield from self.follow_due()
         if self.given_up_count:
             more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
             why = f"least recently active of more than {MAX_RUNS} open runs"
@@ -5817,7 +5942,7 @@ class Shortener:
         found = [
             one
             for one in find_strings(raw)
-            if not one.is_key and class_of(one.path) not in STRUCTURE
+            if not one.is_key and class_of(one.path) not in STRUCTURE and not is_identifier(one)
         ]
 
         def cut(length: int) -> bytes:
@@ -5831,6 +5956,15 @@ class Shortener:
             name = self.report.excerpt(kind or "?")
             self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
         return short
+
+
+def is_identifier(one: StringLiteral) -> bool:
+    """Is a string short, and named as agents name sessions, calls, types and states?"""
+    short = len(one.text) < 100 and len(one.path) <= 3
+    return short and IDENTIFIER.search(one.path[-1]) is not None
+
+
+IDENTIFIER = regex("(?:^|_)id$|I[dD]$|^(?:sub)?type$|^(?:role|status|reason)$")
 
 
 def shorten_text(text: str, length: int) -> str:
@@ -6832,15 +6966,14 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
     ]
 
 
-def make_scanner(
-    globs: tuple[str, ...], files: list[NamedValue], patterns: dict[str, str]
-) -> Scanner:
-    entries = [(name, value) for name, value in (*environment_values(globs), *files) if value]
+def make_scanner(given: dict[str, Any]) -> Scanner:
+    stated = itertools.chain(environment_values(given["secret_env"]), *given["secrets_file"])
+    entries = [(name, value) for name, value in stated if value]
     known: dict[str, list[str]] = {}
     for name, value in entries:
         known.setdefault(name, []).extend([value] if is_usable(value) else ())
     try:
-        scanner = Scanner(known, patterns)
+        scanner = Scanner(known, dict(given["patterns"]))
     except ImportError:
         why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
         raise click.ClickException(why) from None
@@ -7033,13 +7166,9 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     if is_input(1, files):
         raise click.ClickException("standard output is also an input file")
     classes = frozenset(itertools.chain(*given["classes"]))
-    secrets = (
-        given["secret_env"],
-        [*itertools.chain(*given["secrets_file"])],
-        dict(given["patterns"]),
-    )
-    classes |= {"secrets"} if any(secrets) else set()
-    scanner = functools.cache(lambda: make_scanner(*secrets))
+    if given["secret_env"] or given["secrets_file"] or given["patterns"]:
+        classes |= {"secrets"}
+    scanner = functools.cache(lambda: make_scanner(given))
     redaction = None
     if classes:
         used = scanner() if "secrets" in classes else None

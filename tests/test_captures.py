@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import SHARED, content, convert, corpus
+from support import SHARED, content, convert, corpus, failed, label
 
 import agentfmt
 
@@ -168,7 +168,9 @@ def test_no_canary_survives(path: str) -> None:
 @pytest.mark.parametrize("path", FOREIGN)
 def test_selectors_and_short_events(path: str) -> None:
     data = content(path)
-    shells = [line for line in convert(data).stdout.splitlines() if b"terminal command" in line]
+    labels = label("shell").encode(), failed("shell").encode()
+    lines = convert(data).stdout.splitlines()
+    shells = [line for line in lines if any(each in line for each in labels)]
     assert convert(data, "--only", "tool=shell").stdout.splitlines() == shells
     assert convert(data, "--drop", "tool_call").stdout == b""
     ended = convert(data, "-t", "cursor", "--max-event", "1000")

@@ -874,8 +874,11 @@ def test_members_of_any_shape_never_crash(folder: str) -> None:
                 never_crashes(data, path)
 
 
+SEVERAL = (("-v",), ("-t", "cursor"), ("-t", "stream-json", "-r", "secrets"))
+
+
 def never_crashes(data: bytes, path: str) -> None:
-    for flags in ((), ("-t", "cursor"), ("-t", "stream-json", "-r", "secrets")):
+    for flags in SEVERAL:
         try:
             convert(data, *flags)
         except Exception as error:

@@ -218,4 +218,4 @@ def test_there_is_a_transition_for_every_kind_of_event_in_every_state() -> None:
     table = agentfmt.Runs.TRANSITIONS
     states, kinds = ({pair[side] for pair in table} for side in (0, 1))
     assert {*table} == {*itertools.product(states, kinds)}
-    assert {agentfmt.ABSENT, agentfmt.OPEN, agentfmt.BEGUN, agentfmt.ACTING} == states
+    assert {agentfmt.ABSENT, agentfmt.OPEN, agentfmt.BEGUN} == states

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from support import SESSION, assistant, completed, convert, event, result, started, user
 
+import agentfmt
+
 OK, FAILED = 0, 1
 
 Lines = list[bytes]
@@ -397,3 +399,83 @@ def test_a_converted_run_without_a_session_is_not_its_neighbors() -> None:
         verdicts = [one["verdict"] for one in convert(joined, "-t", "runs").objects]
         again = convert(convert(joined, "-t", "cursor").stdout, "-t", "runs").objects
         assert sorted(one["verdict"] for one in again) == sorted(verdicts)
+
+
+# ---------------------------------------------------------------- found by attack
+
+
+def test_a_prompt_that_follows_a_prompt_is_of_another_run() -> None:
+    cut = {"type": "user.message", "data": {"content": "do", "interactionId": "i-1"}}
+    ended = convert([*lines(cut), *GOOD["copilot"]])
+    assert (ended.status, ended.stderr.count("superseded")) == (FAILED, 1)
+    first = cursor()[:2]
+    again = [user(), *GOOD["cursor"][2:]]
+    ended = convert([*first, *again])
+    assert (ended.status, ended.stderr.count("superseded by another prompt")) == (FAILED, 1)
+
+
+def hooks(name: str) -> Lines:
+    kinds = ("hook_started", "hook_response")
+    named = {"type": "system", "hook_name": name, "session_id": "passing", "uuid": "u"}
+    return lines(*({**named, "subtype": kind} for kind in kinds))
+
+
+def test_the_hooks_of_a_resumed_session_name_another_one() -> None:
+    assert convert([*hooks("SessionStart:resume"), *GOOD["claude"]])[1:] == ("", OK)
+    assert convert([*GOOD["claude"], *hooks("SessionStart:resume")]).status == FAILED
+    assert convert([*hooks("SessionStart:startup"), *GOOD["claude"]]).status == FAILED
+
+
+@pytest.mark.parametrize("limit", ["100", "300"])
+@pytest.mark.parametrize("good", GOOD)
+def test_a_shortened_stream_keeps_its_verdict(good: str, limit: str) -> None:
+    long = [line.replace(b'"Hi"', b'"Hi%s"' % (b" there" * 100)) for line in GOOD[good]]
+    short = convert(long, "-t", "stream-json", "--max-event", limit)
+    assert short.status == OK
+    assert convert(short.stdout).status == OK
+
+
+@pytest.mark.parametrize("first", ["droid", "gemini", "claude", "codex", "opencode"])
+def test_a_converted_stream_behind_another_agent(first: str) -> None:
+    converted = convert(GOOD["copilot"], "-t", "cursor").stdout
+    assert convert([*GOOD[first], converted])[1:] == ("", OK)
+
+
+def test_types_that_several_agents_have() -> None:
+    named = {"tool_id": "t", "tool_name": "ls", "parameters": {}}
+    call = {"type": "tool_use", "session_id": "ge-1", **named}
+    part = {"tool": "read", "callID": "c", "state": {"status": "completed", "input": {}}}
+    other = opencode({"type": "tool_use", "part": part}, STEP, session="ses_1")
+    first, said, done = GOOD["gemini"]
+    ended = {"type": "tool_result", "tool_id": "t", "status": "success"}
+    mixed = [first, *lines(call), *other[:2], *lines(ended), *other[2:], said, done]
+    assert convert(mixed)[1:] == ("", OK)
+
+
+def test_more_sessions_without_a_last_line_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentfmt, "MAX_RUNS", 10)
+    streams = [opencode(STEP, session=f"ses_{number}") for number in range(30)]
+    assert convert([line for stream in streams for line in stream])[1:] == ("", OK)
+    streams[3] = opencode(session="ses_cut")
+    assert convert([line for stream in streams for line in stream]).status == FAILED
+
+
+@pytest.mark.parametrize("bad", [codex(), pi(pi_message("stop")), opencode(STEP)[:3]])
+def test_another_agent_than_the_named_one(bad: Lines) -> None:
+    assert convert([*GOOD["claude"], *bad], "--from", "claude").status == FAILED
+
+
+def test_a_sub_agent_in_the_background_outlives_the_result() -> None:
+    first, said = GOOD["claude"][:2]
+    late = json.dumps({**json.loads(said), "parent_tool_use_id": "toolu_1"}).encode() + b"\n"
+    assert convert([*GOOD["claude"], late, late, *GOOD["claude"]])[1:] == ("", OK)
+    assert convert([*GOOD["claude"], late])[1:] == ("", OK)
+    assert convert([*GOOD["claude"], said, *GOOD["claude"]]).status == FAILED
+
+
+@pytest.mark.parametrize(
+    ("delivery", "status"), [("queued", OK), ("steering", OK), ("idle", FAILED)]
+)
+def test_prompts_of_copilot_while_it_is_busy(delivery: str, status: int) -> None:
+    prompt = {"type": "user.message", "data": {"content": "and", "delivery": delivery}}
+    assert convert([*copilot(prompt), *GOOD["copilot"][1:]]).status == status

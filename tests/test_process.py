@@ -408,13 +408,15 @@ def test_what_the_pipe_holds_at_a_signal_is_written(begin: Begin, code: int, sta
     assert finish(process) == Ended(whole_run() * 20, "", status)
 
 
+@pytest.mark.parametrize("pause", [0.0002, 0])
 @pytest.mark.parametrize(("code", "status"), SIGNALS.items())
 def test_the_writer_learns_what_was_not_read(
-    begin: Begin, tmp_path: Any, code: int, status: int
+    begin: Begin, tmp_path: Any, code: int, status: int, pause: float
 ) -> None:
     """Numbered events, 7 endings: each write that succeeded is in the output, once.
 
-    No pipe can be polled and closed in one step: a line may come between, but rarely does.
+    Only a pipe of Linux can be closed to its writer; elsewhere a line may come between the last
+    read and close, but rarely does.
     """
     lost = []
     for ending in range(7):
@@ -430,7 +432,7 @@ def test_the_writer_learns_what_was_not_read(
                 while True:
                     os.write(fd, b'{"type":"x","n":%d}\n' % taken)
                     taken += 1
-                    time.sleep(0.0002)
+                    time.sleep(pause)
             assert process.wait(TIMEOUT) == status
             ended.join()
             out.seek(0)
@@ -438,7 +440,7 @@ def test_the_writer_learns_what_was_not_read(
         there = arrived.count(b"\n")
         assert arrived == b"".join(b'{"type":"x","n":%d}\n' % n for n in range(there))
         lost.append(taken - there)
-    assert lost.count(0) > 3, lost
+    assert sys.platform != "linux" or not any(lost), lost
 
 
 @pytest.mark.parametrize(("code", "status"), SIGNALS.items())

@@ -47,7 +47,6 @@ STATES = {
     agentfmt.ABSENT: [],
     agentfmt.OPEN: [user()],
     agentfmt.BEGUN: [init()],
-    agentfmt.ACTING: [started()],
 }
 KINDS = {
     agentfmt.INIT: init(),
@@ -75,11 +74,6 @@ WANTED = {
     (agentfmt.BEGUN, agentfmt.ACT): [(1, TWO + OPEN_READ)],
     (agentfmt.BEGUN, agentfmt.END): [],
     (agentfmt.BEGUN, agentfmt.OTHER): [(1, TWO)],
-    (agentfmt.ACTING, agentfmt.INIT): [(1, SUPERSEDED.format("init")), (2, ONE)],
-    (agentfmt.ACTING, agentfmt.ASK): [(1, SUPERSEDED.format("prompt")), (2, ONE)],
-    (agentfmt.ACTING, agentfmt.ACT): [(1, TWO + "; 2 calls open (read, read)")],
-    (agentfmt.ACTING, agentfmt.END): [],
-    (agentfmt.ACTING, agentfmt.OTHER): [(1, TWO + OPEN_READ)],
 }
 
 
@@ -236,9 +230,9 @@ def test_an_event_without_a_session_follows_the_one_before_it() -> None:
 
 
 def test_interleaved_events_are_counted_by_run() -> None:
-    lines = [f(s) for f in (init, user, user, started_in) for s in "ABC"]
+    lines = [f(s) for f in (init, user, started_in) for s in "ABC"]
     ended = convert([*lines, result("B")])
-    why = ENDED_SO.format("4 events") + OPEN_READ
+    why = ENDED_SO.format("3 events") + OPEN_READ
     assert failures(ended) == [("A (stdin:1)", why), ("C (stdin:3)", why)]
 
 

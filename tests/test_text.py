@@ -1017,7 +1017,8 @@ def test_members_of_any_shape_never_crash(tool: str) -> None:
     view = View(detail=True, messages="all", summary=True)
     for name, args, outcome, _ in DONE:
         if name == tool:
-            event = done(f"{tool}ToolCall", args, outcome, startedAtMs="1", completedAtMs="5")
+            times = {"startedAtMs": "1", "completedAtMs": "5"}
+            event = done(f"{tool}ToolCall", args, outcome, parent_tool_use_id="p", **times)
             for odd in with_odd_members(event):
                 rendered = render(spelled(init(), odd, result()), view)
                 assert_safe(rendered.out + rendered.err)
