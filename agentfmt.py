@@ -4325,8 +4325,8 @@ command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})          
 WORD, HUMAN, MIXED, RANDOM = 1, 2, 3, 4
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
-    HUMAN: "networkcredential secret token apikey accesskey secretkey privatekey sshkey credentials auth "
-    "authorization dsn connectionstring webhookurl databaseurl secretkeybase",
+    HUMAN: "networkcredential secret token apikey accesskey secretkey privatekey sshkey "
+    "credentials auth authorization dsn connectionstring webhookurl databaseurl secretkeybase",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk "
     "login sk creds pat crumb",
 }
@@ -4337,7 +4337,8 @@ OTHERS = (
     "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
     "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
     "ask", "isk", "esk", "usk", "compat", "publictoken", "csrftoken", "xsrftoken", "nexttoken",
-    "jsonwebtoken", "pagetoken", "changetoken", "locktoken", "clientrequesttoken", "continuationtoken",
+    "jsonwebtoken", "pagetoken", "changetoken", "locktoken", "clientrequesttoken",
+    "continuationtoken",
 )  # fmt: skip
 
 
