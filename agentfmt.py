@@ -4343,8 +4343,8 @@ command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})          
 WORD, HUMAN, MIXED, RANDOM = 1, 2, 3, 4
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
-    HUMAN: "networkcredential secret token apikey accesskey secretkey privatekey sshkey credentials auth "
-    "authorization dsn connectionstring webhookurl databaseurl secretkeybase",
+    HUMAN: "networkcredential secret token apikey accesskey secretkey privatekey sshkey "
+    "credentials auth authorization dsn connectionstring webhookurl databaseurl secretkeybase",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk "
     "login sk creds pat crumb",
 }
@@ -4355,7 +4355,8 @@ OTHERS = (
     "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
     "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
     "ask", "isk", "esk", "usk", "compat", "publictoken", "csrftoken", "xsrftoken", "nexttoken",
-    "jsonwebtoken", "pagetoken", "changetoken", "locktoken", "clientrequesttoken", "continuationtoken",
+    "jsonwebtoken", "pagetoken", "changetoken", "locktoken", "clientrequesttoken",
+    "continuationtoken",
 )  # fmt: skip
 
 
@@ -4722,7 +4723,9 @@ class Scanner:
         return found
 
     def found(self, text: bytes) -> list[Span]:
-        which = sorted(self.which.Match(text) or ()) if self.tokens.search(text) else ()
+        # The set alone costs least for a short text, but most for a long one.
+        some = len(text) < NEAR or self.tokens.search(text)
+        which = sorted(self.which.Match(text) or ()) if some else ()
         finders = dict.fromkeys(self.finders[number][1] for number in which)
         found = [span for finder in (*finders, self.assigned) for span in finder(text)]
         for name, pattern in self.patterns.items():
@@ -4958,14 +4961,16 @@ def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
 
 
 @functools.cache
-def rule_pattern(rule: Rule) -> Any:
-    return expression(rule.expression())
+def rule_pattern(rule: Rule) -> tuple[Any, int]:
+    """Its expression, and the group that is hidden."""
+    pattern = expression(rule.expression())
+    return pattern, pattern.groups
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern = rule_pattern(rule)
+    pattern, group = rule_pattern(rule)
     for match in pattern.finditer(text):
-        first, last = match.span(pattern.groups)
+        first, last = match.span(group)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not (
             PLAIN_VALUE.fullmatch(shown)
