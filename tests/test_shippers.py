@@ -152,6 +152,8 @@ def shipper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shipper]
 
 def test_each_event_arrives_once_and_no_secret(shipper: Shipper) -> None:
     """Through SIGHUP, rotation and a restart."""
+    shipper.write(1)
+    shipper.wait_for(1)  # a signal while its child starts would end that at once
     for disturb in (shipper.reload, shipper.rotate, shipper.reload, shipper.restart):
         shipper.write(EVENTS // 6)
         disturb()
