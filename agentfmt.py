@@ -3445,6 +3445,8 @@ class Runs:
         session, or an error without one, shows a run whose end is unknown. So do several events of
         unknown type, or without one unless they are lines of an ordinary log."""
         source, key = self.source, self.key(event)
+        if event.subtype in HOOKS and as_text(details(event).get("hook_name")).endswith(":resume"):
+            key = RESUMING
         count_matches(self.matches, self.fail_on, event, source)
         stray = self.nameless and event.type == "error"
         if self.had_run.get(hash(key)) and key is not source and not stray:
@@ -3456,8 +3458,6 @@ class Runs:
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
         known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
         certain = stray or (key is not source and known)
-        if event.subtype in HOOKS and as_text(details(event).get("hook_name")).endswith(":resume"):
-            key = RESUMING
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if room else source, event, evidence)

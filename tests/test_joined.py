@@ -426,6 +426,9 @@ def test_the_hooks_of_a_resumed_session_name_another_one() -> None:
     assert convert([*hooks("SessionStart:resume"), *GOOD["claude"]])[1:] == ("", OK)
     assert convert([*GOOD["claude"], *hooks("SessionStart:resume")]).status == FAILED
     assert convert([*hooks("SessionStart:startup"), *GOOD["claude"]]).status == FAILED
+    own = [line.replace(b"passing", b"cl-1") for line in hooks("SessionStart:resume")]
+    assert convert([*GOOD["claude"], *own]).status == FAILED
+    assert convert([*GOOD["claude"], *own, *GOOD["claude"]]).status == OK
 
 
 @pytest.mark.parametrize("limit", ["100", "300"])
