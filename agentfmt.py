@@ -648,17 +648,20 @@ def drain(fd: int) -> Iterator[bytes]:
         if stat.S_ISFIFO(os.fstat(fd).st_mode):
             end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     while more and left > 0:
-        chunks.append(os.read(fd, BLOCK) if arrived.poll(0) else b"")
-        left -= len(chunks[-1])
-        try:  # a page is written whole, or not at all
+        chunk = b""
+        try:
+            chunk = os.read(fd, BLOCK) if arrived.poll(0) else b""
+            chunks.append(chunk)
+            left -= len(chunk)
+            # A page is written whole, or not at all.
             filler = filler or b"\n" * fcntl.fcntl(end, getattr(fcntl, "F_SETPIPE_SZ", -1), 1)
             more = not os.write(end, filler)
         except OSError as error:
             refilled = error.errno in (errno.EBUSY, errno.EAGAIN)
             time.sleep(0.001 * refilled)  # who has slept is not preempted by the writer
-            more = refilled or bool(chunks[-1])
+            more = refilled or bool(chunk)
     os.close(fd)
-    return filter(None, chunks)
+    return filter(None, chunks)  # an empty chunk would mean silence
 
 
 def file_name(name: str) -> str:
