@@ -4681,7 +4681,7 @@ class Scanner:
 
     def is_quick(self, line: bytes) -> bool:
         """Does a line hold no secret name, so that tokens are all there is to look for?"""
-        return not self.patterns and not self.names.search(line)
+        return not (self.patterns or self.spellings or self.names.search(line))
 
     @functools.cached_property
     def known(self) -> Any:
@@ -5305,11 +5305,15 @@ class EventRedactor:
             return None
         end = 0
         for first, last in (match.span() for match in scanner.tokens.finditer(raw)):
+            if b"\\" in raw[first:last]:
+                return None
             if first >= end:
                 literal = literal_at(raw, first)
                 start, end = literal.span(1)
+                if raw[start - 1] not in b"{[,:" or last > end or literal[2]:  # a number, a name
+                    return None
                 texts[start] = texts.get(start) or decode_json(literal[1])
-            if last > end or literal[2] or b"\\" in raw[first:last]:
+            elif last > end:
                 return None
 
         changes: list[Change] = []
