@@ -4291,7 +4291,7 @@ axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat
 yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
 yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
 zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
-zhipu-key               ^[0-9a-f]{31} [0-9a-f]\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
+zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 ai-key                  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
