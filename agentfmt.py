@@ -4312,7 +4312,7 @@ axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat
 yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
 yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
 zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
-zhipu-key               ^[0-9a-f]{31} [0-9a-f]\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
+zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 ai-key                  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
@@ -4702,7 +4702,7 @@ class Scanner:
 
     def is_quick(self, line: bytes) -> bool:
         """Does a line hold no secret name, so that tokens are all there is to look for?"""
-        return not self.patterns and not self.names.search(line)
+        return not (self.patterns or self.spellings or self.names.search(line))
 
     @functools.cached_property
     def known(self) -> Any:
@@ -5326,11 +5326,15 @@ class EventRedactor:
             return None
         end = 0
         for first, last in (match.span() for match in scanner.tokens.finditer(raw)):
+            if b"\\" in raw[first:last]:
+                return None
             if first >= end:
                 literal = literal_at(raw, first)
                 start, end = literal.span(1)
+                if raw[start - 1] not in b"{[,:" or last > end or literal[2]:  # a number, a name
+                    return None
                 texts[start] = texts.get(start) or decode_json(literal[1])
-            if last > end or literal[2] or b"\\" in raw[first:last]:
+            elif last > end:
                 return None
 
         changes: list[Change] = []

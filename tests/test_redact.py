@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planting import GRAMMARS, hide, made, pem, randomly_spelled, redact, stands_in
+from planting import GRAMMARS, hide, made, pem, randomly_spelled, redact, scanner, stands_in
 from support import (
     ENVIRON,
     SCANNER,
@@ -67,6 +67,29 @@ def strings(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from strings(item)
+
+
+class Slowly(agentfmt.EventRedactor):
+    def redact_tokens(self, *_: Any) -> None:
+        """Read the structure of every line."""
+
+
+@given(
+    value=VALUE,
+    blank=st.sampled_from(["", " ", "\t"]),
+    share=st.sampled_from([1, 0.1234567890123456]),
+)
+def test_tokens_are_hidden_alike_without_a_look_at_the_structure(
+    value: Any, blank: str, share: float
+) -> None:
+    line = {"type": "x", "share": share, "note": TOKEN, "value": value}
+    raw = json.dumps(line, separators=(f",{blank}", f":{blank}")).encode()
+    event = agentfmt.Event(type="x", raw=raw)
+    quick, slow = (
+        kind(scanner(), frozenset({"secrets"}), []) for kind in (agentfmt.EventRedactor, Slowly)
+    )
+    assert quick.redact_event(event, None, None) == slow.redact_event(event, None, None)
+    assert quick.counts == slow.counts
 
 
 # ---------------------------------------------------------------- one event, any shape
