@@ -2439,8 +2439,7 @@ class Claude(Dialect):
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        parent = line.parent_tool_use_id
-        self.parent = parent if isinstance(parent, str) else None
+        self.parent = line.parent_tool_use_id
         if kind == "stream_event" and line.event:
             self.stream(line.event)
         elif kind in ("assistant", "user"):
@@ -6582,7 +6581,7 @@ class Json(Writer):
             kind, run = event.type, event.run
             if kind == "assistant":
                 if run is not speaker:
-                    speaker, say = run, notes_of(run).segments.say
+                    speaker, say = run, (notes_of(run).segments if run else Segments()).say
                 say(event)  # type: ignore[arg-type]
             elif kind in SEGMENT_ENDS and run:
                 notes_of(run).segments.cut()
