@@ -3893,7 +3893,7 @@ github-token            github_pat_ [A-Za-z0-9]{16,}\w*                         
 gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
-aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z2-7]{16,}      AKIA<16 base32>                     AKIA<8 base32>
+aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
 aws-bedrock-key         ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
 aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
 aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
@@ -4024,7 +4024,7 @@ clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                  
 sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
 sourcegraph-token       ^slk_ [0-9a-f]{60,}                                 slk_<64 hex>                        slk_<20 hex>
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
-typeform-token          ^tfp_ [\w-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
+typeform-token          ^tfp_ [\w=-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
 brevo-key               x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?            xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
 shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}               shippo_live_<43 alnum>              shippo_live_<12 alnum>
 easypost-key            ^EZ[AT]K [A-Za-z0-9]{50,}                                   EZAK<54 alnum>                      EZAK<20 alnum>
@@ -4071,6 +4071,9 @@ settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}               sm_a
 stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}                      hawk.<20 alnum>.<20 alnum>          hawk.<12 alnum>
 tinybird-token          ^p\.eyJ [\w-]{20,}\.[\w-]{16,}                      p.eyJ<60 url>.<43 url>              p.eyJ<20 url>
 trigger-key             ^tr_(?:dev|prod|stg|pat|preview)_ [A-Za-z0-9]{20,}  tr_dev_<24 alnum>                   tr_dev_<8 alnum>
+infracost-key           ^ico- [A-Za-z0-9]{32,}                              ico-<32 alnum>                      ico-<12 alnum>
+chieftools-token        ^ct[oprstu]_ [A-Za-z0-9]{36,}                       ctp_<36 alnum>                      ctp_<12 alnum>
+yandex-key              ^YC [\w-]{38}$                                      YC<38 alnum>                        YC<12 alnum>
 wakatime-key            ^waka_ [0-9a-f]{8}-[0-9a-f-]{20,}                   waka_<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  waka_<8 hex>
 axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  xaat-<8 hex>
 yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
@@ -4090,7 +4093,7 @@ url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
 bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
-command-password        ^curl (?:[^|;&\n]|\\\\\n)*\h(?:-u|--user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
+command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|--user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
 command-password        ^machine\h+\S+\h+login\h+\S+\h+ password \h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
@@ -4110,8 +4113,8 @@ command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})          
 WORD, HUMAN, MIXED, RANDOM = 1, 2, 3, 4
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
-    HUMAN: "networkcredential secret token apikey accesskey secretkey privatekey sshkey credentials auth "
-    "authorization dsn connectionstring webhookurl databaseurl secretkeybase",
+    HUMAN: "secret token apikey accesskey secretkey privatekey sshkey credentials auth "
+    "authorization dsn connectionstring webhookurl databaseurl secretkeybase networkcredential",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk "
     "login sk creds pat crumb",
 }
@@ -4121,9 +4124,14 @@ SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 OTHERS = (
     "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
     "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
-    "ask", "isk", "esk", "usk", "compat", "publictoken", "csrftoken", "xsrftoken", "nexttoken",
-    "jsonwebtoken", "pagetoken", "changetoken", "locktoken", "clientrequesttoken", "continuationtoken",
+    "task", "mask", "disk", "risk", "desk", "compat", "publictoken", "nexttoken", "pagetoken",
+    "changetoken", "locktoken", "continuationtoken", "clientrequesttoken", "jsonwebtoken",
 )  # fmt: skip
+
+
+# What may follow in a name.
+FURTHER = "[_-]*(?:[0-9]{1,3}|string|value|prod|production|staging|live|dev|test|old|new)"
+FURTHER_END = regex(f"(?i:{FURTHER})$")
 
 
 def squash(name: str) -> str:
@@ -4140,9 +4148,11 @@ def is_secret_name(name: str) -> bool:
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
-    name = squash(name)
-    ends = tuple(end for end in NEEDED if name.endswith(end) and not name.endswith(OTHERS))
-    return (name, *ends) if ends else ()
+    for name in (squash(name), squash(FURTHER_END.sub("", name))):
+        ends = tuple(end for end in NEEDED if name.endswith(end) and not name.endswith(OTHERS))
+        if ends:
+            return (name, *ends)
+    return ()
 
 
 def least_of(name: str) -> int:
@@ -4192,6 +4202,7 @@ WORDY = regex(
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
 PARTS = regex(r"[-_./:@ ]")
 HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
+UNSPEAKABLE = regex(r"(?i)[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|[b-df-hj-np-tv-xz]{5}")
 RUNS = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -4203,7 +4214,8 @@ def strength(value: str) -> int:
     runs = RUNS.findall(value)
     size = sum(map(len, runs))
     digits = any(map(str.isdigit, runs))
-    mixed = digits and len(runs) > 3 and (8 <= size < 3.3 * len(runs) or HEX.fullmatch(value))
+    length = 4.5 if UNSPEAKABLE.search(value) else 3.3  # of a run, in words it is more
+    mixed = digits and len(runs) > 3 and (8 <= size < length * len(runs) or HEX.fullmatch(value))
     if not mixed:
         return WORD if WORDY.fullmatch(value) or " " in value else HUMAN
     if " " in value:
@@ -4239,11 +4251,11 @@ SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?
 def is_code(value: str) -> bool:
     """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
     value = value.rstrip(")]}:;,")
-    parts = ATTRIBUTE.fullmatch(value) or OPERATION.fullmatch(value)
-    return bool(
-        CODE.fullmatch(value)
-        or (parts and all(strength(part) < MIXED for part in re.split(r"[.=?&|]", value)))
+    attribute = ATTRIBUTE.fullmatch(value) and all(
+        strength(part) < MIXED for part in value.split(".")
     )
+    operation = OPERATION.fullmatch(value) and strength(value) < MIXED
+    return bool(attribute or operation or CODE.fullmatch(value))
 
 
 class Form(NamedTuple):
@@ -4306,10 +4318,11 @@ ini         line   line    2  <H>(?::=|=)<H>                                pass
 next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 after       .      value   3  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
-csv         .      value   4  ,[ ]?                                         apiToken,«<24 hex>»,           token,name,x
+csv         .      value   3  ,[ ]?                                         apiToken,«<24 hex>»,           token,name,x
 enclosed    .      value   3  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 blank       line   line    3  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
 command     .      value   4  [ \t]+(?:--body |-b)?<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
+prose       .      value   1  [ ](?:is|was)[ ]\\*[\"']                      The password is '«<12 alnum>»'   the password is "$PW"
 prose       .      value   3  [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
 table       .      value   3  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
 """.strip().splitlines()  # noqa: E501
@@ -4334,7 +4347,8 @@ UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
-RESOURCE = regex(rb":[^\s\"'`]")  # after a part of a resource name: secret:NAME
+# After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
+RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
@@ -4369,7 +4383,7 @@ def named(needed: int) -> str:
     behind = "|".join(f"(?:{'|'.join(dict.fromkeys(some))}){look}" for look, some in looks.items())
     ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
     blank = "" if needed > HUMAN else "(?:api|access|secret|private) key|"
-    return f"(?i:({blank}{ends}))(?:{behind})"
+    return f"(?i:((?:{blank}{ends}){FURTHER}?))(?:{behind})"
 
 
 # These names may have their value on the next line, or after a blank one.
