@@ -4072,6 +4072,8 @@ stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}                      hawk
 tinybird-token          ^p\.eyJ [\w-]{20,}\.[\w-]{16,}                      p.eyJ<60 url>.<43 url>              p.eyJ<20 url>
 trigger-key             ^tr_(?:dev|prod|stg|pat|preview)_ [A-Za-z0-9]{20,}  tr_dev_<24 alnum>                   tr_dev_<8 alnum>
 infracost-key           ^ico- [A-Za-z0-9]{32,}                              ico-<32 alnum>                      ico-<12 alnum>
+jenkins-secret          ^AQAAABAAA \x20?([^\s<>{}"'\\]{16,})              {AQAAABAAA«AAQ<44 base64>»}         {AQAAABAAA<6 alnum>}
+quay-token              ^[a-z0-9][\w.-]*\+[\w.-]+ : ([A-Z0-9]{60,})           org+robot:«<64 base32>»             org+robot:<20 base32>
 chieftools-token        ^ct[oprstu]_ [A-Za-z0-9]{36,}                       ctp_<36 alnum>                      ctp_<12 alnum>
 yandex-key              ^YC [\w-]{38}$                                      YC<38 alnum>                        YC<12 alnum>
 wakatime-key            ^waka_ [0-9a-f]{8}-[0-9a-f-]{20,}                   waka_<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  waka_<8 hex>
@@ -4091,9 +4093,9 @@ private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}        
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
 url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]                          https://«<40 alnum>»@github.example/x.git  https://git@github.example/x.git
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
-bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
+bearer-token            ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
-command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|--user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
+command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
 command-password        ^machine\h+\S+\h+login\h+\S+\h+ password \h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
@@ -4116,7 +4118,7 @@ NAME_ENDS = {
     HUMAN: "secret token apikey accesskey secretkey privatekey sshkey credentials auth "
     "authorization dsn connectionstring webhookurl databaseurl secretkeybase networkcredential",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk "
-    "login sk creds pat crumb",
+    "login sk creds pat crumb api",
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
@@ -4125,12 +4127,13 @@ OTHERS = (
     "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
     "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
     "task", "mask", "disk", "risk", "desk", "compat", "publictoken", "nexttoken", "pagetoken",
-    "changetoken", "locktoken", "continuationtoken", "clientrequesttoken", "jsonwebtoken",
+    "changetoken", "locktoken", "sequencetoken", "continuationtoken", "clientrequesttoken",
+    "jsonwebtoken",
 )  # fmt: skip
 
 
 # What may follow in a name.
-FURTHER = "[_-]*(?:[0-9]{1,3}|string|value|prod|production|staging|live|dev|test|old|new)"
+FURTHER = "[_-]*(?:[0-9]{1,3}|string|prod|production|staging|live|dev|test|old|new)"
 FURTHER_END = regex(f"(?i:{FURTHER})$")
 
 
@@ -4148,10 +4151,10 @@ def is_secret_name(name: str) -> bool:
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
-    for name in (squash(name), squash(FURTHER_END.sub("", name))):
-        ends = tuple(end for end in NEEDED if name.endswith(end) and not name.endswith(OTHERS))
+    for known in (squash(name), squash(FURTHER_END.sub("", name))):
+        ends = tuple(end for end in NEEDED if known.endswith(end) and not known.endswith(OTHERS))
         if ends:
-            return (name, *ends)
+            return (known, *ends)
     return ()
 
 
@@ -4166,13 +4169,13 @@ PLAIN_VALUE = regex(
         (
             r"(?i:[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme|)",
             # variables of shells and templates, placeholders, format strings
-            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)",
+            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}*|\(.*)",
             r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\.\.\.|[xX]+|\[\w*\]?",
             r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
             r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
             ),
-            r"(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5) ?",
+            r"(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token|cram-md5) ?",
             r"(?i:oauth2?) ?",
             r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
             # versions and ranges of these
@@ -4180,9 +4183,12 @@ PLAIN_VALUE = regex(
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
             # addresses without a user, resources
             r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
-            r"[«·^].*|#[0-9a-fA-F]{3,8}|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
+            r"(?:sha[0-9]{1,3}|md5)[=:-].*|[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[^\x00-\x7f]{1,2}|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
-            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)|[A-Za-z_ -]+[:=] ?",
+            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
+            r"[A-Za-z_-]+\{\w*\}[A-Za-z_-]*|[A-Za-z_ -]+[:=] ?",  # a part of a text
+            r".*(?:\(\?[:!=<P]|\[\^|\\+[dswDSW][+*]).*|[\w.:>-]+\(\)",  # an expression, a call
+            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5}",
         )
     ),
     re.DOTALL,
@@ -4190,7 +4196,7 @@ PLAIN_VALUE = regex(
 # Code rather than a value, if unquoted: calls, attributes, types.
 CODE = regex(
     r"(?i:str|string|bytes|int|integer|bool|boolean|float|number|object|any|char|text|type)\??"
-    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|/[\\^\[(].*",
+    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|q?[rqw]?/[\\^\[(].*",
     re.DOTALL,
 )
 OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
@@ -4202,7 +4208,8 @@ WORDY = regex(
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
 PARTS = regex(r"[-_./:@ ]")
 HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
-UNSPEAKABLE = regex(r"(?i)[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|[b-df-hj-np-tv-xz]{5}")
+UNSPEAKABLE = regex(r"(?i)[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|[b-df-hj-np-tv-xz]{4}")
+ALTERNATING = regex(r"(?:[A-Z]{1,3}[a-z]{1,2}){4}")
 RUNS = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -4215,7 +4222,10 @@ def strength(value: str) -> int:
     size = sum(map(len, runs))
     digits = any(map(str.isdigit, runs))
     length = 4.5 if UNSPEAKABLE.search(value) else 3.3  # of a run, in words it is more
-    mixed = digits and len(runs) > 3 and (8 <= size < length * len(runs) or HEX.fullmatch(value))
+    digest = HEX.fullmatch(value) and not value.replace("-", "").isdigit()
+    mixed = ALTERNATING.search(value) or (
+        digits and len(runs) > 3 and (8 <= size < length * len(runs) or digest)
+    )
     if not mixed:
         return WORD if WORDY.fullmatch(value) or " " in value else HUMAN
     if " " in value:
@@ -4223,7 +4233,8 @@ def strength(value: str) -> int:
     parts = PARTS.split(value)
     return (
         RANDOM
-        if size > 15 and (len(parts) == 1 or any(strength(part) >= MIXED for part in parts))
+        if size > 15
+        and (digest or len(parts) == 1 or any(strength(part) >= MIXED for part in parts))
         else MIXED
     )
 
@@ -4238,8 +4249,12 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value)):
         return True
     tells, plain = strength(value), squash(value)
-    repeats = plain in NEEDED or (tells < RANDOM and plain.endswith(ends_of(name)))
-    if least and (repeats or (tells < MIXED and ROOTED.fullmatch(value))):
+    repeats = plain in NEEDED or (
+        tells < RANDOM
+        and plain.endswith(ends_of(name))
+        and not (name == "url-password" or LONG_WORD.fullmatch(value))
+    )
+    if value == name or (least and (repeats or (tells < MIXED and ROOTED.fullmatch(value)))):
         return True
     return tells < (max(least, least_of(name)) if least else WORD)
 
@@ -4307,7 +4322,7 @@ tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  aut
 call        .      value   3  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
 wrapped     .      value   3  <Q>\]?<H><A><H>[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
 element     .      element  1  <Q>(?:[ \t][^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
-element     .      element  1  </key><N>?<H><string>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
+element     .      element  1  </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
 block       .      line     3  (?:[ \t][^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
 attribute   .      value   1  <Q><H>value=<O>                               <add key="Password" value="«<12 alnum>»"/>  <add key="Password" value=""/>
 option      flag   value   2  (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
@@ -4318,7 +4333,7 @@ ini         line   line    2  <H>(?::=|=)<H>                                pass
 next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 after       .      value   3  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
-csv         .      value   3  ,[ ]?                                         apiToken,«<24 hex>»,           token,name,x
+csv         .      value   4  ,                                             apiToken,«<24 hex>»,           token,name,x
 enclosed    .      value   3  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 blank       line   line    3  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
 command     .      value   4  [ \t]+(?:--body |-b)?<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
@@ -4361,13 +4376,17 @@ Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 # The first look at a value, quoted and unquoted, by the strength it needs: it skips most plain
 # values.
 # Lazy, because a greedy look scans to the end of the text behind each name: quadratic time.
+TANGLE = r"[a-z]{16}|[A-Z]{16}|[a-z][A-Z][a-z][A-Z])"
 FIRST_LOOK = {
     WORD: (r"[^\s\"]", r"[^\s\"'`$<{(\[]"),
     HUMAN: (
-        r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16})",
-        r"[^\s\"'`,;(){}<>]*?(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16})",
+        r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|" + TANGLE,
+        r"[^\s\"'`,;(){}<>]*?(?:[0-9!#%&*+=?@^|~$\x80-\xff]|" + TANGLE,
     ),
-    MIXED: (r"[^\s\"'`]*?[0-9]", r"[^\s\"'`,;(){}<>]*?[0-9]"),
+    MIXED: (
+        r"[^\s\"'`]*?(?:[0-9]|[a-z][A-Z][a-z][A-Z])",
+        r"[^\s\"'`,;(){}<>]*?(?:[0-9]|[a-z][A-Z][a-z][A-Z])",
+    ),
 }
 
 
