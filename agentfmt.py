@@ -3886,6 +3886,7 @@ langfuse-key            sk-lf- [0-9a-f-]{30,}                                   
 openai-key              ^sk-(?:proj|svcacct|admin)- [\w-]{20,}                      sk-proj-<74 url>T3BlbkFJ<74 url>    disk-admin-panel-configuration
 openai-key              ^sk- [A-Za-z0-9]{32,}                                       sk-<48 alnum>                       ask-<48 lower>
 openai-key              sk-[\w-]* T3BlbkFJ [\w-]{10,}                               sk-<20 alnum>T3BlbkFJ<20 alnum>     T3BlbkFJ<20 alnum>
+openai-key              ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
 cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}                                crsr_<64 hex>                       mykey_<64 hex>
 github-token            gh[opusr]_ [A-Za-z0-9]{20,}\w*                          ghp_<36 alnum>                      ghp_<12 alnum>
 github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                                  ghs_<6 digit>_eyJ<20 url>.<30 url>  ghs_<6 digit>_<12 alnum>
@@ -3932,6 +3933,7 @@ vault-token             ^hv[sbr]\. [\w-]{20,}                                   
 vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
 vault-token             ^b\.AAAAAQ [\w-]{60,}                               b.AAAAAQ<90 url>                    b.AAAAAQ<9 url>
 age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
+grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
 jwt                     ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  eyJ<30 url>.<60 url>.<16 url>.<60 url>.<22 url>  eyJ<30 url>.<60 url>.<22 url>
 jwt                     ^ZXlK [A-Za-z0-9+/]{40,}={0,2}                               ZXlK<90 base64>                     ZXlK<20 base64>
@@ -3974,7 +3976,6 @@ newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL                        
 sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
-grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
 figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
 airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}                pat<14 alnum>.<64 hex>              pat<14 alnum>.<20 hex>
@@ -4054,7 +4055,7 @@ inngest-key             ^signkey-(?:prod|test|branch)- [0-9a-f]{30,}        sign
 intercom-token          ^dG9rO [A-Za-z0-9+/]{50,}={0,2}                     dG9rO<54 base64>=                   dG9rO<20 base64>
 intra42-secret          ^s-s4t2(?:ud|af)- [0-9a-f]{60,}                     s-s4t2ud-<64 hex>                   s-s4t2ud-<20 hex>
 klaviyo-key             ^pk_ [0-9a-f]{34}$                                  pk_<34 hex>                         pk_<12 hex>
-clickup-token           ^pk_ [0-9]{6,9}_[0-9A-Z]{32,}                       pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
+clickup-token           ^pk_[0-9]{6,9} _ [0-9A-Z]{32,}                      pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
 lob-key                 ^(?:live|test)_ (?:pub_)?[0-9a-f]{31,}              live_<35 hex>                       live_<12 hex>
 mailersend-token        mlsn\. [0-9a-f]{60,}                                mlsn.<64 hex>                       mlsn.<20 hex>
 maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
@@ -4082,7 +4083,6 @@ yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<
 yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
 zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
 zhipu-key               ^[0-9a-f]{32} \. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
-ai-key                  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
 password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
@@ -4128,6 +4128,7 @@ OTHERS = (
     "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
     "task", "mask", "disk", "risk", "desk", "compat", "publictoken", "nexttoken", "pagetoken",
     "changetoken", "locktoken", "sequencetoken", "continuationtoken", "clientrequesttoken",
+    "paginationtoken", "forwardtoken", "backwardtoken", "idempotencytoken", "creationtoken",
     "jsonwebtoken",
 )  # fmt: skip
 
@@ -4199,6 +4200,7 @@ CODE = regex(
     r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|q?[rqw]?/[\\^\[(].*",
     re.DOTALL,
 )
+TYPE = regex(r"(?:[A-Z]+[a-z]{2,})+")
 OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
 ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
 # Words, and identifiers made of words; the last one may be numbered.
@@ -4246,11 +4248,11 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
-    if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value)):
+    if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value, least)):
         return True
     tells, plain = strength(value), squash(value)
     repeats = plain in NEEDED or (
-        tells < RANDOM
+        tells < MIXED
         and plain.endswith(ends_of(name))
         and not (name == "url-password" or LONG_WORD.fullmatch(value))
     )
@@ -4263,8 +4265,10 @@ ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
 
 
-def is_code(value: str) -> bool:
+def is_code(value: str, least: int) -> bool:
     """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
+    if least and TYPE.fullmatch(value):
+        return True
     value = value.rstrip(")]}:;,")
     attribute = ATTRIBUTE.fullmatch(value) and all(
         strength(part) < MIXED for part in value.split(".")
