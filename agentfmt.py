@@ -4058,7 +4058,7 @@ klaviyo-key             ^pk_ [0-9a-f]{34}$                                  pk_<
 clickup-token           ^pk_[0-9]{6,9} _ [0-9A-Z]{32,}                      pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
 lob-key                 ^(?:live|test)_ (?:pub_)?[0-9a-f]{31,}              live_<35 hex>                       live_<12 hex>
 mailersend-token        mlsn\. [0-9a-f]{60,}                                mlsn.<64 hex>                       mlsn.<20 hex>
-maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
+maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk \b                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
 octopus-key             ^API- [A-Z0-9]{26}$                                API-<26 base32>                     API-<12 base32>
 onfido-token            ^api_(?:live|sandbox) (?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32,}  api_live.<11 alnum>.<32 alnum>      api_live.<11 alnum>
 paypal-token            ^A21AA [\w-]{70,}                                   A21AA<92 url>                       A21AA<20 url>
@@ -4082,7 +4082,7 @@ axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat
 yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
 yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
 zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
-zhipu-key               ^[0-9a-f]{32} \. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
+zhipu-key               ^[0-9a-f]{24} [0-9a-f]{8}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
 password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
@@ -4097,7 +4097,7 @@ bearer-token            ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})               
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
 command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
-command-password        ^machine\h+\S+\h+login\h+\S+\h+ password \h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
+command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
 command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
