@@ -3955,7 +3955,7 @@ cerebras-key            csk- [a-z0-9]{40,}                                      
 llamacloud-key          llx- [\w-]{40,}                                             llx-<48 alnum>                      llx-<20 alnum>
 jina-key                jina_ [0-9a-f]{32}[\w-]{20,}                                jina_<32 hex><28 alnum>             jina_<32 hex>
 apify-token             apify_api_ [A-Za-z0-9]{30,}                                 apify_api_<36 alnum>                apify_api_<12 alnum>
-runpod-key              ^rpa_ [A-Z0-9]{30,}                                         rpa_<42 base32>                     rpa_<20 base32>
+runpod-key              ^rpa_ [A-Z0-9]{30,}\w*                                         rpa_<42 base32>                     rpa_<20 base32>
 modal-token             ^a[ks]- [A-Za-z0-9]{22}$                                    ak-<22 alnum>                       task-<22 alnum>
 composio-key            ^ak_ [A-Za-z0-9]{2,}[\w-]{16,}$                             ak_<20 alnum>                       ak_<8 alnum>
 voyage-key              ^pa- [\w-]{40,}                                             pa-<43 alnum>                       pa-<20 alnum>
@@ -3994,7 +3994,7 @@ tailscale-key           tskey- [a-z]+-[\w-]{20,}                                
 1password-key           ^A3- [A-Z0-9]{6}-[A-Z0-9-]{20,}                             A3-<6 base32>-<6 base32>-<5 base32>-<5 base32>-<5 base32>-<5 base32>  A3-<6 base32>
 infisical-token         ^st\. [0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32,}             st.<24 hex>.<32 hex>.<32 hex>       st.<24 hex>
 pulumi-token            ^pul- [0-9a-f]{40,}                                         pul-<40 hex>                        pul-<12 hex>
-terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w-]{40,}                      <14 alnum>.atlasv1.<67 alnum>       <14 alnum>.atlasv1.<12 alnum>
+terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w=-]{40,}                      <14 alnum>.atlasv1.<67 alnum>       <14 alnum>.atlasv1.<12 alnum>
 buildkite-token         ^bk(?:ua|aj|ct)_ \w{40,}                            bkua_<40 hex>                       bkua_<12 hex>
 circleci-token          CCIP(?:AT|RJ)_ \w{40,}                              CCIPAT_<22 alnum>_<40 hex>          CCIPAT_<12 alnum>
 postman-key             PMAK- [0-9a-f-]{40,}                                        PMAK-<24 hex>-<34 hex>              PMAK-<24 hex>
@@ -4082,7 +4082,7 @@ axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat
 yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
 yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
 zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
-zhipu-key               ^[0-9a-f]{24} [0-9a-f]{8}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
+zhipu-key               ^[0-9a-f]{31} [0-9a-f]\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
 password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
