@@ -4187,8 +4187,8 @@ PLAIN_VALUE = regex(
             r"(?:sha[0-9]{1,3}|md5)[=:-].*|[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[^\x00-\x7f]{1,2}|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
             r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
-            r"[A-Za-z_-]+\{\w*\}[A-Za-z_-]*|[A-Za-z_ -]+[:=] ?",  # a part of a text
-            r".*(?:\(\?[:!=<P]|\[\^|\\+[dswDSW][+*]).*|[\w.:>-]+\(\)",  # an expression, a call
+            r"[A-Za-z_-]+\{\w*\}[A-Za-z_-]*|[A-Za-z_ -]+: ?|[a-z_ -]+= ?",  # a part of a text
+            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]).*|[\w.:>-]+\(\)",  # code
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5}",
         )
     ),
@@ -4380,18 +4380,15 @@ Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 # The first look at a value, quoted and unquoted, by the strength it needs: it skips most plain
 # values.
 # Lazy, because a greedy look scans to the end of the text behind each name: quadratic time.
-TANGLE = r"[a-z]{16}|[A-Z]{16}|[a-z][A-Z][a-z][A-Z])"
 FIRST_LOOK = {
     WORD: (r"[^\s\"]", r"[^\s\"'`$<{(\[]"),
     HUMAN: (
-        r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|" + TANGLE,
-        r"[^\s\"'`,;(){}<>]*?(?:[0-9!#%&*+=?@^|~$\x80-\xff]|" + TANGLE,
+        r"[^\s\"'`]*?(?:[ ][^\s\"'`]*?)?(?:[0-9!#%-,;=?@^{|}~\x80-\xff]|[a-z]{16}|[A-Z]{16}|<T>)",
+        r"[^\s\"'`,;(){}<>]*?(?:[0-9!#%&*+=?@^|~$\x80-\xff]|[a-z]{16}|[A-Z]{16}|<T>)",
     ),
-    MIXED: (
-        r"[^\s\"'`]*?(?:[0-9]|[a-z][A-Z][a-z][A-Z])",
-        r"[^\s\"'`,;(){}<>]*?(?:[0-9]|[a-z][A-Z][a-z][A-Z])",
-    ),
+    MIXED: (r"[^\s\"'`]*?(?:[0-9]|<T>)", r"[^\s\"'`,;(){}<>]*?(?:[0-9]|<T>)"),
 }
+TANGLED = "[a-z][A-Z][a-z][A-Z]"  # in the place of <T>
 
 
 def named(needed: int) -> str:
@@ -4406,6 +4403,7 @@ def named(needed: int) -> str:
     behind = "|".join(f"(?:{'|'.join(dict.fromkeys(some))}){look}" for look, some in looks.items())
     ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
     blank = "" if needed > HUMAN else "(?:api|access|secret|private) key|"
+    behind = behind.replace("<T>", TANGLED)
     return f"(?i:((?:{blank}{ends}){FURTHER}?))(?:{behind})"
 
 
