@@ -4197,7 +4197,7 @@ PLAIN_VALUE = regex(
 # Code rather than a value, if unquoted: calls, attributes, types.
 CODE = regex(
     r"(?i:str|string|bytes|int|integer|bool|boolean|float|number|object|any|char|text|type)\??"
-    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|q?[rqw]?/[\\^\[(].*",
+    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*",
     re.DOTALL,
 )
 TYPE = regex(r"(?:[A-Z]+[a-z]{2,})+")
