@@ -4476,6 +4476,10 @@ class Scanner:
         ordered = sorted(self.spellings, key=len, reverse=True)
         return expression("|".join(map(quoted, ordered))) if ordered else None
 
+    @functools.cached_property
+    def beginnings(self) -> Any:
+        return expression_set(rule.beginning() for rule in RULES)
+
     def spans(self, text: bytes) -> list[Span]:
         """The spans of secrets in order; overlapping ones are merged.
 
@@ -4573,9 +4577,9 @@ class Scanner:
         tail = text[-CONCEALED:]
         begin = len(text) - len(tail)
         starts = [
-            (begin + match.start(1), rule.name)
-            for rule in RULES
-            if (match := expression(rule.beginning()).search(tail)) and match.group(1)
+            (begin + match.start(1), RULES[number].name)
+            for number in sorted(self.beginnings.Match(tail) or ())
+            if (match := expression(RULES[number].beginning()).search(tail)) and match.group(1)
         ]
         for form, name in self.spellings.items():
             for length in range(min(len(form) - 1, len(text)), 3, -1):
