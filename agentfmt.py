@@ -4121,6 +4121,7 @@ langfuse-key            sk-lf- [0-9a-f-]{30,}                                   
 openai-key              ^sk-(?:proj|svcacct|admin)- [\w-]{20,}                      sk-proj-<74 url>T3BlbkFJ<74 url>    disk-admin-panel-configuration
 openai-key              ^sk- [A-Za-z0-9]{32,}                                       sk-<48 alnum>                       ask-<48 lower>
 openai-key              sk-[\w-]* T3BlbkFJ [\w-]{10,}                               sk-<20 alnum>T3BlbkFJ<20 alnum>     T3BlbkFJ<20 alnum>
+openai-key              ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
 cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}                                crsr_<64 hex>                       mykey_<64 hex>
 github-token            gh[opusr]_ [A-Za-z0-9]{20,}\w*                          ghp_<36 alnum>                      ghp_<12 alnum>
 github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                                  ghs_<6 digit>_eyJ<20 url>.<30 url>  ghs_<6 digit>_<12 alnum>
@@ -4128,7 +4129,7 @@ github-token            github_pat_ [A-Za-z0-9]{16,}\w*                         
 gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
-aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z2-7]{16,}      AKIA<16 base32>                     AKIA<8 base32>
+aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
 aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
 aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
 aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
@@ -4167,6 +4168,7 @@ vault-token             ^hv[sbr]\. [\w-]{20,}                                   
 vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
 vault-token             ^b\.AAAAAQ [\w-]{60,}                               b.AAAAAQ<90 url>                    b.AAAAAQ<9 url>
 age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
+grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
 jwt                     ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  eyJ<30 url>.<60 url>.<16 url>.<60 url>.<22 url>  eyJ<30 url>.<60 url>.<22 url>
 jwt                     ^ZXlK [A-Za-z0-9+/]{40,}={0,2}                               ZXlK<90 base64>                     ZXlK<20 base64>
@@ -4188,7 +4190,7 @@ cerebras-key            csk- [a-z0-9]{40,}                                      
 llamacloud-key          llx- [\w-]{40,}                                             llx-<48 alnum>                      llx-<20 alnum>
 jina-key                jina_ [0-9a-f]{32}[\w-]{20,}                                jina_<32 hex><28 alnum>             jina_<32 hex>
 apify-token             apify_api_ [A-Za-z0-9]{30,}                                 apify_api_<36 alnum>                apify_api_<12 alnum>
-runpod-key              ^rpa_ [A-Z0-9]{30,}                                         rpa_<42 base32>                     rpa_<20 base32>
+runpod-key              ^rpa_ [A-Z0-9]{30,}\w*                                         rpa_<42 base32>                     rpa_<20 base32>
 modal-token             ^a[ks]- [A-Za-z0-9]{22}$                                    ak-<22 alnum>                       task-<22 alnum>
 composio-key            ^ak_ [A-Za-z0-9]{2,}[\w-]{16,}$                             ak_<20 alnum>                       ak_<8 alnum>
 voyage-key              ^pa- [\w-]{40,}                                             pa-<43 alnum>                       pa-<20 alnum>
@@ -4209,7 +4211,6 @@ newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)                   
 sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
-grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
 figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
 airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}                pat<14 alnum>.<64 hex>              pat<14 alnum>.<20 hex>
@@ -4228,7 +4229,7 @@ tailscale-key           tskey- [a-z]+-[\w-]{20,}                                
 1password-key           ^A3- [A-Z0-9]{6}-[A-Z0-9-]{20,}                             A3-<6 base32>-<6 base32>-<5 base32>-<5 base32>-<5 base32>-<5 base32>  A3-<6 base32>
 infisical-token         ^st\. [0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32,}             st.<24 hex>.<32 hex>.<32 hex>       st.<24 hex>
 pulumi-token            ^pul- [0-9a-f]{40,}                                         pul-<40 hex>                        pul-<12 hex>
-terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w-]{40,}                      <14 alnum>.atlasv1.<67 alnum>       <14 alnum>.atlasv1.<12 alnum>
+terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w=-]{40,}                      <14 alnum>.atlasv1.<67 alnum>       <14 alnum>.atlasv1.<12 alnum>
 buildkite-token         ^bk(?:ua|aj|ct)_ \w{40,}                            bkua_<40 hex>                       bkua_<12 hex>
 circleci-token          CCIP(?:AT|RJ)_ \w{40,}                              CCIPAT_<22 alnum>_<40 hex>          CCIPAT_<12 alnum>
 postman-key             PMAK- [0-9a-f-]{40,}                                        PMAK-<24 hex>-<34 hex>              PMAK-<24 hex>
@@ -4259,7 +4260,7 @@ clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                  
 sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
 sourcegraph-token       ^slk_ [0-9a-f]{60,}                                 slk_<64 hex>                        slk_<20 hex>
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
-typeform-token          ^tfp_ [\w-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
+typeform-token          ^tfp_ [\w=-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
 brevo-key               x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?            xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
 shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}               shippo_live_<43 alnum>              shippo_live_<12 alnum>
 easypost-key            ^EZ[AT]K [A-Za-z0-9]{50,}                                   EZAK<54 alnum>                      EZAK<20 alnum>
@@ -4289,7 +4290,7 @@ inngest-key             ^signkey-(?:prod|test|branch)- [0-9a-f]{30,}        sign
 intercom-token          ^dG9rO [A-Za-z0-9+/]{50,}={0,2}                     dG9rO<54 base64>=                   dG9rO<20 base64>
 intra42-secret          ^s-s4t2(?:ud|af)- [0-9a-f]{60,}                     s-s4t2ud-<64 hex>                   s-s4t2ud-<20 hex>
 klaviyo-key             ^pk_ [0-9a-f]{34}$                                  pk_<34 hex>                         pk_<12 hex>
-clickup-token           ^pk_ [0-9]{6,9}_[0-9A-Z]{32,}                       pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
+clickup-token           ^pk_[0-9]{6,9} _ [0-9A-Z]{32,}                      pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
 lob-key                 ^(?:live|test)_ (?:pub_)?[0-9a-f]{31,}              live_<35 hex>                       live_<12 hex>
 mailersend-token        mlsn\. [0-9a-f]{60,}                                mlsn.<64 hex>                       mlsn.<20 hex>
 maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk (?:)                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
@@ -4306,13 +4307,17 @@ settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}               sm_a
 stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}                      hawk.<20 alnum>.<20 alnum>          hawk.<12 alnum>
 tinybird-token          ^p\.eyJ [\w-]{20,}\.[\w-]{16,}                      p.eyJ<60 url>.<43 url>              p.eyJ<20 url>
 trigger-key             ^tr_(?:dev|prod|stg|pat|preview)_ [A-Za-z0-9]{20,}  tr_dev_<24 alnum>                   tr_dev_<8 alnum>
+infracost-key           ^ico- [A-Za-z0-9]{32,}                              ico-<32 alnum>                      ico-<12 alnum>
+jenkins-secret          ^AQAAABAAA \x20?([^\s<>{}"'\\]{16,})              {AQAAABAAA«AAQ<44 base64>»}         {AQAAABAAA<6 alnum>}
+quay-token              ^[a-z0-9][\w.-]*\+[\w.-]+ : ([A-Z0-9]{60,})           org+robot:«<64 base32>»             org+robot:<20 base32>
+chieftools-token        ^ct[oprstu]_ [A-Za-z0-9]{36,}                       ctp_<36 alnum>                      ctp_<12 alnum>
+yandex-key              ^YC [\w-]{38}$                                      YC<38 alnum>                        YC<12 alnum>
 wakatime-key            ^waka_ [0-9a-f]{8}-[0-9a-f-]{20,}                   waka_<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  waka_<8 hex>
 axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  xaat-<8 hex>
 yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
 yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
 zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
 zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
-ai-key                  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
 password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
@@ -4323,9 +4328,9 @@ private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}        
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
 url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]                          https://«<40 alnum>»@github.example/x.git  https://git@github.example/x.git
 cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
-bearer-token            (?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
+bearer-token            ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
 authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
-command-password        ^curl (?:[^|;&\n]|\\\\\n)*\h(?:-u|--user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
+command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
 command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
@@ -4348,7 +4353,7 @@ NAME_ENDS = {
     HUMAN: "networkcredential secret token apikey accesskey secretkey privatekey sshkey "
     "credentials auth authorization dsn connectionstring webhookurl databaseurl secretkeybase",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk "
-    "login sk creds pat crumb",
+    "login sk creds pat crumb api",
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
@@ -4356,10 +4361,16 @@ SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 OTHERS = (
     "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
     "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
-    "ask", "isk", "esk", "usk", "compat", "publictoken", "csrftoken", "xsrftoken", "nexttoken",
-    "jsonwebtoken", "pagetoken", "changetoken", "locktoken", "clientrequesttoken",
-    "continuationtoken",
+    "task", "mask", "disk", "risk", "desk", "compat", "publictoken", "nexttoken", "pagetoken",
+    "changetoken", "locktoken", "sequencetoken", "continuationtoken", "clientrequesttoken",
+    "paginationtoken", "forwardtoken", "backwardtoken", "idempotencytoken", "creationtoken",
+    "jsonwebtoken",
 )  # fmt: skip
+
+
+# What may follow in a name.
+FURTHER = "[_-]*(?:[0-9]{1,3}|string|prod|production|staging|live|dev|test|old|new)"
+FURTHER_END = regex(f"(?i:{FURTHER})$")
 
 
 def squash(name: str) -> str:
@@ -4376,9 +4387,11 @@ def is_secret_name(name: str) -> bool:
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
-    name = squash(name)
-    ends = tuple(end for end in NEEDED if name.endswith(end) and not name.endswith(OTHERS))
-    return (name, *ends) if ends else ()
+    for known in (squash(name), squash(FURTHER_END.sub("", name))):
+        ends = tuple(end for end in NEEDED if known.endswith(end) and not known.endswith(OTHERS))
+        if ends:
+            return (known, *ends)
+    return ()
 
 
 def least_of(name: str) -> int:
@@ -4392,13 +4405,13 @@ PLAIN_VALUE = regex(
         (
             r"(?i:[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme|)",
             # variables of shells and templates, placeholders, format strings
-            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}?|\(.*)",
+            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}*|\(.*)",
             r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\.\.\.|[xX]+|\[\w*\]?",
             r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
             r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
             ),
-            r"(?i:basic|bearer|digest|plain|login|negotiate|anonymous|apikey|token|cram-md5) ?",
+            r"(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token|cram-md5) ?",
             r"(?i:oauth2?) ?",
             r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
             # versions and ranges of these
@@ -4406,9 +4419,12 @@ PLAIN_VALUE = regex(
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
             # addresses without a user, resources
             r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
-            r"[«·^].*|#[0-9a-fA-F]{3,8}|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
+            r"(?:sha[0-9]{1,3}|md5)[=:-].*|[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[^\x00-\x7f]{1,2}|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
-            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)|[A-Za-z_ -]+[:=] ?",
+            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
+            r"[A-Za-z_-]+\{\w*\}[A-Za-z_-]*|[A-Za-z_ -]+: ?|[a-z_ -]+= ?",  # a part of a text
+            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]).*|[\w.:>-]+\(\)",  # code
+            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5}",
         )
     ),
     re.DOTALL,
@@ -4416,9 +4432,10 @@ PLAIN_VALUE = regex(
 # Code rather than a value, if unquoted: calls, attributes, types.
 CODE = regex(
     r"(?i:str|string|bytes|int|integer|bool|boolean|float|number|object|any|char|text|type)\??"
-    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|/[\\^\[(].*",
+    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*",
     re.DOTALL,
 )
+TYPE = regex(r"(?:[A-Z]+[a-z]{2,})+")
 OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
 ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
 # Words, and identifiers made of words; the last one may be numbered.
@@ -4428,6 +4445,8 @@ WORDY = regex(
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
 PARTS = regex(r"[-_./:@ ]")
 HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
+UNSPEAKABLE = regex(r"(?i)[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|[b-df-hj-np-tv-xz]{4}")
+ALTERNATING = regex(r"(?:[A-Z]{1,3}[a-z]{1,2}){4}")
 RUNS = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -4439,7 +4458,11 @@ def strength(value: str) -> int:
     runs = RUNS.findall(value)
     size = sum(map(len, runs))
     digits = any(map(str.isdigit, runs))
-    mixed = digits and len(runs) > 3 and (8 <= size < 3.3 * len(runs) or HEX.fullmatch(value))
+    length = 4.5 if UNSPEAKABLE.search(value) else 3.3  # of a run, in words it is more
+    digest = HEX.fullmatch(value) and not value.replace("-", "").isdigit()
+    mixed = ALTERNATING.search(value) or (
+        digits and len(runs) > 3 and (8 <= size < length * len(runs) or digest)
+    )
     if not mixed:
         return WORD if WORDY.fullmatch(value) or " " in value else HUMAN
     if " " in value:
@@ -4447,7 +4470,8 @@ def strength(value: str) -> int:
     parts = PARTS.split(value)
     return (
         RANDOM
-        if size > 15 and (len(parts) == 1 or any(strength(part) >= MIXED for part in parts))
+        if size > 15
+        and (digest or len(parts) == 1 or any(strength(part) >= MIXED for part in parts))
         else MIXED
     )
 
@@ -4459,11 +4483,15 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
-    if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value)):
+    if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value, least)):
         return True
     tells, plain = strength(value), squash(value)
-    repeats = plain in NEEDED or (tells < RANDOM and plain.endswith(ends_of(name)))
-    if least and (repeats or (tells < MIXED and ROOTED.fullmatch(value))):
+    repeats = plain in NEEDED or (
+        tells < MIXED
+        and plain.endswith(ends_of(name))
+        and not (name == "url-password" or LONG_WORD.fullmatch(value))
+    )
+    if value == name or (least and (repeats or (tells < MIXED and ROOTED.fullmatch(value)))):
         return True
     return tells < (max(least, least_of(name)) if least else WORD)
 
@@ -4472,14 +4500,16 @@ ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
 
 
-def is_code(value: str) -> bool:
+def is_code(value: str, least: int) -> bool:
     """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
+    if least and TYPE.fullmatch(value):
+        return True
     value = value.rstrip(")]}:;,")
-    parts = ATTRIBUTE.fullmatch(value) or OPERATION.fullmatch(value)
-    return bool(
-        CODE.fullmatch(value)
-        or (parts and all(strength(part) < MIXED for part in re.split(r"[.=?&|]", value)))
+    attribute = ATTRIBUTE.fullmatch(value) and all(
+        strength(part) < MIXED for part in value.split(".")
     )
+    operation = OPERATION.fullmatch(value) and strength(value) < MIXED
+    return bool(attribute or operation or CODE.fullmatch(value))
 
 
 class Form(NamedTuple):
@@ -4531,7 +4561,7 @@ tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  aut
 call        .      value   3  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
 wrapped     .      value   3  <Q>\]?<H><A><H>[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
 element     .      element  1  <Q>(?:[ \t][^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
-element     .      element  1  </key><N>?<H><string>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
+element     .      element  1  </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
 block       .      line     3  (?:[ \t][^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
 attribute   .      value   1  <Q><H>value=<O>                               <add key="Password" value="«<12 alnum>»"/>  <add key="Password" value=""/>
 option      flag   value   2  (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
@@ -4542,10 +4572,11 @@ ini         line   line    2  <H>(?::=|=)<H>                                pass
 next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 after       .      value   3  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
-csv         .      value   4  ,[ ]?                                         apiToken,«<24 hex>»,           token,name,x
+csv         .      value   4  ,                                             apiToken,«<24 hex>»,           token,name,x
 enclosed    .      value   3  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 blank       line   line    3  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
 command     .      value   4  [ \t]+(?:--body |-b)?<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
+prose       .      value   1  [ ](?:is|was)[ ]\\*[\"']                      The password is '«<12 alnum>»'   the password is "$PW"
 prose       .      value   3  [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
 table       .      value   3  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
 """.strip().splitlines()  # noqa: E501
@@ -4570,7 +4601,8 @@ UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
-RESOURCE = regex(rb":[^\s\"'`]")  # after a part of a resource name: secret:NAME
+# After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
+RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
@@ -4581,17 +4613,22 @@ Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
 
+TANGLED = "(?-i:[a-z][A-Z][a-z][A-Z])"
+
+
 def mixed(char: str, size: int) -> str:
-    """An expression for a digit among so many characters or behind them: about ``size``."""
+    """An expression for a digit among so many characters or behind them: about ``size``; or for
+    letters that no word has."""
     half = size // 2
-    return f"(?:{char}{{0,{half - 1}}}[0-9]{char}{{{half}}}|{char}{{{half}}}{char}*?[0-9])"
+    digits = f"{char}{{0,{half - 1}}}[0-9]{char}{{{half}}}|{char}{{{half}}}{char}*?[0-9]"
+    return f"(?:{digits}|{char}*?{TANGLED})"
 
 
 # The first look at a value, quoted and unquoted, by the strength it needs: it skips most plain
 # values. An escape may stand for a character.
 # Lazy, because a greedy look scans to the end of the text behind each name: quadratic time.
 _QUOTED, _BARE = r"[^\s\"'`]", r"(?:[^\s\"'`,;(){}<>\\]|\\u)"
-_TELLING = r"[a-z]{16}|[A-Z]{16}|[\x80-\xff0-9!#%&*+=?@^|~"
+_TELLING = TANGLED + r"|[a-z]{16}|[A-Z]{16}|[\x80-\xff0-9!#%&*+=?@^|~"
 FIRST_LOOK = {
     WORD: (r"[^\s\"]", r"(?:[^\s\"'`$<{(\[]|\$[^{(])"),
     HUMAN: (
@@ -4609,7 +4646,8 @@ def named(needed: int) -> str:
     ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
     options = [form for form in FORMS if form.before == "flag"]
     others = [form for form in FORMS if form.before != "flag"]
-    return rf"(?i:(?:{ends}){behind(others, needed)}|-[\w-]*?(?:{ends}){behind(options, needed)})"
+    name = f"(?:{ends}){FURTHER}?"
+    return rf"(?i:{name}{behind(others, needed)}|-[\w-]*?{name}{behind(options, needed)})"
 
 
 def behind(forms: list[Form], needed: int) -> str:
@@ -4708,6 +4746,10 @@ class Scanner:
         """An expression for all spellings of the known values, the longest first."""
         ordered = sorted(self.spellings, key=len, reverse=True)
         return expression("|".join(map(quoted, ordered))) if ordered else None
+
+    @functools.cached_property
+    def beginnings(self) -> Any:
+        return expression_set(rule.beginning() for rule in RULES)
 
     def spans(self, text: bytes) -> list[Span]:
         """The spans of secrets in order; overlapping ones are merged.
@@ -4808,9 +4850,9 @@ class Scanner:
         tail = text[-CONCEALED:]
         begin = len(text) - len(tail)
         starts = [
-            (begin + match.start(1), rule.name)
-            for rule in RULES
-            if (match := expression(rule.beginning()).search(tail)) and match.group(1)
+            (begin + match.start(1), RULES[number].name)
+            for number in sorted(self.beginnings.Match(tail) or ())
+            if (match := expression(RULES[number].beginning()).search(tail)) and match.group(1)
         ]
         for form, name in self.spellings.items():
             for length in range(min(len(form) - 1, len(text)), 3, -1):
