@@ -1771,6 +1771,25 @@ class Unwrapper:
         return RefusedPiece(b"".join(begun), reason, first=True, last=True) if long else b"\n"
 
 
+def split_objects(text: bytes) -> list[bytes]:
+    """The objects of an array, or those that follow each other; none unless all name a type."""
+    import json
+
+    found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
+    try:
+        if text[:1] == b"[":
+            found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
+        else:
+            chars = text.decode()
+            while position < len(chars):
+                _, end = decode(chars, position)
+                found.append(chars[position:end].encode())
+                position = end + len(chars[end:]) - len(chars[end:].lstrip(" \t\r"))
+    except (*DECODE_ERRORS, ValueError):
+        return []
+    return found if all("type" in members(one) for one in found) else []
+
+
 class Reader:
     """Turns frames into events with their lines; other lines go to the report."""
 
@@ -1795,18 +1814,21 @@ class Reader:
         for line in source.left:
             text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
             examined = self.examine(source, text) if text else None
-            if isinstance(examined, tuple):
-                yield examined
+            if isinstance(examined, list):
+                yield from examined
             elif text:
                 self.report.reject(source, examined, line)
 
-    def examine(self, source: Source, text: bytes) -> tuple[bytes, Event] | str | None:
-        """An event with its line, less a collector's prefix; the reason for damage; None: prose."""
+    def examine(self, source: Source, text: bytes) -> list[tuple[bytes, Event]] | str | None:
+        """An event with its line, less a collector's prefix; the reason for damage; None: prose.
+
+        A line may hold several events: files that were joined without LF between them, or an array.
+        """
         labels = LABELS_PREFIX.match(text)
         start = labels.end() if labels else 0
         brace = text.find(b"{", start, start + MAX_PREFIX + 1)
-        if text[:1] == b"[" and isinstance(decode_raw(text), list) and b'"type"' in text:
-            return "a JSON array among lines: pass it as a FILE of its own"
+        if text[:1] == b"[" and (several := split_objects(text)):
+            return [(part, self.reread(part)) for part in several]
         if not text[:4].isascii() and (what := format_of(text, COMPRESSED)):
             return what
         if brace < 0:
@@ -1814,13 +1836,15 @@ class Reader:
         try:
             event = self.reread(text[brace:])
         except (ValueError, RecursionError) as error:
+            if several := split_objects(text[brace:]):
+                return [(part, self.reread(part)) for part in several]
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             damaged = brace == 0 or (source.prefixed and brace < MAX_PREFIX)
             return reason if damaged else None
         if brace and event.type is None:
             return None
         source.prefixed = source.prefixed or brace > 0
-        return text[brace:], event
+        return [(text[brace:], event)]
 
     def reread(self, text: bytes) -> Event:
         """Decode a line. Raises ValueError with the reason, or RecursionError."""
@@ -2169,6 +2193,7 @@ class Dialect:
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
+        self.converted = False  # by agentfmt, from another agent's lines
         self.latest = ""  # the type of the last event that was made, errors aside
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
@@ -2387,6 +2412,7 @@ SHARED_TYPES = frozenset(
 CURSOR_TYPES = SHARED_TYPES | frozenset(
     "thinking tool_call interaction_query connection retry turn_ended".split()
 )
+NATIVE_TYPES = CURSOR_TYPES | {"system"}
 
 
 def blank_strings(raw: bytes, places: Places) -> bytes:
@@ -2458,6 +2484,11 @@ class Claude(Dialect):
             took = {"status": told["status"], "duration_ms": told["usage.duration_ms"]}
             about = self.background.pop(identity)
             self.make("system", subtype, call_id=identity, description=about, **took)
+
+    def finish(self) -> None:
+        super().finish()
+        if self.background and self.ended:
+            self.end("error", error="a sub-agent in the background never ended")
 
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
@@ -3023,6 +3054,14 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
+def wraps_event(event: Event) -> bool:
+    """Does an envelope that isn't taken off hold an event of an agent?"""
+    found = Unwrapper("auto", MAX_LINE).contents(event.raw, ENVELOPES) if event.type is None else ()
+    return any(
+        recognize(one.text) or decode_as(one.text, Event).type in NATIVE_TYPES for one in found
+    )
+
+
 def block_types(event: dict[str, Any]) -> set[str]:
     message = event.get("message")
     content = message.get("content") if isinstance(message, dict) else None
@@ -3141,6 +3180,7 @@ class Conversations:
             fresh = kind(self.maker) if known.session else known
             known = other if isinstance(other, kind) else fresh
         source.agents[kind.name] = known
+        known.converted = known.converted or b'"converted_from"' in event.raw
         return self.remember(known, session) if session else known
 
     def remember(self, known: Dialect, session: str) -> Dialect:
@@ -3179,7 +3219,6 @@ SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another ag
 
 # Events of these types show no other agent, even if they name no session.
 KNOWN_TYPES = CURSOR_TYPES - {"error"} | {"system"}
-NATIVE_TYPES = CURSOR_TYPES | {"system"}
 # Members that show that a line without a type is an ordinary log's, or an agent's.
 LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
@@ -3459,7 +3498,7 @@ class Runs:
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
         known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
-        certain = stray or (key is not source and known)
+        certain = stray or (key is not source and known) or wraps_event(event)
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if room else source, event, evidence)
@@ -3480,7 +3519,9 @@ class Runs:
         if strange and event.type is None:
             known = details(event).keys()
             strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
-        if strange and event.type != "error":
+        if wraps_event(event):
+            self.add_outside(self.source, event, SURE_FOREIGN)
+        elif strange and event.type != "error":
             found = self.source.outside.get(self.source)
             new = event.type is None or found is None or event.type not in found.types
             self.add_outside(self.source, event, new)
@@ -3489,6 +3530,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
+        run.converted = self.is_converted()
         self.note_progress(run, event)
         self.check_fail_on(run, event)
         self.had_run[hash(key)] = True
@@ -3523,13 +3565,16 @@ class Runs:
         self.source.outside.pop(RESUMING, None)
         run.state, run.busy = BEGUN, False
         run.cwd = first_text(details(event).get("cwd"))
-        run.converted = b'"converted_from"' in self.line
+        run.converted = self.is_converted()
         return run
 
     def supersede(self, run: Run, event: Event) -> None:
         what = "prompt" if event.type == "user" else "init"
         self.close_unfinished(run, f"superseded by another {what} at {self.source.where()}")
         self.report.prose = None
+
+    def is_converted(self) -> bool:
+        return self.source.dialect is not None and self.source.dialect.converted
 
     def note_progress(self, run: Run, event: Event) -> None:
         run.state = BEGUN if event.type in ACTS else run.state

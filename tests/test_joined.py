@@ -247,9 +247,8 @@ def test_another_sessions_failure_is_not_swallowed(good: str, to: str) -> None:
 
 
 @pytest.mark.parametrize("good", GOOD)
-def test_an_array_among_lines_is_damaged(good: str) -> None:
-    ended = convert([*GOOD[good], *ARRAY])
-    assert (ended.status, "a JSON array among lines" in ended.stderr) == (3, True)
+def test_the_events_of_an_array_among_lines_count(good: str) -> None:
+    assert convert([*GOOD[good], *ARRAY]).status == FAILED
 
 
 def test_events_in_objects_that_look_like_a_log_count() -> None:
@@ -498,3 +497,56 @@ def test_compressed_data_behind_a_stream(pack: Callable[[bytes], bytes]) -> None
     ended = convert(b"".join([*GOOD["cursor"], pack(b"".join(BAD["cursor failed"]))]))
     assert ended.status == 3
     assert "cat FILE | agentfmt" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["message", "log", "line"])
+def test_wrapped_lines_in_a_plain_file(name: str) -> None:
+    wrapped = lines({name: GOOD["cursor"][0].decode().strip()})
+    plain = [*GOOD["cursor"][:2], *(GOOD["cursor"][2:4] * 101), *GOOD["cursor"][2:]]
+    assert convert(plain)[1:] == ("", OK)
+    assert convert([*plain, *wrapped]).status == FAILED
+    assert convert([*plain[:-1], *wrapped, plain[-1]]).status == FAILED
+    assert convert([*plain, *lines({name: json.dumps({"type": "ping"})})]).status == OK
+
+
+def test_files_that_were_joined_without_a_last_line_feed() -> None:
+    good = b"".join(GOOD["cursor"])
+    joined = good.removesuffix(b"\n") + b"".join(GOOD["claude"])
+    ended = convert(joined, "-t", "stream-json")
+    assert ended == (good + b"".join(GOOD["claude"]), "", OK)
+    assert convert(good.removesuffix(b"\n") + b"".join(BAD["claude failed"])).status == FAILED
+    assert convert(good.removesuffix(b"\n") + GOOD["claude"][0][:40]).status != OK
+
+
+def test_an_array_behind_prose() -> None:
+    array = b"[" + b",".join(line.strip() for line in GOOD["claude"]) + b"]\n"
+    ended = convert(b"Warning: no stdin data received\n" + array, "-t", "stream-json")
+    assert (ended.stdout, ended.status) == (b"".join(GOOD["claude"]), OK)
+
+
+def test_a_sub_agent_in_the_background_that_never_ended() -> None:
+    first, said, done = GOOD["claude"]
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Task", "input": {"description": "x"}}
+    launch = {"type": "assistant", "session_id": "cl-1", "message": {"content": [call]}}
+    launched = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "launched"}
+    answer = {
+        "type": "user", "session_id": "cl-1", "message": {"content": [launched]},
+        "tool_use_result": {"isAsync": True, "status": "async_launched"},
+    }  # fmt: skip
+    note = {
+        "type": "system", "subtype": "task_notification", "tool_use_id": "toolu_1",
+        "status": "completed", "session_id": "cl-1",
+    }  # fmt: skip
+    begun = [first, *lines(launch, answer), done]
+    assert "never ended" in convert(begun).stderr
+    assert convert(convert(begun, "-t", "cursor").stdout).status == FAILED
+    assert convert([*begun, *lines(note), first, said, done])[1:] == ("", OK)
+
+
+def test_a_prompt_within_a_later_run_of_a_converted_stream() -> None:
+    first, said, done = GOOD["claude"]
+    content = {"message": {"role": "user", "content": [{"type": "text", "text": "and"}]}}
+    (prompt,) = lines({"type": "user", "session_id": "cl-1", "uuid": "u", **content})
+    native = [first, said, done, prompt, said, prompt, said, done]
+    assert convert(native)[1:] == ("", OK)
+    assert convert(convert(native, "-t", "cursor").stdout)[1:] == ("", OK)
