@@ -2172,15 +2172,13 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect. If it
-    ``asks_once``, a run has one prompt: a later one shows that the run was cut off.
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
     """
 
     name: ClassVar[str]
     shared_types = frozenset(("error",))
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
-    asks_once = False
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2193,7 +2191,6 @@ class Dialect:
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
-        self.converted = False  # by agentfmt, from another agent's lines
         self.latest = ""  # the type of the last event that was made, errors aside
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
@@ -2282,8 +2279,6 @@ class Dialect:
             self.begin(**members)
 
     def ask(self, text: Any) -> None:
-        if self.asks_once and self.latest not in ("", "system", "result"):
-            self.begin()
         self.words("user", as_text(text))
 
     def say(self, text: Any, *, delta: bool = False) -> None:
@@ -2400,7 +2395,6 @@ class Cursor(Dialect):
     """agentfmt's own vocabulary."""
 
     name = "cursor"
-    asks_once = True
 
     def finish(self) -> None:
         """Its lines are never translated."""
@@ -2629,8 +2623,10 @@ class Codex(Dialect):
         kind, item = self.event.type, line.item
         if item is not None:
             self.item(item, item.type or "", done=kind == "item.completed")
-        elif kind == "thread.started" or (kind == "turn.started" and self.latest != "system"):
+        elif kind == "thread.started":
             self.begin()
+        elif kind == "turn.started":
+            self.begin_once(again=True)
         elif kind == "turn.completed":
             self.end(result=self.last_message, usage=line.usage)
             self.last_message = None
@@ -2691,7 +2687,6 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
-    asks_once = True
     shared_types = frozenset(("error", "result"))
     places = places_in("message content")
 
@@ -2837,10 +2832,7 @@ class Copilot(Dialect):
         if kind == "user.message" or not self.begun or kind.startswith("session."):
             self.begin_once(again=True, model=data["model"])
         if kind == "user.message":
-            injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
-            own = data["source"] in (None, "user") and data["delivery"] in (None, "idle")
-            self.asks_once = own and not injected
-            self.ask(data["content"])
+            self.prompt(line, data)
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
             self.say(data["deltaContent"], delta=True)
@@ -2868,6 +2860,14 @@ class Copilot(Dialect):
         text = error_message(data["error"]) or content_text(data["result.content"])
         code = find_code(r"<exited with exit code (-?[0-9]{1,9})>\s*\Z", text)
         self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
+
+    def prompt(self, line: Any, data: Any) -> None:
+        """One that the user typed while the agent was idle follows a result, or a run cut off."""
+        injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
+        typed = data["source"] in (None, "user") and data["delivery"] in (None, "idle")
+        if typed and not injected and self.latest not in ("system", "result"):
+            self.begin()
+        self.ask(data["content"])
 
     def result(self, line: Any) -> None:
         """End the run; no line before names the session."""
@@ -3180,7 +3180,6 @@ class Conversations:
             fresh = kind(self.maker) if known.session else known
             known = other if isinstance(other, kind) else fresh
         source.agents[kind.name] = known
-        known.converted = known.converted or b'"converted_from"' in event.raw
         return self.remember(known, session) if session else known
 
     def remember(self, known: Dialect, session: str) -> Dialect:
@@ -3206,10 +3205,10 @@ class Conversations:
 # Events in, the same events with their run out. It must not know agents or writers.
 
 # Kinds of events, and states of a run: it is open before its init, begun after it or its first act.
-INIT, ASK, ACT, END, OTHER = "init", "ask", "act", "end", "other"
+INIT, ACT, END, OTHER = "init", "act", "end", "other"
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
-KINDS = dict.fromkeys(ACTS, ACT) | {"user": ASK, "result": END}
+KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # differs from any event's session
 HOOKS = ("hook_started", "hook_progress", "hook_response")
 RESUMING = "resuming"  # the key of hooks before a resumed session's init: they name another session
@@ -3260,7 +3259,6 @@ class Run:
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
-        self.busy = False  # it had a prompt or an act
         self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
         self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
@@ -3436,7 +3434,7 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == BEGUN and run.busy and not self.fail_on
+        quick = run and run.state == BEGUN and not self.fail_on
         self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
@@ -3460,7 +3458,7 @@ class Runs:
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
             named = last and last.converted and last.session
-            own = kind == INIT or (kind in (ASK, ACT) and named)
+            own = kind == INIT or (kind == ACT and named)
             return run if own or not last or last.state == ENDED else last
         if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
             others = map(self.runs.get, self.source.agents.values())
@@ -3530,8 +3528,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = self.key(event)
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.converted = self.is_converted()
-        self.note_progress(run, event)
+        run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(run, event)
         self.had_run[hash(key)] = True
         if key is not self.source:
@@ -3544,7 +3541,7 @@ class Runs:
 
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
-        self.note_progress(run, event)
+        run.state = BEGUN if event.type in ACTS else run.state
         self.check_fail_on(run, event)
         return run
 
@@ -3563,30 +3560,14 @@ class Runs:
 
     def begin(self, run: Run, event: Event) -> Run:
         self.source.outside.pop(RESUMING, None)
-        run.state, run.busy = BEGUN, False
+        run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
-        run.converted = self.is_converted()
+        run.converted = b'"converted_from"' in self.line
         return run
 
-    def supersede(self, run: Run, event: Event) -> None:
-        what = "prompt" if event.type == "user" else "init"
-        self.close_unfinished(run, f"superseded by another {what} at {self.source.where()}")
+    def supersede(self, run: Run, _event: Event) -> None:
+        self.close_unfinished(run, f"superseded by another init at {self.source.where()}")
         self.report.prose = None
-
-    def is_converted(self) -> bool:
-        return self.source.dialect is not None and self.source.dialect.converted
-
-    def note_progress(self, run: Run, event: Event) -> None:
-        run.state = BEGUN if event.type in ACTS else run.state
-        run.busy = run.busy or event.type in ACTS or event.type == "user"
-
-    def ask(self, run: Run, event: Event) -> Run:
-        """A prompt: another one is of a run of its own if the agent takes one prompt in a run."""
-        agent = self.source.dialect
-        if not (run.busy and agent and agent.asks_once) or run.converted:
-            return self.count_event(run, event)
-        self.supersede(run, event)
-        return self.start(None, event)
 
     def close(self, run: Run, event: Event) -> Run:
         why = failure_of(event)
@@ -3602,17 +3583,14 @@ class Runs:
     #  state  kind         actions, in this order
     TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., Any], ...]]] = {
         (ABSENT, INIT): (start, begin),
-        (ABSENT, ASK): (start,),
         (ABSENT, ACT): (start,),
         (ABSENT, END): (start, close),
         (ABSENT, OTHER): (outside_run,),
         (OPEN, INIT): (count_event, begin),
-        (OPEN, ASK): (ask,),
         (OPEN, ACT): (count_event,),
         (OPEN, END): (count_event, close),
         (OPEN, OTHER): (count_event, check_unknown),
         (BEGUN, INIT): (supersede, start, begin),
-        (BEGUN, ASK): (ask,),
         (BEGUN, ACT): (count_event,),
         (BEGUN, END): (count_event, close),
         (BEGUN, OTHER): (count_event, check_unknown),

@@ -325,9 +325,6 @@ def of_message(message: str, *rest: dict[str, Any]) -> Lines:
 
 # A run that was killed, and one that went on with its session, without another init.
 RESUMED: dict[str, Lines] = {
-    "cursor": [*cursor(), *GOOD["cursor"][1:]],
-    "codex": [*codex(), *GOOD["codex"][1:]],
-    "gemini": [*gemini(), *GEMINI_ASKED, *GOOD["gemini"][1:]],
     "copilot": [*copilot(), *GOOD["copilot"]],
     "opencode": [*of_message("m1"), *of_message("m2", STEP)],
     "pi": [*pi(), *GOOD["pi"][1:]],
@@ -335,6 +332,8 @@ RESUMED: dict[str, Lines] = {
 # What may stand in a single good run: a step tried again, a prompt that came while the agent
 # worked or that the agent itself put in, a turn within a turn.
 AGAIN: dict[str, Lines] = {
+    "cursor": [*cursor(), *GOOD["cursor"][1:]],
+    "gemini": [*gemini(), *GEMINI_ASKED, *GOOD["gemini"][1:]],
     "claude": [*claude(), *ASKED, *GOOD["claude"][2:]],
     "opencode": [*of_message("m1"), *of_message("m1", STEP), *of_message("m2", STEP)],
     "copilot": [*copilot(), *SKILL, *GOOD["copilot"][1:]],
@@ -405,14 +404,10 @@ def test_a_converted_run_without_a_session_is_not_its_neighbors() -> None:
 # ---------------------------------------------------------------- found by attack
 
 
-def test_a_prompt_that_follows_a_prompt_is_of_another_run() -> None:
+def test_a_prompt_of_copilot_that_follows_a_prompt_is_of_another_run() -> None:
     cut = {"type": "user.message", "data": {"content": "do", "interactionId": "i-1"}}
     ended = convert([*lines(cut), *GOOD["copilot"]])
     assert (ended.status, ended.stderr.count("superseded")) == (FAILED, 1)
-    first = cursor()[:2]
-    again = [user(), *GOOD["cursor"][2:]]
-    ended = convert([*first, *again])
-    assert (ended.status, ended.stderr.count("superseded by another prompt")) == (FAILED, 1)
 
 
 def hooks(name: str) -> Lines:

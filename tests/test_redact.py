@@ -626,7 +626,7 @@ def test_with_a_structural_class_stderr_shows_no_excerpts(classes: str) -> None:
 def test_redactions_are_booked_to_their_run() -> None:
     """In interleaved logs too, and whatever is held back."""
     data = init("one") + init("two") + assistant(f"{TOKEN} ", "one", timestamp_ms=1)
-    data += event("retry", message=message(TOKEN), session="two") * 2
+    data += event("user", message=message(TOKEN), session="two") * 2
     data += b'{"type":"x","v":"' + TOKEN.encode() + b'","session_id":"one"}\n' + result("two")
     data += assistant("or", "one", timestamp_ms=1) + result("one")
     ended = run("-t", "json", "-s", "-r", "secrets", data=data)
