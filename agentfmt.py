@@ -132,7 +132,7 @@ DEFAULT_WIDTH = 200  # columns of an action line without a terminal
 MIN_PART = 12  # columns of a target or reason that are worth showing
 MIN_TARGET = 8  # columns of a target: with less room the outcome is dropped
 MAX_TARGET = 2000  # characters of a target: more than any terminal is wide
-CACHED_DECISIONS = 1000  # kinds of events whose dialect, or selection, is remembered
+CACHED_DECISIONS = 1000  # kinds of events whose selection is remembered
 MAX_FILES = 10_000  # changed files that a summary tells apart
 SHORT_TEXT = 80  # characters of an argument that can be the target of an unknown tool
 MIN_RUNS_TOTALED = 3  # runs for which a summary adds a line of totals
@@ -3054,6 +3054,12 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
+@functools.lru_cache(256)
+def dialect_of_type(kind: str | None) -> str | None:
+    """The dialect that a type shows by itself, whatever else the line holds."""
+    return recognize(encode_json({"type": kind}))
+
+
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
     found = Unwrapper("auto", MAX_LINE).contents(event.raw, ENVELOPES) if event.type is None else ()
@@ -3089,7 +3095,6 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.own_types = set[tuple[str, str | None]]()  # seen, by dialect
         self.speaker: Dialect | None = None  # shown by the last event, unless all is Cursor's
         self.due: list[Event] = []  # made at the end of conversations
 
@@ -3129,7 +3134,7 @@ class Conversations:
             self.speaker = None
             return self.sessions.get(event.session_id) is known
         naming = known.names_session[0] if known.names_session else None
-        if naming in ("", event.type) or (known.name, event.type) not in self.own_types:
+        if naming in ("", event.type) or dialect_of_type(event.type) != known.name:
             return False
         event.session_id, self.speaker = known.session, known
         return True
@@ -3139,7 +3144,9 @@ class Conversations:
         last, session, speaker = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
         if known is None or known.guessed or not session:
-            shown = self.recognize(known, event)
+            typed = dialect_of_type(event.type)
+            sure = known and not known.guessed and typed == known.name
+            shown = typed if sure else recognize(event.raw)
             name = self.given or shown
             if self.given and not session and shown not in (None, DIALECTS[self.given].name):
                 self.speaker = None
@@ -3156,16 +3163,6 @@ class Conversations:
         if known and known is not last and not known.guessed:
             source.dialect, source.decode = known, known.decode
         return known
-
-    def recognize(self, known: Dialect | None, event: Event) -> str | None:
-        """The dialect of an event. The types that show a dialect by themselves are remembered."""
-        if known and not known.guessed and (known.name, event.type) in self.own_types:
-            return known.name
-        name = recognize(event.raw)
-        alone = name and recognize(encode_json({"type": event.type})) == name
-        if name and alone and len(self.own_types) < CACHED_DECISIONS:
-            self.own_types.add((name, event.type))
-        return name
 
     def named_conversation(
         self, source: Source, event: Event, known: Dialect | None, name: str
