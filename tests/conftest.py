@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import hypothesis
 import pytest
+
+for code in (signal.SIGHUP, signal.SIGINT):  # ignored by nohup or a job in the background
+    if signal.getsignal(code) is signal.SIG_IGN:
+        signal.signal(code, signal.SIG_DFL)
 
 hypothesis.settings.register_profile("quick", max_examples=40, deadline=None)
 hypothesis.settings.register_profile("long", max_examples=1000, deadline=None)
