@@ -1784,10 +1784,13 @@ def split_objects(text: bytes) -> list[bytes]:
             while position < len(chars):
                 _, end = decode(chars, position)
                 found.append(chars[position:end].encode())
-                position = end + len(chars[end:]) - len(chars[end:].lstrip(" \t\r"))
+                position = cast("re.Match[str]", BLANK.match(chars, end)).end()
     except (*DECODE_ERRORS, ValueError):
         return []
     return found if all("type" in members(one) for one in found) else []
+
+
+BLANK = regex(r"[ \t\r]*")
 
 
 class Reader:
@@ -1827,8 +1830,8 @@ class Reader:
         labels = LABELS_PREFIX.match(text)
         start = labels.end() if labels else 0
         brace = text.find(b"{", start, start + MAX_PREFIX + 1)
-        if text[:1] == b"[" and (several := split_objects(text)):
-            return [(part, self.reread(part)) for part in several]
+        if text[:1] == b"[" and (several := self.read_several(text)):
+            return several
         if not text[:4].isascii() and (what := format_of(text, COMPRESSED)):
             return what
         if brace < 0:
@@ -1836,8 +1839,8 @@ class Reader:
         try:
             event = self.reread(text[brace:])
         except (ValueError, RecursionError) as error:
-            if several := split_objects(text[brace:]):
-                return [(part, self.reread(part)) for part in several]
+            if several := self.read_several(text[brace:]):
+                return several
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             damaged = brace == 0 or (source.prefixed and brace < MAX_PREFIX)
             return reason if damaged else None
@@ -1845,6 +1848,12 @@ class Reader:
             return None
         source.prefixed = source.prefixed or brace > 0
         return [(text[brace:], event)]
+
+    def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
+        """The events of a line that holds several; none if one of them can't be read."""
+        with contextlib.suppress(ValueError, RecursionError):
+            return [(part, self.reread(part)) for part in split_objects(text)]
+        return []
 
     def reread(self, text: bytes) -> Event:
         """Decode a line. Raises ValueError with the reason, or RecursionError."""
@@ -2912,7 +2921,6 @@ class Pi(Dialect):
             self.update(part.type, part.delta)
         elif kind in ("session", "agent_start"):
             self.finish()
-            self.begun = self.begun and kind != "session"
             self.cwd = line.cwd or self.cwd
             self.begun = self.begun and kind != "session" and not self.busy
             self.busy = kind == "agent_start"
@@ -3353,13 +3361,15 @@ class Runs:
 
     def follow_due(self) -> Iterator[Event]:
         """What conversations add at their ends; it comes from no line of the FILE."""
-        while self.dialects and self.dialects.due:
-            event, last, line = self.dialects.due.pop(0), self.source.last, self.line
+        due = self.dialects.due if self.dialects else []
+        last, line = self.source.last, self.line
+        for event in due:
             self.line = b""
             self.advance(event)
             self.source.last, self.line = last, line
             yield event
             yield from self.ends()
+        due.clear()
 
     def is_act(self, found: Sequence[Event]) -> bool:
         """Does a foreign line go on with the previous one's run: are its parts acts, or is it a

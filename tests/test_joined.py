@@ -519,6 +519,19 @@ def test_an_array_behind_prose() -> None:
     assert (ended.stdout, ended.status) == (b"".join(GOOD["claude"]), OK)
 
 
+@pytest.mark.parametrize("text", [b'"\xff"', b"[" * 5000 + b"]" * 5000, b"1" * 5000])
+def test_an_array_with_an_event_that_cannot_be_read(text: bytes) -> None:
+    line = b'[{"type":5,"v":' + text + b'},{"type":"b"}]\n'
+    ended = convert([b"prose\n", line, *GOOD["cursor"]])
+    assert (ended.stdout, "Traceback" in ended.stderr) == (b"Read file\n", False)
+
+
+def test_a_line_of_very_many_events() -> None:
+    """In linear time: the rest of the line isn't copied for each."""
+    ended = convert([*GOOD["cursor"][:1], b'{"type":"x"} ' * 100_000, b"\n", *GOOD["cursor"][1:]])
+    assert ended.status == OK
+
+
 def test_a_sub_agent_in_the_background_that_never_ended() -> None:
     first, said, done = GOOD["claude"]
     call = {"type": "tool_use", "id": "toolu_1", "name": "Task", "input": {"description": "x"}}
