@@ -1547,7 +1547,7 @@ def read_frames(
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
     reason = f"longer than --max-line {limit}"
-    tail, cut = bytearray(), False  # the incomplete line; was its beginning refused?
+    tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
             yield b""
@@ -1558,22 +1558,23 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
-        while end:  # a large line is yielded alone and without LF, so that it is copied only once
-            large = len(tail) > BLOCK
+        while end:  # a large line is yielded alone and without LF, so that it is never copied
+            large = tail.tell() > BLOCK
             stop = chunk.find(b"\n") + 1 if large else end
-            block = b"".join((tail, memoryview(chunk)[: stop - large]))
-            tail, chunk, end = bytearray(), chunk[stop:], end - stop
+            tail.write(memoryview(chunk)[: stop - large])
+            block, tail = tail.getvalue(), io.BytesIO()
+            chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
                 long = len(frame) > limit + 1
                 yield RefusedPiece(frame, reason, first=True, last=True) if long else frame
-        tail += chunk if tail else chunk.lstrip(b"\0")
-        if len(tail) > limit:
-            yield RefusedPiece(bytes(tail), reason, first=True)
-            tail, cut = bytearray(), True
+        tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
+        if tail.tell() > limit:
+            yield RefusedPiece(tail.getvalue(), reason, first=True)
+            tail, cut = io.BytesIO(), True
     if cut:
         yield RefusedPiece(b"", reason, last=True)
-    elif tail:
-        yield bytes(tail)
+    elif tail.tell():
+        yield tail.getvalue()
 
 
 def lines_of(block: bytes) -> list[bytes]:
