@@ -5355,72 +5355,62 @@ class EventRedactor:
     ) -> bytes:
         """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
-        quickly = self.redact_tokens(raw, event, edits)
-        if quickly is not None:
-            return quickly
-        found = [*find_strings(raw)]
+        words = "" if edits is None else words_of(event)
+        quick = self.token_strings(raw, event, words)
+        found = [*find_strings(raw)] if quick is None else quick
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
-        words = [one for one in found if one.path in places and not one.is_key]
-        if edits is not None and "".join(one.text for one in words) != words_of(event):
+        spoken = [one for one in found if one.path in places and not one.is_key]
+        if edits is not None and "".join(one.text for one in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
-        decided = {one.start: one.text for one in words} if edits is not None else {}
-        rest = [one for one in found if one.start not in decided]
-        lengths = itertools.accumulate(map(len, decided.values()), initial=0)
-        starts = dict(zip(decided, lengths, strict=False))
-        assigned = secret_members(rest) if self.scanner else set()
-        doubtful = {*decided, *assigned, *self.suspects(rest)}
+        decided: dict[int, str] = {}
+        begin = 0
+        for one in spoken if edits is not None else ():
+            end = begin + len(one.text)
+            decided[one.start] = splice(one.text, clip(edits or (), begin, end))
+            begin = end
+        assigned: set[int] = set()
+        if quick is None:
+            rest = [one for one in found if one.start not in decided]
+            assigned = secret_members(rest) if self.scanner else assigned
+            doubtful = {*decided, *assigned, *self.suspects(rest)}
+            found = [one for one in found if one.start in doubtful]
         names: dict[tuple[int, str], int] = {}
 
         def change(one: StringLiteral) -> str:
-            text = one.text
             if one.start in decided:
-                begin = starts[one.start]
-                return splice(text, clip(edits or [], begin, begin + len(text)))
+                return decided[one.start]
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
             if one.is_key:
-                new = number_names(names, one.holder, text, new)
-            if new != text:
-                self.count(new, text)
+                new = number_names(names, one.holder, one.text, new)
+            if new != one.text:
+                self.count(new, one.text)
             return new
 
-        return edit_strings(raw, [one for one in found if one.start in doubtful], change)
+        return edit_strings(raw, found, change)
 
-    def redact_tokens(
-        self, raw: bytes, event: Event, edits: Sequence[Replacement] | None
-    ) -> bytes | None:
-        """The same for an event whose secrets are tokens in values: nearly always. Else None."""
+    def token_strings(self, raw: bytes, event: Event, words: str) -> list[StringLiteral] | None:
+        """The words and the values with tokens, if nothing else can be a secret: nearly always."""
         scanner = self.scanner
         if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
             return None
-        words = {} if edits is None else dict(match.span(1) for match in SPOKEN_TEXT.finditer(raw))
-        texts = {start: decode_json(raw[start:end]) for start, end in words.items()}
-        if edits is not None and "".join(texts.values()) != words_of(event):
+        tokens = [match.span() for match in scanner.tokens.finditer(raw)]
+        if any(b"\\" in raw[first:last] for first, last in tokens):  # an escape may hide a name
             return None
+        spoken = [match.span(1) for match in SPOKEN_TEXT.finditer(raw)] if words else []
+        found: list[StringLiteral] = []
         end = 0
-        for first, last in (match.span() for match in scanner.tokens.finditer(raw)):
-            if b"\\" in raw[first:last]:
-                return None
+        for first, last in sorted(spoken + tokens):
             if first >= end:
-                literal = literal_at(raw, first)
+                literal = literal_at(raw, first + 1)
                 start, end = literal.span(1)
-                if raw[start - 1] not in b"{[,:" or last > end or literal[2]:  # a number, a name
+                if raw[start - 1] not in b"{[,:" or literal[2]:  # a number, a name
                     return None
-                texts[start] = texts.get(start) or decode_json(literal[1])
-            elif last > end:
+                path = SPOKEN_PLACES[-1] if (start, end) in spoken else ()
+                text = decode_json(literal[1])
+                found.append(StringLiteral(start, end, text, path, False, 0, False))
+            if last > end:
                 return None
-
-        changes: list[Change] = []
-        begin = 0
-        for start, text in sorted(texts.items()):
-            if start in words:
-                new = splice(text, clip(edits or (), begin, begin + len(text)))
-                begin += len(text)
-            else:
-                new = scanner.conceal(text)
-                self.count(new, text)
-            if new != text:
-                changes.append((start, literal_at(raw, start + 1).end(1), encode_json(new)))
-        return splice(raw, changes)
+        return found if "".join(one.text for one in found if one.path) == words else None
 
     def suspects(self, found: list[StringLiteral]) -> set[int]:
         """The starts of strings that may have to change."""
@@ -5554,6 +5544,7 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 
 
+KIND = operator.attrgetter("type", "subtype", "parent_tool_use_id")
 LONG_LINE = 64 * 1024  # characters of words that may wait for the end of their line
 MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
 EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
@@ -5565,56 +5556,52 @@ class Segment:
 
     done = 0  # characters that are decided
     left = 0  # characters that are not
-    size = 0  # characters of all deltas
+    due = False  # a line was completed, or is too long to wait
     edits: Sequence[Replacement] = ()  # decided changes
     closed = cut_off = False
-    has_line = False  # a line was completed
-    at_start = True  # nothing is decided
+    marker = "[messages]"  # if words are replaced; "" where it stands already
     word = False  # inside a word whose first LONG_LINE characters are hidden
     key = False  # inside a private key that began in an earlier line
 
-    def __init__(self, *events: Event) -> None:
-        self.events: list[Any] = [*events]  # that wait
-        self.texts: list[str] = []  # of these events, but for new deltas
-        self.deltas: list[str] = []  # all text in deltas: of the assistant's, a replay may follow
+    def __init__(self) -> None:
+        self.events: list[Any] = []  # that wait
+        self.texts: list[str] = []  # of these events
+        self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def collect(self) -> None:
-        """Take the texts of new deltas."""
-        if new := [words_of(event) for event in self.events[len(self.texts) :]]:
-            text = self.add(new)
-            if self.events[-1].type == "assistant":
-                self.deltas.append(text)
-                self.size += len(text)
-
-    def add(self, texts: list[str]) -> str:
+    def add(self, events: list[Any], *, delta: bool = False) -> None:
+        texts = texts_of(events)
         text = "".join(texts)
+        self.events += events
         self.texts += texts
         self.left += len(text)
-        self.has_line = self.has_line or "\n" in text
-        return text
+        self.due = self.due or self.left > LONG_LINE or "\n" in text
+        if delta and events[0].type == "assistant":
+            self.said.write(text)
 
     def close(self, *, cut_off: bool = False) -> list[Segment]:
         """End it. If the input was cut off, a secret may be incomplete."""
-        self.collect()
         self.closed, self.cut_off = True, cut_off
         if cut_off or not self.is_doubtful():
             return [self]
-        replay = Segment(self.events.pop())
-        replay.add([self.texts.pop()])
+        replay = Segment()
+        replay.add([self.events.pop()])
         replay.closed = True
+        self.texts.pop()
         return [self, replay]
 
     def is_doubtful(self) -> bool:
         """Is its last event a delta, or a replay of all others that looks like one?"""
         last = self.texts[-1] if self.texts else ""
-        if not self.size == 2 * len(last) > 0 or self.events[-1].timestamp_ms is CERTAIN_DELTA:
+        if not self.said.tell() == 2 * len(last) > 0:
             return False
-        return "".join(self.deltas) == last * 2
+        return (
+            self.events[-1].timestamp_ms is not CERTAIN_DELTA and self.said.getvalue() == last * 2
+        )
 
     def undecided(self, *, whole: bool) -> str:
         """The text that may be decided: all, or all before an event that may be a replay."""
         doubtful = not whole and self.is_doubtful()
-        self.has_line = self.has_line and doubtful
+        self.due = self.due and doubtful
         return "".join(self.texts[: -1 if doubtful else None])[self.done :]
 
     def advance(self, size: int, changes: list[Replacement]) -> None:
@@ -5633,6 +5620,21 @@ class Segment:
         del self.events[:count], self.texts[:count]
         self.done -= begin
         self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
+
+
+def is_delta(event: Any) -> bool:
+    stamped = event.timestamp_ms is not None and event.model_call_id is None
+    return stamped and event.type == "assistant"
+
+
+def texts_of(events: list[Any]) -> list[str]:
+    """The words of events of one type; nearly always a text, or one block with a text."""
+    if events[0].type == "thinking":
+        return [event.text or "" for event in events]
+    try:
+        return [block.text or "" for event in events for (block,) in [event.message.content]]
+    except (AttributeError, TypeError, ValueError):
+        return [*map(words_of, events)]
 
 
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
@@ -5656,8 +5658,6 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
 class RunWords:
     """Redaction's state of a run: its segments, and its waiting events in order."""
 
-    __slots__ = ("closed", "cwd", "ended", "last_s", "open", "pending", "sizes")
-
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
         self.open: dict[str, Segment] = {}  # by kind and parent
@@ -5666,6 +5666,10 @@ class RunWords:
         self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
         self.ended = False
+
+    def add(self, key: str, events: list[Any], *, delta: bool = False) -> None:
+        segment = self.open.get(key) or self.open.setdefault(key, Segment())
+        segment.add(events, delta=delta)
 
     def close(self, *keys: str, cut_off: bool = False) -> None:
         for key in keys:
@@ -5717,21 +5721,22 @@ class Redactor:
         return ready
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
-        """Take the words of events of a run."""
-        for event in stretch:
-            segment = state.open.get(event.type)
-            if (
-                segment is not None
-                and event.timestamp_ms is not None
-                and event.model_call_id is None
-                and event.parent_tool_use_id is None
-                and event.subtype != "completed"
-            ):  # nearly always: it saves a call
-                segment.events.append(event)
-            elif event.type in self.spoken:
-                self.hear(state, event)
+        """Take events of a run: those that may end segments, and those with words."""
+        for (kind, subtype, parent), group in itertools.groupby(stretch, KIND):
+            events = [*group]
+            key = kind if parent is None else f"{kind} {parent}"
+            if kind not in self.spoken:
+                for event in events:
+                    self.pause(state, event)
+            elif kind == "thinking" and subtype != "completed":
+                state.add(key, events)
             else:
-                self.pause(state, event)
+                for delta, some in itertools.groupby(events, is_delta):
+                    if delta:
+                        state.add(key, [*some], delta=True)
+                    else:
+                        for event in some:
+                            self.hear(state, key, event)
 
     def suspects(self, texts: list[bytes]) -> Iterable[int]:
         """The numbers of the texts that may hold what is to be redacted."""
@@ -5739,27 +5744,14 @@ class Redactor:
             return range(len(texts))
         return hits(self.scanner.hints, texts)
 
-    def hear(self, state: RunWords, event: Any) -> None:
-        """Take an event with words."""
-        kind, parent = event.type, event.parent_tool_use_id
-        key = kind if parent is None else f"{kind} {parent}"
-        if event.subtype == "completed" and kind == "thinking":
+    def hear(self, state: RunWords, key: str, event: Any) -> None:
+        """Take the end of thoughts, or a whole text, which may be a replay of deltas."""
+        replay = key in state.open and state.open[key].said.tell() > 0
+        if replay or event.type == "thinking":
             state.close(key)
-        segment = state.open.get(key)
-        if segment is None:
-            segment = state.open[key] = Segment()
-        if kind == "thinking" or (event.timestamp_ms is not None and event.model_call_id is None):
-            segment.events.append(event)
-            return
-        segment.collect()
-        if segment.size:  # its replay
+        state.add(key, [event])
+        if replay:
             state.close(key)
-            segment = Segment(event)
-            state.closed.append(segment)
-            segment.closed = True
-        else:
-            segment.events.append(event)
-        segment.add([words_of(event)])
 
     def pause(self, state: RunWords, event: Event) -> None:
         """Take an event without words, which may end segments."""
@@ -5774,10 +5766,8 @@ class Redactor:
         self.redaction.run = run
         segments, state.closed = state.closed, []
         for segment in state.open.values():
-            segment.collect()
             segment.advance(0, [])
-            long = segment.left > LONG_LINE
-            if segment.has_line or long or overdue or self.replaces_words:
+            if segment.due or overdue or self.replaces_words:
                 segments.append(segment)
         self.decide(state, segments, overdue=overdue)
         self.release(state)
@@ -5792,47 +5782,30 @@ class Redactor:
         texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
         suspects = self.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
+            parts = split_lines(text, segment.word)
             cut_off = segment.cut_off or overdue
-            odd = cut_off or segment.key or segment.word or len(text) > LONG_LINE
-            clean = not odd and number not in suspects
-            if not (clean and segment.closed and not segment.edits):  # else nothing is left to do
-                whole = segment.closed or overdue
-                found = self.search(state, segment, text, whole=whole, cut_off=cut_off, clean=clean)
-                segment.advance(*found)
+            clean = not (
+                cut_off or segment.key or segment.word or len(parts) > 1 or number in suspects
+            )
+            whole = segment.closed or overdue or self.replaces_words
+            size = len(text) if whole else self.decidable(text, parts)
+            changes: list[Replacement] = []
+            if self.replaces_words:
+                changes = self.replaced(segment, size)
+            elif size and not clean:
+                parts = [
+                    (first, min(last, size), long) for first, last, long in parts if first < size
+                ]
+                changes = self.search(segment, text[:size], parts, state.cwd, cut_off=cut_off)
+            if changes or segment.edits or not segment.closed:  # else nothing is left to do
+                segment.advance(size, changes)
 
-    def search(
-        self,
-        state: RunWords,
-        segment: Segment,
-        text: str,
-        *,
-        whole: bool,
-        cut_off: bool,
-        clean: bool,
-    ) -> tuple[int, list[Replacement]]:
-        """How many characters can be decided, and their changes; a clean text needs none."""
-        if self.replaces_words:
-            return self.replace_all(segment, len(text))
-        parts = split_lines(text, segment.word)
-        size = len(text) if whole else self.decidable(text, parts)
-        if clean or not size:
-            return size, []
-        text = text[:size]
-        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.changes(text, parts, segment.key, state.cwd, cut_off=cut_off)
-        # The rest of a secret that was decided early is hidden, too.
-        begun = cut_off and bool(changes) and changes[-1][1] == size
-        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
-        if segment.key or "-----BEGIN" in text:
-            segment.key = ends_inside_key(to_utf8(text), segment.key)
-        return size, changes
-
-    def replace_all(self, segment: Segment, size: int) -> tuple[int, list[Replacement]]:
+    def replaced(self, segment: Segment, size: int) -> list[Replacement]:
         """Replace words: [messages] at the beginning of their segment, nothing for the rest."""
-        new = "[messages]" if segment.at_start and size else ""
-        segment.at_start = segment.at_start and not size
+        new = segment.marker if size else ""
+        segment.marker = "" if size else segment.marker
         self.redaction.count(new)
-        return size, [(0, size, new)]
+        return [(0, size, new)]
 
     def release(self, state: RunWords) -> None:
         """Release events, in order, up to the first one that waits for its words."""
@@ -5898,31 +5871,28 @@ class Redactor:
             return end
         return whole_blocks(text, self.scanner.settled(text, end), self.scanner.blocks)
 
-    def changes(
-        self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
+    def search(
+        self, segment: Segment, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
-        """The changes in complete lines of words; ``inside``: they begin in a private key."""
+        """The changes in words that can be decided."""
         data = to_utf8(text)
-        spans = self.find_spans(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
-        if not spans and not self.redaction.classes:
-            return []
-        changes = self.redaction.with_paths(data, cwd, markers_for(spans))
+        spans = (
+            self.find_spans(text, data, parts, segment.key, cut_off=cut_off) if self.scanner else []
+        )
+        changes = [*in_characters(data, self.redaction.with_paths(data, cwd, markers_for(spans)))]
         for _, _, new in changes:
-            self.redaction.count(from_utf8(new))
-        if data.isascii():
-            return [(first, last, from_utf8(new)) for first, last, new in changes]
-        return [
-            (len(from_utf8(data[:first])), len(from_utf8(data[:last])), from_utf8(new))
-            for first, last, new in changes
-        ]
+            self.redaction.count(new)
+        # The rest of a secret that was decided early is hidden, too.
+        begun = cut_off and bool(changes) and changes[-1][1] == len(text)
+        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
+        segment.key = ends_inside_key(data, segment.key)
+        return changes
 
     def find_spans(
         self, text: str, data: bytes, parts: list[Part], inside: bool, *, cut_off: bool
     ) -> list[Span]:
+        """The spans in words; ``inside``: they begin in a private key."""
         scanner: Any = self.scanner
-        if len(parts) == 1 and not (parts[0][2] or inside or cut_off):
-            nearly_always: list[Span] = scanner.spans(data)
-            return nearly_always
         doubtful: list[Span] = []  # markers in these stay
         found, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
@@ -5938,6 +5908,15 @@ class Redactor:
             over = PEM_END.search(data)
             found.append((-1, over.end() if over else len(data), ""))
         return merged(found)
+
+
+def in_characters(data: bytes, changes: list[Change]) -> Iterator[Replacement]:
+    """Changes of UTF-8 in characters."""
+    done = size = 0
+    for first, last, new in changes:
+        start = size + len(from_utf8(data[done:first]))
+        size, done = start + len(from_utf8(data[first:last])), last
+        yield start, size, from_utf8(new)
 
 
 def markers_for(spans: Iterable[Span]) -> list[Change]:
