@@ -1950,7 +1950,7 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
-class Answer(NamedTuple):
+class Answer(Struct, gc=False):
     """What a call returned: a text, or undecoded.
 
     If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
@@ -1958,20 +1958,32 @@ class Answer(NamedTuple):
     """
 
     content: Any
-    failed: bool = False
-    kind: Any = ""
-    code: Any = None
-    facts: Mapping[str, Any] = {}
+    failed: bool
+    kind: Any
+    code: Any
+    facts: dict[str, Any]
 
 
-class ForeignCall(NamedTuple):
-    """A call by another agent, with Cursor's name for its tool."""
+class ForeignCall(Struct, gc=False):
+    """A call by another agent, with Cursor's name for its tool. It makes the line of its start;
+    with an answer, that of its end."""
 
     id: str
+    session: str | None
+    parent: str | None  # the call of the sub-agent that made it
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
     given: Any = None  # its arguments, decoded or not
-    parent: str | None = None  # the call of the sub-agent that made it
+    answer: Answer | None = None
+
+    def __call__(self) -> dict[str, Any]:
+        """The members of its line."""
+        args, answer = self.args(), self.answer
+        body = {"args": args} | ({"result": make_result(self, args, answer)} if answer else {})
+        call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
+        ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
+        subtype = "completed" if answer else "started"
+        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
         """Its arguments, with Cursor's names."""
@@ -1990,12 +2002,22 @@ class ForeignCall(NamedTuple):
             args |= {"todos": listed} if listed else {}
         return args
 
-    def exit_code(self, answer: Answer) -> int | None:
+    def exit_code(self) -> int | None:
         """The exit status of a command; an agent's own word for a failure goes before."""
+        answer: Any = self.answer
         code = answer.code
         return code if type(code) is int and self.tool == "shell" and not answer.kind else None
 
+    def outcome(self) -> tuple[str, str, int]:
+        """The tool of an ended call, its status and exit code, as its line has them."""
+        answer: Any = self.answer
+        code = self.exit_code()
+        if answer.failed and code is None:
+            return self.tool, VARIANTS[failure_of_call(answer)[0]], 0
+        return self.tool, "nonzero" if code else "ok", code or 0
 
+
+@functools.lru_cache(256)
 def translate_tool(name: str) -> str:
     """Cursor's name for another agent's tool."""
     if ("__" in name or name.startswith("mcp_")) and MCP_TOOL.fullmatch(name):
@@ -2021,7 +2043,7 @@ TODO_STATES = ("pending", "completed")
 def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """Cursor's result of a call."""
     content = "" if answer.content is None else answer.content
-    code = called.exit_code(answer)
+    code = called.exit_code()
     if answer.failed and code is None:
         variant, text = failure_of_call(answer)
         return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
@@ -2057,32 +2079,6 @@ def failure_of_call(answer: Answer) -> tuple[str, str]:
     said = (as_text(answer.kind), text)
     told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
     return next(told, "error"), text
-
-
-class MadeCall(NamedTuple):
-    """The event of a call: of its end if there is an answer, else of its start."""
-
-    session: str | None
-    called: ForeignCall
-    answer: Answer | None
-
-    def __call__(self) -> dict[str, Any]:
-        """The members of its line."""
-        called, answer = self.called, self.answer
-        args = called.args()
-        body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
-        call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
-        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
-        subtype = "completed" if answer else "started"
-        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
-
-    def outcome(self) -> tuple[str, str, int]:
-        """The tool of an ended call, its status and exit code, as its line has them."""
-        answer: Any = self.answer
-        tool, code = self.called.tool, self.called.exit_code(answer)
-        if answer.failed and code is None:
-            return tool, VARIANTS[failure_of_call(answer)[0]], 0
-        return tool, "nonzero" if code else "ok", code or 0
 
 
 def line_members(
@@ -2124,48 +2120,18 @@ CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a repl
 
 
 class EventMaker(NamedTuple):
-    """Makes events in Cursor's vocabulary.
+    """How dialects make events, of the type ``kind``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``redacts``: strings that can't be redacted are blanked. ``lines``: a stage reads the line of
     each event; else it is made where a stage asks for details.
     """
 
-    reader: Reader
+    kind: type[Event]
     native: bool = False
     converts: bool = False
     redacts: bool = False
     lines: bool = False
-
-    def event(
-        self,
-        kind: str,
-        subtype: str | None,
-        session: str | None,
-        made: Callable[[], Mapping[str, Any]],
-        call_id: str | None = None,
-        parent: str | None = None,
-    ) -> Any:
-        """An event; ``made`` returns the members of its line."""
-        new = self.reader.kind(kind, subtype, session, call_id, None, parent, MADE, made)
-        if self.lines:
-            new.raw, new.made = encode_json(made()), None
-        return new
-
-    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Any:
-        """An event with words; its line is made only if a stage reads all of them."""
-        thought = kind == "thinking"
-        subtype = "delta" if thought else None
-        new = self.reader.kind(kind, subtype, session, None, None, parent, MADE)
-        if isinstance(new, SpokenEvent):
-            new.text = text if thought else None
-            new.message = None if thought else Message([TextBlock(text)])
-        if self.lines:
-            message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said: dict[str, Any] = {"text": text} if thought else {"message": message}
-            said["parent_tool_use_id"] = parent
-            new.raw = encode_json(line_members(kind, subtype, session, said))
-        return new
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
@@ -2197,7 +2163,7 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
-        self.kind, self.decode = line_decoder(self.line_type, maker.reader.kind)
+        self.kind, self.decode = line_decoder(self.line_type, maker.kind)
         self.session = session
         self.guessed = False  # no event of the session shows this dialect
         self.begun = False
@@ -2218,7 +2184,7 @@ class Dialect:
 
     def line(self) -> Any:
         """The current event with the members of its type; it may be decoded as another agent's."""
-        own = self.kind is not self.maker.reader.kind
+        own = self.kind is not self.maker.kind
         return decode_as(self.event.raw, self.kind) if own else Node(details(self.event))
 
     def read(self, line: Any) -> None:
@@ -2240,7 +2206,7 @@ class Dialect:
         maker, self.event, self.parts = self.maker, event, []
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        is_line = type(event) is self.kind and self.kind is not maker.reader.kind
+        is_line = type(event) is self.kind and self.kind is not maker.kind
         self.read(event if is_line else self.line())
         if self.parts:
             return self.parts if not maker.native else (self.joined(),)
@@ -2266,16 +2232,41 @@ class Dialect:
         return whole
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
-        ids = (members.get("call_id"), members.get("parent_tool_use_id"))
         made = functools.partial(line_members, kind, subtype, self.session, members)
-        new = self.maker.event(kind, subtype, self.session, made, *ids)
+        self.add(kind, subtype, made, members.get("call_id"), members.get("parent_tool_use_id"))
+
+    def add(
+        self,
+        kind: str,
+        subtype: str | None,
+        made: Callable[[], Mapping[str, Any]],
+        call_id: str | None = None,
+        parent: str | None = None,
+    ) -> Any:
+        """Add an event to the translation; ``made`` returns the members of its line."""
+        maker = self.maker
+        new = maker.kind(kind, subtype, self.session, call_id, None, parent, MADE, made)
+        if maker.lines:
+            new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
         self.latest = self.latest if kind == "error" else kind
+        return new
 
     def words(self, kind: str, text: str) -> Any:
-        self.parts.append(self.maker.words(kind, text, self.session, self.parent))
-        self.latest = kind
-        return self.parts[-1]
+        """Add an event with words."""
+        thought, session, parent = kind == "thinking", self.session, self.parent
+        subtype = "delta" if thought else None
+
+        def made() -> dict[str, Any]:
+            message = {"role": kind, "content": [{"type": "text", "text": text}]}
+            said: dict[str, Any] = {"text": text} if thought else {"message": message}
+            return line_members(kind, subtype, session, said | {"parent_tool_use_id": parent})
+
+        new = self.add(kind, subtype, made, None, parent)
+        if isinstance(new, SpokenEvent):
+            new.text = text if thought else None
+            new.message = None if thought else Message([TextBlock(text)])
+        return new
 
     # The moves.
 
@@ -2309,12 +2300,12 @@ class Dialect:
     def call(self, identity: Any, name: Any, given: Any) -> None:
         """Start a call; ``given``: its arguments, decoded or not."""
         identity, name = as_text(identity), as_text(name) or "?"
-        known = identity in self.calls
+        tool, parent = translate_tool(name), self.parent
+        called = ForeignCall(identity, self.session, parent, tool, name, given)
         self.finished.pop(identity, None)
-        called = ForeignCall(identity, translate_tool(name), name, given, self.parent)
+        if identity not in self.calls:
+            self.add("tool_call", "started", called, identity, parent)
         self.calls[identity] = called
-        if not known:
-            self.make_call("started", called, None)
 
     def answer(
         self,
@@ -2330,12 +2321,13 @@ class Dialect:
         identity = as_text(identity)
         if identity in self.finished:
             return
-        called = self.calls.pop(identity, None) or ForeignCall(identity, parent=self.parent)
+        called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
+        called.answer = Answer(content, failed, kind, code, facts)
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
                 del self.finished[next(iter(self.finished))]
-        self.make_call("completed", called, Answer(content, failed, kind, code, facts))
+        self.add("tool_call", "completed", called, identity, called.parent)
 
     def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """Start and complete a call whose line may be repeated."""
@@ -2385,12 +2377,6 @@ class Dialect:
             deltas.append(said[len(text) :])
             return ""
         return text.removeprefix(said)
-
-    def make_call(self, subtype: str, called: ForeignCall, answer: Answer | None) -> None:
-        made: Any = MadeCall(self.session, called, answer)
-        ids = (called.id, called.parent)
-        self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
-        self.latest = "tool_call"
 
 
 @functools.cache
@@ -2540,7 +2526,7 @@ class Claude(Dialect):
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
         text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
-        called = self.calls.get(identity) or ForeignCall(identity)
+        called = self.calls.get(identity) or ForeignCall(identity, None, None)
         failed = block.is_error is True
         kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
@@ -6871,7 +6857,7 @@ def make_conversations(
     """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     made = redacts or (not native and (converts or lines))
-    maker = EventMaker(reader, native, converts, native and redacts, made)
+    maker = EventMaker(reader.kind, native, converts, native and redacts, made)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
 
