@@ -403,6 +403,9 @@ def coerce(value: Any, kind: Any) -> Any:
             return MISFIT
         items = (coerce(item, get_args(kind)[0]) for item in value)
         return [item for item in items if item is not MISFIT]
+    if origin is dict:
+        found = {key: coerce(item, get_args(kind)[1]) for key, item in as_object(value).items()}
+        return {key: fit for key, fit in found.items() if fit is not MISFIT}
     if kind is Any:
         return value
     if kind is Raw:
@@ -724,7 +727,7 @@ class Event(Struct, gc=False):
     subtype: str | None = None
     session_id: str | None = None
     call_id: str | None = None
-    tool_call: Call | None = None  # type: ignore[valid-type]
+    tool_call: Call | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     made: Internal = msgspec.field(name="\x7fmade", default=None)
@@ -812,7 +815,7 @@ class FinishedCall(NamedTuple):
     args: Any
     result: Any
     created: bool
-    event: Event
+    took: int | None  # milliseconds
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
@@ -870,8 +873,7 @@ def launched(call: FinishedCall) -> str:
 
 
 def time_taken(call: FinishedCall) -> str:
-    took = call_duration(call.event, call.result)
-    return "" if took is None else format_duration(took)
+    return "" if call.took is None else format_duration(call.took)
 
 
 def exit_status(call: FinishedCall) -> str:
@@ -1058,7 +1060,6 @@ TOOLS = {
     }.items()
 }  # fmt: skip
 LABELS = {name: tool.label for name, tool in TOOLS.items()}
-TOOL_KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
 
 
 def tool_named(name: str) -> Tool:
@@ -1080,39 +1081,37 @@ REASONS = {
 
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
 
-# The members of a call that are decoded, for its target and its outcome; large ones stay undecoded.
+# The members of a call that are decoded: first those of its result, its arguments only for details.
+# Large ones stay undecoded.
 Args = shape(
     anys="path filePath paths command globPattern pattern query searchTerm url server "
     "providerIdentifier toolName name title description questions todos merge taskId timeout "
     "toolCallId text question plan " + " ".join(PATH_MEMBERS)
 )
 Success = shape(
-    anys="exitCode isError signal executionTime durationMs totalLines totalChars fileSize isEmpty "
+    anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
     "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
     "isBackground",
     raws="diffString beforeFullFileContent files workspaceResults directoryTreeRoot codeResults "
-    "references markdown todos conversationSteps content",
+    "references markdown todos conversationSteps",
 )
-Result = shape(anys=" ".join([*VARIANTS][2:]), success=Success, failure=Success)
-ToolCall = shape(anys="name arguments", args=Args, result=Result)
-Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(TOOL_KEYS, ToolCall))
+Other: TypeAlias = list[Raw] | str | float | bool | None
+Result = dict[str, Success | Other] | Other  # type: ignore[valid-type]
+ToolCall = shape(anys="name arguments", raws="args", result=Result)
+Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
 
 
 def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body: a ToolCall."""
-    if event.made and event.tool_call is None:
-        event.tool_call = decode_as(line_of(event), Event).tool_call
-    call = event.tool_call
-    for key, tool in TOOL_KEYS.items():
-        body = getattr(call, key, None)
-        if body is not None:
-            named = tool == "function" and isinstance(body.name, str)
-            return body.name if named else tool, body
-    for key, given in tool_members(event):
-        body = coerce(given, ToolCall)
-        if body.args:
-            body.args.text = short_text(given.get("args"))
-        return key.removesuffix("ToolCall"), body
+    if event.tool_call is None:
+        event.tool_call = decode_as(line_of(event), Event).tool_call or {}
+    body: Any
+    for key, body in event.tool_call.items():
+        if type(body) is ToolCall:
+            if key == "function":
+                return as_text(body.name) or key, body
+            if key.endswith("ToolCall"):
+                return key[: -len("ToolCall")], body
     return "", None
 
 
@@ -1126,48 +1125,45 @@ def started_tool(event: Event) -> str:
     return tool_of(event.started)[0] if event.started else ""
 
 
-def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The members of a call that are named after a tool, with their objects."""
-    for key, body in as_object(details(event).get("tool_call")).items():
-        if key.endswith("ToolCall") and isinstance(body, dict):
-            yield key, body
-
-
 class Outcome(NamedTuple):
-    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is the value of ``variant``."""
+    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is a Success, if it has one."""
 
+    tool: str
     status: str
     code: int = 0
     variant: str = ""
     found: Any = None
 
 
-def outcome_of(event: Event, tool: str, body: Any) -> Outcome:
-    result = body.result if body else None
-    success = result.success if result else None
-    if success and not success.exitCode and not success.isError:
-        return Outcome("ok", 0, "success", success)  # nearly always
-    variant, found = variant_of(event, result) if result else ("", None)
-    function = getattr(event.tool_call, "function", None) is not None
-    if not variant or (function and variant == "success"):
-        return Outcome("ok", 0, variant, found)
-    if code := as_integer(getattr(found, "exitCode", None)):
-        return Outcome("nonzero", code, variant, found)
-    error = tool == "mcp" and getattr(found, "isError", False) is True
-    return Outcome("error" if error else VARIANTS.get(variant, "error"), 0, variant, found)
+def outcome_of(event: Event) -> Outcome:
+    if event.tool_call is None and event.made and event.made.answer:  # its line need not be made
+        tool, status, code = event.made.outcome()
+        return Outcome(tool or started_tool(event) or "?", status, code)
+    tool, body = called_tool(event)
+    result = as_object(body and body.result)
+    found: Any = result.get("success")
+    if type(found) is Success and not found.exitCode and not found.isError:
+        return Outcome(tool, "ok", 0, "success", found)  # nearly always
+    variant = variant_of(result)
+    found = result.get(variant) if variant in ("success", "failure") else None
+    found = found if type(found) is Success else None
+    function = "function" in (event.tool_call or {})  # its result may have any member
+    if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
+        return Outcome(tool, "ok", 0, variant, found)
+    if code := as_integer(found and found.exitCode):
+        return Outcome(tool, "nonzero", code, variant, found)
+    error = tool == "mcp" and found and found.isError is True
+    return Outcome(tool, "error" if error else VARIANTS.get(variant, "error"), 0, variant, found)
 
 
-def variant_of(event: Event, result: Any) -> tuple[str, Any]:
-    """The variant of a result and its value: any object, or a known failure without a value."""
-    for variant in VARIANTS:
-        found = getattr(result, variant)
-        if found is not None:
-            return variant, found
-    for _, body in tool_members(event):
-        for variant, found in as_object(body.get("result")).items():
-            if isinstance(found, dict) or VARIANTS.get(variant, "ok") != "ok":
-                return variant, found
-    return "", None
+def variant_of(result: dict[str, Any]) -> str:
+    """The variant of a result: an object, or a known failure, perhaps without a value."""
+    variants = [
+        variant
+        for variant, found in result.items()
+        if type(found) is Success or VARIANTS.get(variant, "ok") != "ok"
+    ]
+    return min(variants, key=lambda variant: result[variant] is None, default="")
 
 
 # Cursor's three beginnings of the diff of a created file; two replace an empty first line.
@@ -1175,13 +1171,12 @@ CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 
-def creates_file(tool: str, body: Any) -> bool:
+def creates_file(outcome: Outcome) -> bool:
     """Did an edit create its file?"""
-    success = body.result.success if tool == "edit" and body and body.result else None
-    if success is None:
+    if outcome.tool != "edit" or outcome.variant != "success" or outcome.found is None:
         return False
-    before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
-    diff = bytes(success.diffString) if before in (b"", b"null", b'""') else b""
+    before = bytes(memoryview(outcome.found.beforeFullFileContent)[:5])  # no copy of a file
+    diff = bytes(outcome.found.diffString) if before in (b"", b"null", b'""') else b""
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
@@ -1196,15 +1191,12 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.made and event.made.answer:  # its line need not be made
-        tool, status, code = event.made.outcome()
-        return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
-    tool, body = called_tool(event)
-    return label_call(tool, outcome_of(event, tool, body), created=creates_file(tool, body))
+    return label_call(outcome_of(event))
 
 
-def label_call(tool: str, outcome: Outcome, *, created: bool) -> Action:
-    tool = "write" if created and outcome.status == "ok" else tool[: EXCERPT + 1]
+def label_call(outcome: Outcome) -> Action:
+    created = outcome.status == "ok" and creates_file(outcome)
+    tool = "write" if created else outcome.tool[: EXCERPT + 1]
     return plain_action(tool, outcome.status, outcome.code)
 
 
@@ -1218,21 +1210,17 @@ def plain_action(tool: str, status: str, code: int) -> Action:
     return Action(label.done)
 
 
-def find_target(tool: str, body: Any, found: Any, here: str) -> str:
-    """The target of a call; a failed one may name it only in its result."""
-    args = call_arguments(body)
-    if args is None:
-        args = coerce_struct(found, Args) if isinstance(found, dict) else Args()
-    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
+def find_target(tool: str, args: Any, here: str) -> str:
+    return tool_named(tool).target(args or Args(), here)[:MAX_TARGET].strip()
 
 
-def call_arguments(body: Any) -> Any:
-    """The arguments of a call; a function's are JSON in a string."""
-    value = body.arguments if body else None
-    if isinstance(value, str):
-        value = decode_raw(Raw(to_utf8(value)))
-    given = coerce_struct(value, Args) if isinstance(value, dict) else None
-    return (body and body.args) or given
+def arguments_of(tool: str, body: Any) -> Any:
+    """The arguments of a call, or None; a function's are JSON in a string."""
+    given = bytes(body.args) or to_utf8(as_text(body.arguments)).lstrip(BLANKS) if body else b""
+    args = decode_as(given, Args) if given[:1] == b"{" else None
+    if args and tool not in TOOLS:
+        args.text = short_text(decode_raw(given))
+    return args
 
 
 def end_of_subagent(event: Event) -> Action | None:
@@ -1254,22 +1242,23 @@ def detailed_action(event: Event, here: str, target: str) -> Action:
     ``target`` is the one that its start named: a completion may hold nothing but the outcome.
     """
     tool, body = called_tool(event)
-    outcome, created = outcome_of(event, tool, body), creates_file(tool, body)
-    act = label_call(tool, outcome, created=created)
-    args, found = call_arguments(body), outcome.found
-    named = find_target(tool, body, found, here)
-    target = (named or target) if args else (target or named)
+    outcome, args = outcome_of(event), arguments_of(tool, body)
+    act = label_call(outcome)
     if outcome.status in REASONS:
-        return act._replace(target=target, outcome=failure_reason(outcome))
-    result = found if isinstance(found, Success) else Success()
-    call = FinishedCall(args or Args(), result, created, event)
+        told = failure_of_event(event, outcome.variant)
+        named = find_target(tool, args or coerce_struct(as_object(told), Args), here)
+        reason = failure_reason(outcome, told)
+        return act._replace(target=(args and named) or target or named, outcome=reason)
+    target = (args and find_target(tool, args, here)) or target
+    found = outcome.found or Success()
+    call = FinishedCall(args or Args(), found, creates_file(outcome), call_duration(event, found))
     facts = filter(None, (fact(call) for fact in tool_named(tool).facts))
     return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
 
 
 def call_duration(event: Event, result: Any) -> int | None:
     """Milliseconds by the timestamps of the call, else as its result states."""
-    clocks = (getattr(event.tool_call, name, None) for name in ("startedAtMs", "completedAtMs"))
+    clocks = map((event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
@@ -1277,20 +1266,23 @@ def call_duration(event: Event, result: Any) -> int | None:
     return as_count(result.durationMs) if stated is None else stated
 
 
-def failure_reason(outcome: Outcome) -> str:
-    """Why a call failed, with its own message."""
-    status, _, variant, found = outcome
-    own = found if isinstance(found, dict) else {}
-    limit = as_count(own.get("timeoutMs"))
-    if status == "timeout" and limit is not None:
-        return f"{REASONS[status]} after {format_duration(limit)}"
-    if isinstance(found, Success):
-        killed = f"killed by {found.signal}" if first_text(found.signal) else ""
-        text = killed or error_message(decode_raw(found.content))
-    else:
-        unknown = "" if variant in VARIANTS else variant
-        text = first_text(own.get("reason"), error_message(found), unknown)
-    return ": ".join(filter(None, (REASONS[status], text.strip()[:MAX_TARGET])))
+def failure_of_event(event: Event, variant: str) -> Any:
+    """What a variant of the result of a call holds."""
+    bodies = map(as_object, as_object(details(event).get("tool_call")).values())
+    results = (as_object(body.get("result")) for body in bodies)
+    return next((result[variant] for result in results if variant in result), None)
+
+
+def failure_reason(outcome: Outcome, told: Any) -> str:
+    """Why a call failed, with its own message, from the failure in its result."""
+    own, reason = as_object(told), REASONS[outcome.status]
+    limit, signal = as_count(own.get("timeoutMs")), first_text(own.get("signal"))
+    if outcome.status == "timeout" and limit is not None:
+        return f"{reason} after {format_duration(limit)}"
+    texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(told))
+    unknown = "" if outcome.variant in VARIANTS else outcome.variant
+    text = first_text(*texts, error_message(own.get("content")), unknown)
+    return ": ".join(filter(None, (reason, text.strip()[:MAX_TARGET])))
 
 
 # ---------------------------------------------------------------- messages
@@ -3965,19 +3957,19 @@ def event_tools(event: Event) -> Iterable[str]:
     tool, body = tool_of(event)
     tool = tool or started_tool(event)
     yield tool
-    own = event.tool_call.name if event.tool_call else None
+    own = (event.tool_call or {}).get("name")
     if isinstance(own, str):
         yield own
     for call in (body, event.started and tool_of(event.started)[1]) if tool == "mcp" else ():
-        if call and call.args and call.args.toolName:
-            yield f"mcp__{call.args.providerIdentifier}__{call.args.toolName}"
+        args = arguments_of(tool, call)
+        if args and args.toolName:
+            yield f"mcp__{args.providerIdentifier}__{args.toolName}"
 
 
 def event_statuses(event: Event) -> Iterable[str]:
     if event.type != "tool_call" or event.subtype != "completed":
         return ()
-    tool, body = tool_of(event)
-    status = outcome_of(event, tool or started_tool(event), body).status
+    status = outcome_of(event).status
     return (status,) if status == "ok" else (status, "failed")
 
 
@@ -3986,12 +3978,12 @@ def event_paths(event: Event) -> Iterable[str]:
     if event.type != "tool_call":
         return
     found: list[Any] = []
-    for _, body in tool_members(event):
-        for group in (body.get("args"), *as_object(body.get("result")).values()):
-            found += map(as_object(group).get, PATH_MEMBERS)
-    if not any(found) and event.started:
-        args = getattr(tool_of(event.started)[1], "args", None)
-        found += (getattr(args, name, None) for name in PATH_MEMBERS)
+    for call in (event, event.started) if event.started else (event,):
+        for body in map(as_object, as_object(details(call).get("tool_call")).values()):
+            for group in (body.get("args"), *as_object(body.get("result")).values()):
+                found += map(as_object(group).get, PATH_MEMBERS)
+        if any(found):
+            break
     here = event.run.cwd
     for one in found:
         for path in one if isinstance(one, list) else [one]:
@@ -6345,7 +6337,8 @@ class Text(Writer):
         notes = notes_of(run)
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
-            target = notes.targets[event.call_id] = find_target(tool, body, None, notes.cwd)
+            args = arguments_of(tool, body)
+            target = notes.targets[event.call_id] = find_target(tool, args, notes.cwd)
             prefix += self.indent(event)
             line = f"{prefix}{tool_named(tool or '?').label.doing} {escape(target)}"
             if not event.hidden and self.last.screen.live:
@@ -6361,11 +6354,12 @@ class Text(Writer):
         """Remember the target in a question: a call that isn't allowed never starts."""
         query = as_object(details(event).get("query"))
         for name, body in query.items():
-            called = coerce(body, ToolCall) if isinstance(body, dict) else ToolCall()
-            call_id = first_text(called.args and called.args.toolCallId, query.get("toolCallId"))
+            given = as_object(as_object(body).get("args"))
+            call_id = first_text(given.get("toolCallId"), query.get("toolCallId"))
             tool = re.sub("(Request|Interaction)Query$", "", name)
-            if called.args and call_id and call_id not in notes.targets:
-                notes.targets[call_id] = find_target(tool, called, None, notes.cwd)
+            if given and call_id and call_id not in notes.targets:
+                args = coerce_struct(given, Args)
+                notes.targets[call_id] = find_target(tool, args, notes.cwd)
 
 
 class Words(Writer):
@@ -6470,15 +6464,13 @@ class Summary(Writer):
 
     def count(self, event: Event, run: Run) -> None:
         """Count a finished call."""
-        tool, body = called_tool(event)
-        outcome = outcome_of(event, tool, body)
-        nested = event.parent_tool_use_id is not None
-        changed = tool in self.CHANGING and outcome.status == "ok"
-        path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
-        notes = notes_of(run)
-        name = add_count(notes.nested if nested else notes.actions, tool)
-        notes.failures[name] = notes.failures.get(name, 0) + (outcome.status != "ok")
-        notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
+        outcome, notes = outcome_of(event), notes_of(run)
+        nested, failed = event.parent_tool_use_id is not None, outcome.status != "ok"
+        name = add_count(notes.nested if nested else notes.actions, outcome.tool)
+        notes.failures[name] = notes.failures.get(name, 0) + failed
+        if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
+            path = find_target(outcome.tool, arguments_of(*called_tool(event)), "")
+            notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = result_numbers(event)
@@ -6736,10 +6728,9 @@ class CallTable(Text):
 
     def row(self, event: Any, run: Run, target: str) -> dict[str, Any]:
         tool, body = called_tool(event)
-        outcome = outcome_of(event, tool, body)
-        action = detailed_action(event, notes_of(run).cwd, target)
-        result = outcome.found if isinstance(outcome.found, Success) else Success()
-        named = getattr(event.tool_call, "name", None), body and body.name
+        action, outcome = detailed_action(event, notes_of(run).cwd, target), outcome_of(event)
+        result = outcome.found or Success()
+        named = event.tool_call.get("name"), body and body.name
         return {
             "session": run.session,
             "call_id": event.call_id,
