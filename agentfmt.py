@@ -1352,24 +1352,10 @@ class Report:
         self.failed = True
         self.message(why)
 
-    def reject(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Save and show a line that isn't an event."""
-        self.save_rejected(line.removesuffix(b"\n") + b"\n")
-        self.show_rejected(source, reason, line)
-
-    def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
-        """Save a part of a frame that was refused unread; show the first."""
-        if source.looks_like and not source.is_named:
-            source.is_named = source.looks_like
-            self.failure(f"{source.name}: this is {source.looks_like}")
-        if piece.first:
-            source.begin(b"\n")  # one more line
-            next(source.left)
-            object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-            self.show_rejected(source, piece.reason if object_ else None, piece.data)
-        self.save_rejected(piece.data)
-        if piece.last and not piece.data.endswith(b"\n"):
-            self.save_rejected(b"\n")
+    def save_rejected(self, data: bytes) -> None:
+        if self.rejects is not None:
+            with output_errors("--rejects"):
+                write_all(self.rejects, data)
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
         """Show a refused line, or count it; without a reason it is prose."""
@@ -1425,11 +1411,6 @@ class Report:
         shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
         return ", ".join(shown[:NAMES_SHOWN]) + ", ..." * (len(shown) > NAMES_SHOWN)
 
-    def save_rejected(self, data: bytes) -> None:
-        if self.rejects is not None:
-            with output_errors("--rejects"):
-                write_all(self.rejects, data)
-
     def report_unshown(self, source: Source) -> None:
         """Say how many refused lines weren't shown, at the end of a run or a FILE."""
         if source.refused > REJECTS_SHOWN:
@@ -1450,15 +1431,18 @@ DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
 
 
 class RefusedPiece(NamedTuple):
-    """A part of a frame that is refused unread: of a line too long, or a document cut short."""
+    """A part of a line or document that is refused unread; only the first has a reason. The last
+    ends with LF."""
 
     data: bytes
-    reason: str
-    first: bool = False
-    last: bool = False
+    reason: str = ""
 
 
 Frame: TypeAlias = "bytes | RefusedPiece"
+
+
+def too_long(limit: int) -> str:
+    return f"longer than --max-line {limit}"
 
 
 class Source:
@@ -1466,32 +1450,30 @@ class Source:
 
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
-        self.before = 0  # lines, or objects, before the current block
-        self.size = 0  # lines in the current block
+        self.lines = 0  # or objects, up to the end of the current block
         self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event followed a prefix
         self.refused = 0  # lines since the last end of a run
         self.prose = ""  # its last line
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
-        self.is_named = ""  # what a warning was printed about: its text, its events, its format
+        self.is_named = ""  # what a warning was printed about: its text, or its events
         self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
-        self.decode: Callable[[bytes], Event] | None = None  # a line of that dialect
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
     def begin(self, block: bytes) -> list[bytes]:
         """Start the next block; its lines."""
         lines = lines_of(block)
-        self.before, self.size = self.before + self.size, len(lines)
+        self.lines += len(lines)
         self.left = iter(lines)
         return lines
 
     def number(self) -> int:
         """The number of the current line, or object."""
-        return self.before + self.size - operator.length_hint(self.left)
+        return self.lines - operator.length_hint(self.left)
 
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
@@ -1534,7 +1516,7 @@ def read_frames(
             break
     source.looks_like = format_of(head, OTHER_FORMATS)
     if source.looks_like:
-        return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
+        return map(RefusedPiece, itertools.chain((head,), arriving))
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
@@ -1546,7 +1528,6 @@ def read_frames(
 
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
-    reason = f"longer than --max-line {limit}"
     tail, cut = bytearray(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
@@ -1554,7 +1535,7 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             continue
         if cut:
             end = chunk.find(b"\n") + 1
-            yield RefusedPiece(chunk[: end or None], reason, last=bool(end))
+            yield RefusedPiece(chunk[: end or None])
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
@@ -1564,14 +1545,14 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             block = b"".join((tail, memoryview(chunk)[: stop - large]))
             tail, chunk, end = bytearray(), chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
-                long = len(frame) > limit + 1
-                yield RefusedPiece(frame, reason, first=True, last=True) if long else frame
+                whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
+                yield RefusedPiece(whole, too_long(limit)) if whole else frame
         tail += chunk if tail else chunk.lstrip(b"\0")
         if len(tail) > limit:
-            yield RefusedPiece(bytes(tail), reason, first=True)
+            yield RefusedPiece(bytes(tail), too_long(limit))
             tail, cut = bytearray(), True
     if cut:
-        yield RefusedPiece(b"", reason, last=True)
+        yield RefusedPiece(b"\n")
     elif tail:
         yield bytes(tail)
 
@@ -1605,7 +1586,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     try:
         for chunk in itertools.chain(filter(None, arriving), (b"",)):
             if skipped:  # the lexer can't resynchronize
-                yield RefusedPiece(chunk, skipped, last=not chunk)
+                yield RefusedPiece(chunk or b"\n")
                 continue
             try:
                 lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
@@ -1622,21 +1603,20 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                 if depth > 0:
                     continue
                 if tokens[0] != "{":
-                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
+                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b"\n"
                     skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
-                    yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
+                    yield RefusedPiece(line() + rest, skipped)
                     break
                 whole, size = line() + b"\n", 0
-                long = RefusedPiece(whole, f"longer than --max-line {limit}", first=True, last=True)
-                yield whole if len(whole) <= limit + 1 else long
+                yield whole if len(whole) <= limit + 1 else RefusedPiece(whole, too_long(limit))
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
-                yield RefusedPiece(line(), "the document ends too early", first=True, last=True)
+                yield RefusedPiece(line() + b"\n", "the document ends too early")
             elif not skipped and size > limit + BLOCK:
-                skipped = f"longer than --max-line {limit}{REST_SKIPPED}"
-                yield RefusedPiece(line(), skipped, first=True)
+                skipped = too_long(limit) + REST_SKIPPED
+                yield RefusedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
@@ -1683,6 +1663,42 @@ def unwrap_text(value: bytes) -> bytes:
         return b""
 
 
+def contents(
+    line: bytes, places: Sequence[str] = ENVELOPES, *, named: bool = False
+) -> Iterator[Wrapped]:
+    """The possible contents of an envelope at some places; none for an event. The user ``named``
+    the place, or any envelope is expected."""
+    if CRI in places and (match := CRI_LINE.fullmatch(line)):
+        yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
+    outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
+    kind = decode_raw(outer.get("type", b""))
+    if not named and isinstance(kind, str) and kind not in COLLECTED:
+        return
+    writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
+    for place in places:
+        value, inner = b"", outer
+        for name in place.split("."):
+            value = bytes(inner.get(name, b""))
+            inner = members(value)
+        whole = bool(inner) and (named or place == OBJECT)
+        if text := value if whole else unwrap_text(value):
+            yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
+
+
+def is_certain(one: Wrapped) -> bool:
+    stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
+    return one.place == CRI or stream or one.ended or holds_event(one.text, MAX_LAYERS)
+
+
+def holds_event(text: bytes, layers: int) -> bool:
+    """Is a text an event, the beginning of one, or an envelope of either?"""
+    found = members(text)
+    if text[:1] != b"{" or not found:
+        return text[:1] == b"{" and b'"type"' in text
+    inner = contents(text) if layers else ()
+    return "type" in found or any(holds_event(one.text, layers - 1) for one in inner)
+
+
 class Unwrapper:
     """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
     is looked for; other lines stay as they are."""
@@ -1693,8 +1709,8 @@ class Unwrapper:
         self.places = ENVELOPES if self.auto else (unwrap,)
         self.probed = 0
         self.limit = limit
-        self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
-        self.size = 0  # bytes of these pieces
+        self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
+        self.size = 0  # bytes of these
 
     def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
         for frame in wrapped:
@@ -1708,67 +1724,35 @@ class Unwrapper:
             if self.probed > EVENTS_PROBED:
                 yield from wrapped
         if self.begun:
-            yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
+            yield b"\n".join((*self.begun.values(), b""))
 
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
         undecided = self.auto and len(self.places) > 1
         if self.probed > EVENTS_PROBED:
             return line
-        found = self.contents(line, self.places)
-        one = next((one for one in found if not undecided or self.is_certain(one)), None)
+        found = contents(line, self.places, named=not self.auto)
+        one = next((one for one in found if not undecided or is_certain(one)), None)
         if one:
             self.places, self.probed = (one.place,), 0
             return self.join(one)
         self.probed += undecided and b'"type"' in line
         return line
 
-    def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
-        """The possible contents of an envelope at some places; none for an event."""
-        if CRI in places and (match := CRI_LINE.fullmatch(line)):
-            yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
-        outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
-        kind = decode_raw(outer.get("type", b""))
-        if self.auto and isinstance(kind, str) and kind not in COLLECTED:
-            return
-        writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
-        for place in places:
-            value, inner = b"", outer
-            for name in place.split("."):
-                value = bytes(inner.get(name, b""))
-                inner = members(value)
-            whole = bool(inner) and (place == OBJECT or not self.auto)
-            if text := value if whole else unwrap_text(value):
-                yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
-
-    def is_certain(self, one: Wrapped) -> bool:
-        stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
-        return one.place == CRI or stream or one.ended or self.holds_event(one.text, MAX_LAYERS)
-
-    def holds_event(self, text: bytes, layers: int) -> bool:
-        """Is a text an event, the beginning of one, or an envelope of either?"""
-        found = members(text)
-        if text[:1] != b"{" or not found:
-            return text[:1] == b"{" and b'"type"' in text
-        inner = self.contents(text, ENVELOPES) if layers else ()
-        return "type" in found or any(self.holds_event(one.text, layers - 1) for one in inner)
-
     def join(self, piece: Wrapped) -> Frame:
         """Join a piece to its line; the line if it is complete, else a blank one."""
-        _, text, writer, ended = piece
-        begun = self.begun.pop(writer, [])
-        self.size -= sum(map(len, begun))
-        if begun and text[:1] == b"{" and members(text):  # the rest of the line before is lost
-            return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
-        begun.append(text)
+        text, line = piece.text, self.begun.pop(piece.writer, bytearray())
+        self.size -= len(line)
+        if line and text[:1] == b"{" and members(text):  # the rest of the line before is lost
+            return b"\n".join((line, text.removesuffix(b"\n"), b""))
+        line += text
         closed = text.rstrip(BLANKS)[-1:] == b"}"
-        if ended or begun[0][:1] != b"{" or (closed and members(b"".join(begun))):
-            return b"".join(begun).removesuffix(b"\n") + b"\n"
-        long = self.size + sum(map(len, begun)) > self.limit
-        self.begun[writer] = [b"{"] if long else begun  # its remaining pieces are damaged, too
-        self.size += sum(map(len, self.begun[writer]))
-        reason = f"longer than --max-line {self.limit}"
-        return RefusedPiece(b"".join(begun), reason, first=True, last=True) if long else b"\n"
+        if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
+            return bytes(line.removesuffix(b"\n") + b"\n")
+        long = self.size + len(line) > self.limit
+        self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
+        self.size += 1 if long else len(line)
+        return RefusedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
 
 
 def split_objects(text: bytes) -> list[bytes]:
@@ -1803,14 +1787,23 @@ class Reader:
 
     def read(self, source: Source, frame: Frame) -> Iterable[tuple[bytes, Event]]:
         if isinstance(frame, RefusedPiece):
-            self.report.reject_piece(source, frame)
+            self.refuse(source, frame)
             return ()
         lines = source.begin(frame)
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
-            return zip(source.left, [*map(source.decode or self.decode, lines)], strict=True)
+            decode = (source.dialect or self).decode
+            return zip(source.left, [*map(decode, lines)], strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
+
+    def refuse(self, source: Source, piece: RefusedPiece) -> None:
+        if piece.reason:
+            source.begin(b"\n")  # one more line
+            next(source.left)
+            braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+            self.report.show_rejected(source, piece.reason if braced else None, piece.data)
+        self.report.save_rejected(piece.data)
 
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same for a block with a difficult line: damage affects that line alone."""
@@ -1820,7 +1813,8 @@ class Reader:
             if isinstance(examined, list):
                 yield from examined
             elif text:
-                self.report.reject(source, examined, line)
+                self.report.save_rejected(line.removesuffix(b"\n") + b"\n")
+                self.report.show_rejected(source, examined, line)
 
     def examine(self, source: Source, text: bytes) -> list[tuple[bytes, Event]] | str | None:
         """An event with its line, less a collector's prefix; the reason for damage; None: prose.
@@ -3070,7 +3064,7 @@ def dialect_of_type(kind: str | None) -> str | None:
 
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
-    found = Unwrapper("auto", MAX_LINE).contents(event.raw, ENVELOPES) if event.type is None else ()
+    found = contents(event.raw) if event.type is None else ()
     return any(
         recognize(one.text) or decode_as(one.text, Event).type in NATIVE_TYPES for one in found
     )
@@ -3169,7 +3163,7 @@ class Conversations:
                 event.session_id, speaker = session or known.session, known
         self.speaker = speaker
         if known and known is not last and not known.guessed:
-            source.dialect, source.decode = known, known.decode
+            source.dialect = known
         return known
 
     def named_conversation(
@@ -6903,7 +6897,10 @@ def follow_streams(
     try:
         for name, arriving in streams:
             source = Source(name)
-            for frame in read_frames(source, arriving, max_line, unwrap):
+            frames = read_frames(source, arriving, max_line, unwrap)
+            if source.looks_like:
+                reader.report.failure(f"{source.name}: this is {source.looks_like}")
+            for frame in frames:
                 yield runs.follow(source, reader.read(source, frame))
                 if not frame:
                     reader.report.warn_without_run(source, silent=True)
