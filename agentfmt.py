@@ -3859,112 +3859,6 @@ SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a r
 # Events in, the same events out, some of them hidden. It must not know writers.
 
 
-# Names that a term may have without a wildcard: types, and any agent's names of tools.
-EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
-KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
-MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
-WILDCARD = regex(r"[*?[]")
-
-# Common mistakes in a term, which could match nothing, and hints.
-SELECTOR_MISTAKES = (
-    (r"\s.*|.*\s|.*\s(?:type|subtype|tool|status|path|session)=.*", "no blanks around a term"),
-    (r"!.*", "there is no negation: --drop leaves out what matches"),
-    (r"(type|subtype|tool|status|path|session):(.+)", r"did you mean \1=\2?"),
-    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
-)
-
-
-class Selector(NamedTuple):
-    """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
-
-    text: str
-    terms: tuple[tuple[str, re.Pattern[str]], ...]
-
-    def matches(self, event: Event) -> bool:
-        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
-
-    def names(self, kind: str) -> bool:
-        """Does a term name this type without a wildcard?"""
-        spelled = {kind, f"type={kind}", f"type=={kind}"}
-        return not spelled.isdisjoint(split_terms(self.text))
-
-
-def split_terms(text: str) -> list[str]:
-    return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
-
-
-def parse_selector(text: str) -> Selector:
-    """Parse a selector. Raises ValueError if it is invalid or can match nothing."""
-    import fnmatch
-
-    try:
-        terms = [parse_term(term) for term in split_terms(text)]
-        check_together(terms)
-    except ValueError as error:
-        raise ValueError(f"{text!r}: {error}") from None
-    flags = {"tool": re.IGNORECASE, "word": re.IGNORECASE}
-    patterns = ((key, fnmatch.translate(glob)) for key, glob in terms)
-    return Selector(
-        text, tuple((key, re.compile(glob, flags.get(key, 0))) for key, glob in patterns)
-    )
-
-
-def parse_term(term: str) -> tuple[str, str]:
-    """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
-    for mistake, hint in SELECTOR_MISTAKES:
-        if match := re.fullmatch(mistake, term, re.DOTALL):
-            raise ValueError(match.expand(hint))
-    key, equals, glob = term.partition("=")
-    key, glob = (key, glob) if equals else ("word", term)
-    if key not in SELECTOR_KEYS or (key == "word" and equals):
-        raise ValueError(f"no key {key!r}; the keys are {', '.join(KEYS)}")
-    glob = glob.removeprefix("./") if key == "path" else glob
-    if glob in ("", "="):
-        raise ValueError("an empty pattern matches nothing")
-    if key == "word" and glob in STATUSES:
-        raise ValueError(f"not a type or tool: for a status, write status={glob}")
-    if key in ("word", "tool", "type"):
-        return parse_name(key, glob)
-    if key == "status":
-        import fnmatch
-
-        if not fnmatch.filter(STATUSES, glob):
-            raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
-    return key, glob
-
-
-def parse_name(key: str, glob: str) -> tuple[str, str]:
-    """Check the name of a type or a tool; an unknown one must be given with ==."""
-    if key != "word" and glob.startswith("="):
-        return key, re.sub(r"[*?[]", r"[\g<0>]", glob[1:])
-    if WILDCARD.search(glob):
-        return key, glob
-    tool = KNOWN_TOOLS.get(glob.replace("_", "").lower())
-    if key != "tool" and glob in EVENT_TYPES:
-        return "type", glob
-    if key != "type" and (tool or MCP_NAME.fullmatch(glob)):
-        return "tool", tool or glob
-    import difflib
-
-    known = [*(EVENT_TYPES if key != "tool" else ()), *(KNOWN_TOOLS if key != "type" else ())]
-    near = difflib.get_close_matches(glob.lower(), sorted(known), 1)
-    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
-    if near:
-        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
-    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
-
-
-def check_together(terms: Sequence[tuple[str, str]]) -> None:
-    """Raises ValueError if no event can match all terms."""
-    types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
-    tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
-    calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
-    for both in (types | calls, tools):
-        if len(both) > 1:
-            named = " and ".join(sorted(both))
-            raise ValueError(f'no event is both {named}: repeat the option for "or"')
-
-
 def event_tools(event: Event) -> Iterable[str]:
     """The names of a call's tool: Cursor's, the agent's own, and an MCP tool's with its server."""
     if event.type != "tool_call":
@@ -4014,8 +3908,8 @@ def event_sessions(event: Event) -> Iterable[str]:
 
 # Key of a term -> the texts of an event, one of which must match.
 SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
-    "type": lambda event: (event.type,) if event.type else (),
-    "subtype": lambda event: (event.subtype,) if event.subtype else (),
+    "type": lambda event: filter(None, (event.type,)),
+    "subtype": lambda event: filter(None, (event.subtype,)),
     "tool": event_tools,
     "status": event_statuses,
     "path": event_paths,
@@ -4025,6 +3919,107 @@ SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
 
 KEYS = [key for key in SELECTOR_KEYS if key != "word"]
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
+
+
+class Selector(NamedTuple):
+    """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
+
+    text: str
+    terms: tuple[tuple[str, re.Pattern[str]], ...]
+
+    def matches(self, event: Event) -> bool:
+        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
+
+    def names(self, kind: str) -> bool:
+        """Does a term name this type without a wildcard?"""
+        spelled = {kind, f"type={kind}", f"type=={kind}"}
+        return not spelled.isdisjoint(split_terms(self.text))
+
+
+def split_terms(text: str) -> list[str]:
+    return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
+
+
+def parse_selector(text: str) -> Selector:
+    """Parse a selector. Raises ValueError if it is invalid or can match nothing."""
+    import fnmatch
+
+    try:
+        terms = [parse_term(term) for term in split_terms(text)]
+        check_together(terms)
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
+    any_case = dict.fromkeys(("tool", "word"), re.IGNORECASE)
+    patterns = (re.compile(fnmatch.translate(glob), any_case.get(key, 0)) for key, glob in terms)
+    return Selector(text, tuple(zip((key for key, _ in terms), patterns, strict=True)))
+
+
+# Common mistakes in a term, which could match nothing, and hints.
+SELECTOR_MISTAKES = (
+    (rf"\s.*|.*\s|.*\s(?:{'|'.join(KEYS)})=.*", "no blanks around a term"),
+    (r"!.*", "there is no negation: --drop leaves out what matches"),
+    (rf"({'|'.join(KEYS)}):(.+)", r"did you mean \1=\2?"),
+    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
+    (rf"(?!(?:{'|'.join(KEYS)})=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
+    (r"(?:\w+==?)?", "an empty pattern matches nothing"),
+    (rf"{'|'.join(STATUSES)}", r"not a type or tool: for a status, write status=\g<0>"),
+)
+
+
+def parse_term(term: str) -> tuple[str, str]:
+    """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
+    import fnmatch
+
+    for mistake, hint in SELECTOR_MISTAKES:
+        if match := re.fullmatch(mistake, term, re.DOTALL):
+            raise ValueError(match.expand(hint))
+    key, equals, glob = term.partition("=")
+    key, glob = (key, glob) if equals else ("word", term)
+    if key in ("word", "tool", "type"):
+        return parse_name(key, glob)
+    if key == "status" and not fnmatch.filter(STATUSES, glob):
+        raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
+    return key, glob.removeprefix("./") if key == "path" else glob
+
+
+# Names that a term may have without a wildcard: types, and any agent's names of tools.
+EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
+KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
+MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
+WILDCARD = regex(r"[*?[]")
+
+
+def parse_name(key: str, glob: str) -> tuple[str, str]:
+    """Check the name of a type or a tool; an unknown one must be given with ==."""
+    if glob.startswith("="):
+        return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
+    types = EVENT_TYPES if key != "tool" else ()
+    tools = KNOWN_TOOLS if key != "type" else {}
+    tool = tools.get(glob.replace("_", "").lower())
+    if WILDCARD.search(glob):
+        return key, glob
+    if glob in types:
+        return "type", glob
+    if tool or (tools and MCP_NAME.fullmatch(glob)):
+        return "tool", tool or glob
+    import difflib
+
+    near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
+    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
+    if near:
+        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
+    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
+
+
+def check_together(terms: Sequence[tuple[str, str]]) -> None:
+    """Raises ValueError if no event can match all terms."""
+    types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
+    tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
+    calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
+    for both in (types | calls, tools):
+        if len(both) > 1:
+            named = " and ".join(sorted(both))
+            raise ValueError(f'no event is both {named}: repeat the option for "or"')
 
 
 def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
@@ -4040,21 +4035,19 @@ class Selection:
         self.drop = drop
         keys = {key for choice in (*only, *drop) for key, _ in choice.terms}
         self.simple = keys.isdisjoint(("session", "status", "path"))  # cacheable by kind of event
-        self.known: dict[tuple[str | None, ...], bool] = {}
+        self.known: dict[object, bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, known = self.simple, self.known
         for event in events:
-            if simple and event.foreign is None and event.raw:
+            kind = None
+            if simple and event.foreign is None:
                 kind = (event.type, event.subtype, *event_tools(event))
-                kept = known.get(kind)
-                if kept is None:
-                    if len(known) > CACHED_DECISIONS:  # the input may have any number of types
-                        known.clear()
-                    kept = known[kind] = self.keeps(event)
-            else:
-                kept = not event.raw or self.keeps(event)
-            if not kept:
+            if kind is None or kind not in known:
+                if len(known) > CACHED_DECISIONS:  # the input may have any number of types
+                    known.clear()
+                known[kind] = self.keeps(event)
+            if not known[kind]:
                 event.hidden = True
             yield event
 
