@@ -157,10 +157,6 @@ CONTROL = regex(
 )
 
 
-def escape_char(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
-
-
 # Commands of CI runners: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and `::name` at its
 # start, after any blanks.
 HASHES = regex(r"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
@@ -169,7 +165,8 @@ COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 def escape(text: str) -> str:
     """Escape control characters and CI commands, so that untrusted text is safe within a line."""
-    return HASHES.sub(r"\\x23", CONTROL.sub(escape_char, text))
+    safe = CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
+    return HASHES.sub(r"\\x23", safe)
 
 
 PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
@@ -215,12 +212,8 @@ def truncate(text: str, limit: int) -> str:
     """Cut a text to at most ``limit`` columns, including the dots that mark the cut."""
     if display_width(text) <= limit:
         return text
-    left, end = limit - 3, 0
-    for char in text:
-        left -= char_width(char)
-        if left < 0:
-            break
-        end += 1
+    ends = list(itertools.accumulate(map(char_width, text)))
+    end = bisect.bisect_right(ends, limit - 3)
     return text[:end].rstrip() + "..."[: max(limit, 0)]
 
 
@@ -246,15 +239,13 @@ def format_size(count: int) -> str:
 
 def wrap(text: str, room: int) -> Iterator[str]:
     """Break a line at blanks into rows of at most ``room`` columns; longer words stay whole."""
-    row, width = "", 0
+    row = ""
     for word in ROW_WORD.findall(text):
-        size = display_width(word)
-        if row.strip() and width + size > room:
+        if row.strip() and display_width(row + word) > room:
             yield row
             row = " " * len(BULLET.match(text)[0])  # type: ignore[index]
-            word, width = word.lstrip(" "), len(row)
-            size = display_width(word)
-        row, width = row + word, width + size
+            word = word.lstrip(" ")
+        row += word
     yield row
 
 
@@ -786,18 +777,15 @@ def error_text(event: Event) -> str:
 
 def message_text(content: list[TextBlock] | str | None) -> str:
     """The text of a message: its content is a string or a list of blocks."""
-    if not content:
-        return ""
-    return content if isinstance(content, str) else "".join(block.text or "" for block in content)
+    if isinstance(content, str):
+        return content
+    return "".join([block.text or "" for block in content or ()])
 
 
 def words_of(event: Any) -> str:
     if event.type == "thinking":
         return event.text or ""
-    content = event.message.content if event.message is not None else None
-    if type(content) is list and len(content) == 1:  # nearly always: it saves two calls
-        return content[0].text or ""
-    return message_text(content)
+    return message_text(event.message.content) if event.message else ""
 
 
 # ---------------------------------------------------------------- calls
