@@ -157,10 +157,6 @@ CONTROL = regex(
 )
 
 
-def escape_char(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
-
-
 # Commands of CI runners: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and `::name` at its
 # start, after any blanks.
 HASHES = regex(r"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
@@ -169,7 +165,8 @@ COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 def escape(text: str) -> str:
     """Escape control characters and CI commands, so that untrusted text is safe within a line."""
-    return HASHES.sub(r"\\x23", CONTROL.sub(escape_char, text))
+    safe = CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
+    return HASHES.sub(r"\\x23", safe)
 
 
 PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
@@ -215,12 +212,8 @@ def truncate(text: str, limit: int) -> str:
     """Cut a text to at most ``limit`` columns, including the dots that mark the cut."""
     if display_width(text) <= limit:
         return text
-    left, end = limit - 3, 0
-    for char in text:
-        left -= char_width(char)
-        if left < 0:
-            break
-        end += 1
+    ends = list(itertools.accumulate(map(char_width, text)))
+    end = bisect.bisect_right(ends, limit - 3)
     return text[:end].rstrip() + "..."[: max(limit, 0)]
 
 
@@ -246,15 +239,13 @@ def format_size(count: int) -> str:
 
 def wrap(text: str, room: int) -> Iterator[str]:
     """Break a line at blanks into rows of at most ``room`` columns; longer words stay whole."""
-    row, width = "", 0
+    row = ""
     for word in ROW_WORD.findall(text):
-        size = display_width(word)
-        if row.strip() and width + size > room:
+        if row.strip() and display_width(row + word) > room:
             yield row
             row = " " * len(BULLET.match(text)[0])  # type: ignore[index]
-            word, width = word.lstrip(" "), len(row)
-            size = display_width(word)
-        row, width = row + word, width + size
+            word = word.lstrip(" ")
+        row += word
     yield row
 
 
@@ -789,18 +780,15 @@ def error_text(event: Event) -> str:
 
 def message_text(content: list[TextBlock] | str | None) -> str:
     """The text of a message: its content is a string or a list of blocks."""
-    if not content:
-        return ""
-    return content if isinstance(content, str) else "".join(block.text or "" for block in content)
+    if isinstance(content, str):
+        return content
+    return "".join([block.text or "" for block in content or ()])
 
 
 def words_of(event: Any) -> str:
     if event.type == "thinking":
         return event.text or ""
-    content = event.message.content if event.message is not None else None
-    if type(content) is list and len(content) == 1:  # nearly always: it saves two calls
-        return content[0].text or ""
-    return message_text(content)
+    return message_text(event.message.content) if event.message else ""
 
 
 # ---------------------------------------------------------------- calls
@@ -1344,24 +1332,10 @@ class Report:
         self.failed = True
         self.message(why)
 
-    def reject(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Save and show a line that isn't an event."""
-        self.save_rejected(line.removesuffix(b"\n") + b"\n")
-        self.show_rejected(source, reason, line)
-
-    def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
-        """Save a part of a frame that was refused unread; show the first."""
-        if source.looks_like and not source.is_named:
-            source.is_named = source.looks_like
-            self.failure(f"{source.name}: this is {source.looks_like}")
-        if piece.first:
-            source.begin(b"\n")  # one more line
-            next(source.left)
-            object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-            self.show_rejected(source, piece.reason if object_ else None, piece.data)
-        self.save_rejected(piece.data)
-        if piece.last and not piece.data.endswith(b"\n"):
-            self.save_rejected(b"\n")
+    def save_rejected(self, data: bytes) -> None:
+        if self.rejects is not None:
+            with output_errors("--rejects"):
+                write_all(self.rejects, data)
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
         """Show a refused line, or count it; without a reason it is prose."""
@@ -1417,11 +1391,6 @@ class Report:
         shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
         return ", ".join(shown[:NAMES_SHOWN]) + ", ..." * (len(shown) > NAMES_SHOWN)
 
-    def save_rejected(self, data: bytes) -> None:
-        if self.rejects is not None:
-            with output_errors("--rejects"):
-                write_all(self.rejects, data)
-
     def report_unshown(self, source: Source) -> None:
         """Say how many refused lines weren't shown, at the end of a run or a FILE."""
         if source.refused > REJECTS_SHOWN:
@@ -1442,15 +1411,18 @@ DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
 
 
 class RefusedPiece(NamedTuple):
-    """A part of a frame that is refused unread: of a line too long, or a document cut short."""
+    """A part of a line or document that is refused unread; only the first has a reason. The last
+    ends with LF."""
 
     data: bytes
-    reason: str
-    first: bool = False
-    last: bool = False
+    reason: str = ""
 
 
 Frame: TypeAlias = "bytes | RefusedPiece"
+
+
+def too_long(limit: int) -> str:
+    return f"longer than --max-line {limit}"
 
 
 class Source:
@@ -1458,32 +1430,30 @@ class Source:
 
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
-        self.before = 0  # lines, or objects, before the current block
-        self.size = 0  # lines in the current block
+        self.lines = 0  # or objects, up to the end of the current block
         self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event followed a prefix
         self.refused = 0  # lines since the last end of a run
         self.prose = ""  # its last line
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
-        self.is_named = ""  # what a warning was printed about: its text, its events, its format
+        self.is_named = ""  # what a warning was printed about: its text, or its events
         self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
-        self.decode: Callable[[bytes], Event] | None = None  # a line of that dialect
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
     def begin(self, block: bytes) -> list[bytes]:
         """Start the next block; its lines."""
         lines = lines_of(block)
-        self.before, self.size = self.before + self.size, len(lines)
+        self.lines += len(lines)
         self.left = iter(lines)
         return lines
 
     def number(self) -> int:
         """The number of the current line, or object."""
-        return self.before + self.size - operator.length_hint(self.left)
+        return self.lines - operator.length_hint(self.left)
 
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
@@ -1526,7 +1496,7 @@ def read_frames(
             break
     source.looks_like = format_of(head, OTHER_FORMATS)
     if source.looks_like:
-        return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
+        return map(RefusedPiece, itertools.chain((head,), arriving))
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
@@ -1538,7 +1508,6 @@ def read_frames(
 
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
-    reason = f"longer than --max-line {limit}"
     tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
@@ -1546,7 +1515,7 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             continue
         if cut:
             end = chunk.find(b"\n") + 1
-            yield RefusedPiece(chunk[: end or None], reason, last=bool(end))
+            yield RefusedPiece(chunk[: end or None])
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
@@ -1557,14 +1526,14 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             block, tail = tail.getvalue(), io.BytesIO()
             chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
-                long = len(frame) > limit + 1
-                yield RefusedPiece(frame, reason, first=True, last=True) if long else frame
+                whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
+                yield RefusedPiece(whole, too_long(limit)) if whole else frame
         tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
         if tail.tell() > limit:
-            yield RefusedPiece(tail.getvalue(), reason, first=True)
+            yield RefusedPiece(tail.getvalue(), too_long(limit))
             tail, cut = io.BytesIO(), True
     if cut:
-        yield RefusedPiece(b"", reason, last=True)
+        yield RefusedPiece(b"\n")
     elif tail.tell():
         yield tail.getvalue()
 
@@ -1598,7 +1567,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     try:
         for chunk in itertools.chain(filter(None, arriving), (b"",)):
             if skipped:  # the lexer can't resynchronize
-                yield RefusedPiece(chunk, skipped, last=not chunk)
+                yield RefusedPiece(chunk or b"\n")
                 continue
             try:
                 lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
@@ -1615,21 +1584,20 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                 if depth > 0:
                     continue
                 if tokens[0] != "{":
-                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
+                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b"\n"
                     skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
-                    yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
+                    yield RefusedPiece(line() + rest, skipped)
                     break
                 whole, size = line() + b"\n", 0
-                long = RefusedPiece(whole, f"longer than --max-line {limit}", first=True, last=True)
-                yield whole if len(whole) <= limit + 1 else long
+                yield whole if len(whole) <= limit + 1 else RefusedPiece(whole, too_long(limit))
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
-                yield RefusedPiece(line(), "the document ends too early", first=True, last=True)
+                yield RefusedPiece(line() + b"\n", "the document ends too early")
             elif not skipped and size > limit + BLOCK:
-                skipped = f"longer than --max-line {limit}{REST_SKIPPED}"
-                yield RefusedPiece(line(), skipped, first=True)
+                skipped = too_long(limit) + REST_SKIPPED
+                yield RefusedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
@@ -1676,6 +1644,42 @@ def unwrap_text(value: bytes) -> bytes:
         return b""
 
 
+def contents(
+    line: bytes, places: Sequence[str] = ENVELOPES, *, named: bool = False
+) -> Iterator[Wrapped]:
+    """The possible contents of an envelope at some places; none for an event. The user ``named``
+    the place, or any envelope is expected."""
+    if CRI in places and (match := CRI_LINE.fullmatch(line)):
+        yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
+    outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
+    kind = decode_raw(outer.get("type", b""))
+    if not named and isinstance(kind, str) and kind not in COLLECTED:
+        return
+    writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
+    for place in places:
+        value, inner = b"", outer
+        for name in place.split("."):
+            value = bytes(inner.get(name, b""))
+            inner = members(value)
+        whole = bool(inner) and (named or place == OBJECT)
+        if text := value if whole else unwrap_text(value):
+            yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
+
+
+def is_certain(one: Wrapped) -> bool:
+    stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
+    return one.place == CRI or stream or one.ended or holds_event(one.text, MAX_LAYERS)
+
+
+def holds_event(text: bytes, layers: int) -> bool:
+    """Is a text an event, the beginning of one, or an envelope of either?"""
+    found = members(text)
+    if text[:1] != b"{" or not found:
+        return text[:1] == b"{" and b'"type"' in text
+    inner = contents(text) if layers else ()
+    return "type" in found or any(holds_event(one.text, layers - 1) for one in inner)
+
+
 class Unwrapper:
     """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
     is looked for; other lines stay as they are."""
@@ -1686,8 +1690,8 @@ class Unwrapper:
         self.places = ENVELOPES if self.auto else (unwrap,)
         self.probed = 0
         self.limit = limit
-        self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
-        self.size = 0  # bytes of these pieces
+        self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
+        self.size = 0  # bytes of these
 
     def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
         for frame in wrapped:
@@ -1701,67 +1705,35 @@ class Unwrapper:
             if self.probed > EVENTS_PROBED:
                 yield from wrapped
         if self.begun:
-            yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
+            yield b"\n".join((*self.begun.values(), b""))
 
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
         undecided = self.auto and len(self.places) > 1
         if self.probed > EVENTS_PROBED:
             return line
-        found = self.contents(line, self.places)
-        one = next((one for one in found if not undecided or self.is_certain(one)), None)
+        found = contents(line, self.places, named=not self.auto)
+        one = next((one for one in found if not undecided or is_certain(one)), None)
         if one:
             self.places, self.probed = (one.place,), 0
             return self.join(one)
         self.probed += undecided and b'"type"' in line
         return line
 
-    def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
-        """The possible contents of an envelope at some places; none for an event."""
-        if CRI in places and (match := CRI_LINE.fullmatch(line)):
-            yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
-        outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
-        kind = decode_raw(outer.get("type", b""))
-        if self.auto and isinstance(kind, str) and kind not in COLLECTED:
-            return
-        writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
-        for place in places:
-            value, inner = b"", outer
-            for name in place.split("."):
-                value = bytes(inner.get(name, b""))
-                inner = members(value)
-            whole = bool(inner) and (place == OBJECT or not self.auto)
-            if text := value if whole else unwrap_text(value):
-                yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
-
-    def is_certain(self, one: Wrapped) -> bool:
-        stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
-        return one.place == CRI or stream or one.ended or self.holds_event(one.text, MAX_LAYERS)
-
-    def holds_event(self, text: bytes, layers: int) -> bool:
-        """Is a text an event, the beginning of one, or an envelope of either?"""
-        found = members(text)
-        if text[:1] != b"{" or not found:
-            return text[:1] == b"{" and b'"type"' in text
-        inner = self.contents(text, ENVELOPES) if layers else ()
-        return "type" in found or any(self.holds_event(one.text, layers - 1) for one in inner)
-
     def join(self, piece: Wrapped) -> Frame:
         """Join a piece to its line; the line if it is complete, else a blank one."""
-        _, text, writer, ended = piece
-        begun = self.begun.pop(writer, [])
-        self.size -= sum(map(len, begun))
-        if begun and text[:1] == b"{" and members(text):  # the rest of the line before is lost
-            return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
-        begun.append(text)
+        text, line = piece.text, self.begun.pop(piece.writer, bytearray())
+        self.size -= len(line)
+        if line and text[:1] == b"{" and members(text):  # the rest of the line before is lost
+            return b"\n".join((line, text.removesuffix(b"\n"), b""))
+        line += text
         closed = text.rstrip(BLANKS)[-1:] == b"}"
-        if ended or begun[0][:1] != b"{" or (closed and members(b"".join(begun))):
-            return b"".join(begun).removesuffix(b"\n") + b"\n"
-        long = self.size + sum(map(len, begun)) > self.limit
-        self.begun[writer] = [b"{"] if long else begun  # its remaining pieces are damaged, too
-        self.size += sum(map(len, self.begun[writer]))
-        reason = f"longer than --max-line {self.limit}"
-        return RefusedPiece(b"".join(begun), reason, first=True, last=True) if long else b"\n"
+        if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
+            return bytes(line.removesuffix(b"\n") + b"\n")
+        long = self.size + len(line) > self.limit
+        self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
+        self.size += 1 if long else len(line)
+        return RefusedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
 
 
 def split_objects(text: bytes) -> list[bytes]:
@@ -1796,14 +1768,23 @@ class Reader:
 
     def read(self, source: Source, frame: Frame) -> Iterable[tuple[bytes, Event]]:
         if isinstance(frame, RefusedPiece):
-            self.report.reject_piece(source, frame)
+            self.refuse(source, frame)
             return ()
         lines = source.begin(frame)
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
-            return zip(source.left, [*map(source.decode or self.decode, lines)], strict=True)
+            decode = (source.dialect or self).decode
+            return zip(source.left, [*map(decode, lines)], strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
+
+    def refuse(self, source: Source, piece: RefusedPiece) -> None:
+        if piece.reason:
+            source.begin(b"\n")  # one more line
+            next(source.left)
+            braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+            self.report.show_rejected(source, piece.reason if braced else None, piece.data)
+        self.report.save_rejected(piece.data)
 
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same for a block with a difficult line: damage affects that line alone."""
@@ -1813,7 +1794,8 @@ class Reader:
             if isinstance(examined, list):
                 yield from examined
             elif text:
-                self.report.reject(source, examined, line)
+                self.report.save_rejected(line.removesuffix(b"\n") + b"\n")
+                self.report.show_rejected(source, examined, line)
 
     def examine(self, source: Source, text: bytes) -> list[tuple[bytes, Event]] | str | None:
         """An event with its line, less a collector's prefix; the reason for damage; None: prose.
@@ -3049,7 +3031,7 @@ def dialect_of_type(kind: str | None) -> str | None:
 
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
-    found = Unwrapper("auto", MAX_LINE).contents(event.raw, ENVELOPES) if event.type is None else ()
+    found = contents(event.raw) if event.type is None else ()
     return any(
         recognize(one.text) or decode_as(one.text, Event).type in NATIVE_TYPES for one in found
     )
@@ -3148,7 +3130,7 @@ class Conversations:
                 event.session_id, speaker = session or known.session, known
         self.speaker = speaker
         if known and known is not last and not known.guessed:
-            source.dialect, source.decode = known, known.decode
+            source.dialect = known
         return known
 
     def named_conversation(
@@ -3844,112 +3826,6 @@ SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a r
 # Events in, the same events out, some of them hidden. It must not know writers.
 
 
-# Names that a term may have without a wildcard: types, and any agent's names of tools.
-EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
-KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
-MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
-WILDCARD = regex(r"[*?[]")
-
-# Common mistakes in a term, which could match nothing, and hints.
-SELECTOR_MISTAKES = (
-    (r"\s.*|.*\s|.*\s(?:type|subtype|tool|status|path|session)=.*", "no blanks around a term"),
-    (r"!.*", "there is no negation: --drop leaves out what matches"),
-    (r"(type|subtype|tool|status|path|session):(.+)", r"did you mean \1=\2?"),
-    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
-)
-
-
-class Selector(NamedTuple):
-    """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
-
-    text: str
-    terms: tuple[tuple[str, re.Pattern[str]], ...]
-
-    def matches(self, event: Event) -> bool:
-        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
-
-    def names(self, kind: str) -> bool:
-        """Does a term name this type without a wildcard?"""
-        spelled = {kind, f"type={kind}", f"type=={kind}"}
-        return not spelled.isdisjoint(split_terms(self.text))
-
-
-def split_terms(text: str) -> list[str]:
-    return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
-
-
-def parse_selector(text: str) -> Selector:
-    """Parse a selector. Raises ValueError if it is invalid or can match nothing."""
-    import fnmatch
-
-    try:
-        terms = [parse_term(term) for term in split_terms(text)]
-        check_together(terms)
-    except ValueError as error:
-        raise ValueError(f"{text!r}: {error}") from None
-    flags = {"tool": re.IGNORECASE, "word": re.IGNORECASE}
-    patterns = ((key, fnmatch.translate(glob)) for key, glob in terms)
-    return Selector(
-        text, tuple((key, re.compile(glob, flags.get(key, 0))) for key, glob in patterns)
-    )
-
-
-def parse_term(term: str) -> tuple[str, str]:
-    """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
-    for mistake, hint in SELECTOR_MISTAKES:
-        if match := re.fullmatch(mistake, term, re.DOTALL):
-            raise ValueError(match.expand(hint))
-    key, equals, glob = term.partition("=")
-    key, glob = (key, glob) if equals else ("word", term)
-    if key not in SELECTOR_KEYS or (key == "word" and equals):
-        raise ValueError(f"no key {key!r}; the keys are {', '.join(KEYS)}")
-    glob = glob.removeprefix("./") if key == "path" else glob
-    if glob in ("", "="):
-        raise ValueError("an empty pattern matches nothing")
-    if key == "word" and glob in STATUSES:
-        raise ValueError(f"not a type or tool: for a status, write status={glob}")
-    if key in ("word", "tool", "type"):
-        return parse_name(key, glob)
-    if key == "status":
-        import fnmatch
-
-        if not fnmatch.filter(STATUSES, glob):
-            raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
-    return key, glob
-
-
-def parse_name(key: str, glob: str) -> tuple[str, str]:
-    """Check the name of a type or a tool; an unknown one must be given with ==."""
-    if key != "word" and glob.startswith("="):
-        return key, re.sub(r"[*?[]", r"[\g<0>]", glob[1:])
-    if WILDCARD.search(glob):
-        return key, glob
-    tool = KNOWN_TOOLS.get(glob.replace("_", "").lower())
-    if key != "tool" and glob in EVENT_TYPES:
-        return "type", glob
-    if key != "type" and (tool or MCP_NAME.fullmatch(glob)):
-        return "tool", tool or glob
-    import difflib
-
-    known = [*(EVENT_TYPES if key != "tool" else ()), *(KNOWN_TOOLS if key != "type" else ())]
-    near = difflib.get_close_matches(glob.lower(), sorted(known), 1)
-    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
-    if near:
-        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
-    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
-
-
-def check_together(terms: Sequence[tuple[str, str]]) -> None:
-    """Raises ValueError if no event can match all terms."""
-    types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
-    tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
-    calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
-    for both in (types | calls, tools):
-        if len(both) > 1:
-            named = " and ".join(sorted(both))
-            raise ValueError(f'no event is both {named}: repeat the option for "or"')
-
-
 def event_tools(event: Event) -> Iterable[str]:
     """The names of a call's tool: Cursor's, the agent's own, and an MCP tool's with its server."""
     if event.type != "tool_call":
@@ -3999,8 +3875,8 @@ def event_sessions(event: Event) -> Iterable[str]:
 
 # Key of a term -> the texts of an event, one of which must match.
 SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
-    "type": lambda event: (event.type,) if event.type else (),
-    "subtype": lambda event: (event.subtype,) if event.subtype else (),
+    "type": lambda event: filter(None, (event.type,)),
+    "subtype": lambda event: filter(None, (event.subtype,)),
     "tool": event_tools,
     "status": event_statuses,
     "path": event_paths,
@@ -4010,6 +3886,107 @@ SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
 
 KEYS = [key for key in SELECTOR_KEYS if key != "word"]
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
+
+
+class Selector(NamedTuple):
+    """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
+
+    text: str
+    terms: tuple[tuple[str, re.Pattern[str]], ...]
+
+    def matches(self, event: Event) -> bool:
+        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
+
+    def names(self, kind: str) -> bool:
+        """Does a term name this type without a wildcard?"""
+        spelled = {kind, f"type={kind}", f"type=={kind}"}
+        return not spelled.isdisjoint(split_terms(self.text))
+
+
+def split_terms(text: str) -> list[str]:
+    return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
+
+
+def parse_selector(text: str) -> Selector:
+    """Parse a selector. Raises ValueError if it is invalid or can match nothing."""
+    import fnmatch
+
+    try:
+        terms = [parse_term(term) for term in split_terms(text)]
+        check_together(terms)
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
+    any_case = dict.fromkeys(("tool", "word"), re.IGNORECASE)
+    patterns = (re.compile(fnmatch.translate(glob), any_case.get(key, 0)) for key, glob in terms)
+    return Selector(text, tuple(zip((key for key, _ in terms), patterns, strict=True)))
+
+
+# Common mistakes in a term, which could match nothing, and hints.
+SELECTOR_MISTAKES = (
+    (rf"\s.*|.*\s|.*\s(?:{'|'.join(KEYS)})=.*", "no blanks around a term"),
+    (r"!.*", "there is no negation: --drop leaves out what matches"),
+    (rf"({'|'.join(KEYS)}):(.+)", r"did you mean \1=\2?"),
+    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
+    (rf"(?!(?:{'|'.join(KEYS)})=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
+    (r"(?:\w+==?)?", "an empty pattern matches nothing"),
+    (rf"{'|'.join(STATUSES)}", r"not a type or tool: for a status, write status=\g<0>"),
+)
+
+
+def parse_term(term: str) -> tuple[str, str]:
+    """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
+    import fnmatch
+
+    for mistake, hint in SELECTOR_MISTAKES:
+        if match := re.fullmatch(mistake, term, re.DOTALL):
+            raise ValueError(match.expand(hint))
+    key, equals, glob = term.partition("=")
+    key, glob = (key, glob) if equals else ("word", term)
+    if key in ("word", "tool", "type"):
+        return parse_name(key, glob)
+    if key == "status" and not fnmatch.filter(STATUSES, glob):
+        raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
+    return key, glob.removeprefix("./") if key == "path" else glob
+
+
+# Names that a term may have without a wildcard: types, and any agent's names of tools.
+EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
+KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
+MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
+WILDCARD = regex(r"[*?[]")
+
+
+def parse_name(key: str, glob: str) -> tuple[str, str]:
+    """Check the name of a type or a tool; an unknown one must be given with ==."""
+    if glob.startswith("="):
+        return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
+    types = EVENT_TYPES if key != "tool" else ()
+    tools = KNOWN_TOOLS if key != "type" else {}
+    tool = tools.get(glob.replace("_", "").lower())
+    if WILDCARD.search(glob):
+        return key, glob
+    if glob in types:
+        return "type", glob
+    if tool or (tools and MCP_NAME.fullmatch(glob)):
+        return "tool", tool or glob
+    import difflib
+
+    near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
+    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
+    if near:
+        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
+    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
+
+
+def check_together(terms: Sequence[tuple[str, str]]) -> None:
+    """Raises ValueError if no event can match all terms."""
+    types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
+    tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
+    calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
+    for both in (types | calls, tools):
+        if len(both) > 1:
+            named = " and ".join(sorted(both))
+            raise ValueError(f'no event is both {named}: repeat the option for "or"')
 
 
 def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
@@ -4025,21 +4002,19 @@ class Selection:
         self.drop = drop
         keys = {key for choice in (*only, *drop) for key, _ in choice.terms}
         self.simple = keys.isdisjoint(("session", "status", "path"))  # cacheable by kind of event
-        self.known: dict[tuple[str | None, ...], bool] = {}
+        self.known: dict[object, bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, known = self.simple, self.known
         for event in events:
-            if simple and event.foreign is None and event.raw:
+            kind = None
+            if simple and event.foreign is None:
                 kind = (event.type, event.subtype, *event_tools(event))
-                kept = known.get(kind)
-                if kept is None:
-                    if len(known) > CACHED_DECISIONS:  # the input may have any number of types
-                        known.clear()
-                    kept = known[kind] = self.keeps(event)
-            else:
-                kept = not event.raw or self.keeps(event)
-            if not kept:
+            if kind is None or kind not in known:
+                if len(known) > CACHED_DECISIONS:  # the input may have any number of types
+                    known.clear()
+                known[kind] = self.keeps(event)
+            if not known[kind]:
                 event.hidden = True
             yield event
 
@@ -6860,7 +6835,10 @@ def follow_streams(
     try:
         for name, arriving in streams:
             source = Source(name)
-            for frame in read_frames(source, arriving, max_line, unwrap):
+            frames = read_frames(source, arriving, max_line, unwrap)
+            if source.looks_like:
+                reader.report.failure(f"{source.name}: this is {source.looks_like}")
+            for frame in frames:
                 yield runs.follow(source, reader.read(source, frame))
                 if not frame:
                     reader.report.warn_without_run(source, silent=True)
