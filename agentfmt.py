@@ -4107,10 +4107,6 @@ class Rule(NamedTuple):
         head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
         return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
-    def begins_word(self) -> bool:
-        """Does the literal begin a word?"""
-        return self.source.startswith("^") and not self.parts()[0]
-
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
         before, literal, rest = self.parts()
@@ -4424,11 +4420,6 @@ def ends_of(name: str) -> tuple[str, ...]:
     return ()
 
 
-def least_of(name: str) -> int:
-    """The strength that a value of this name needs; unreachable for a name that is not secret."""
-    return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM + 1)
-
-
 # Values that are no secrets: the whole value matches one of these.
 PLAIN_VALUE = regex(
     "|".join(
@@ -4509,7 +4500,8 @@ def strength(value: str) -> int:
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is this value no secret, given its name: a variable, a call, a version, an address, a
     placeholder, a word? ``least`` is the strength its form needs; 0 if any word will do."""
-    if not ends_of(name):
+    ends = ends_of(name)
+    if not ends:
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
@@ -4518,12 +4510,13 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     tells, plain = strength(value), squash(value)
     repeats = plain in NEEDED or (
         tells < MIXED
-        and plain.endswith(ends_of(name))
+        and plain.endswith(ends)
         and not (name == "url-password" or LONG_WORD.fullmatch(value))
     )
     if value == name or (least and (repeats or (tells < MIXED and ROOTED.fullmatch(value)))):
         return True
-    return tells < (max(least, least_of(name)) if least else WORD)
+    needed = min(NEEDED[end] for end in ends[1:])
+    return tells < (max(least, needed) if least else WORD)
 
 
 ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w+)+#\w+")
@@ -4742,8 +4735,8 @@ class Scanner:
         ]
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
         self.finders += [
-            (quoted(start), self.values)
-            for start in sorted({form[:TELLTALE] for form in self.spellings})
+            (start, self.values)
+            for start in sorted({escaped(form[:TELLTALE]) for form in self.spellings})
         ]
         hints = [hint for hint, _ in self.finders]
         self.which = expression_set(hints)
@@ -4752,7 +4745,7 @@ class Scanner:
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"[^\\](?:\\\\)*\\" + hidden
-        first = {rule.hint() for rule in RULES if rule.begins_word()}
+        first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
         self.tokens = expression("|".join(tokens), capture=False)
@@ -4775,7 +4768,7 @@ class Scanner:
     def known(self) -> Any:
         """An expression for all spellings of the known values, the longest first."""
         ordered = sorted(self.spellings, key=len, reverse=True)
-        return expression("|".join(map(quoted, ordered))) if ordered else None
+        return expression("|".join(map(escaped, ordered))) if ordered else None
 
     @functools.cached_property
     def beginnings(self) -> Any:
@@ -4793,7 +4786,8 @@ class Scanner:
             more = self.found(splice(text, changes))
             if not more:
                 break
-            found = merged(found + [(*moved_back(span, changes), span[2]) for span in more])
+            more = [(moved_back(a, changes), moved_back(b, changes), name) for a, b, name in more]
+            found = merged(found + more)
         return found
 
     def found(self, text: bytes) -> list[Span]:
@@ -4899,6 +4893,10 @@ def any_of(expressions: Iterable[str]) -> str:
 ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
 
 
+def escaped(form: bytes) -> str:
+    return re.escape(form).decode("latin-1")
+
+
 def options(*, capture: bool = True, latin: bool = True) -> Any:
     import re2
 
@@ -4929,13 +4927,6 @@ def expression_set(expressions: Iterable[str]) -> Any:
         found.Add(text.encode("latin-1"))
     found.Compile()
     return found
-
-
-def quoted(form: bytes) -> str:
-    import re2
-
-    escaped: bytes = re2.escape(form)
-    return escaped.decode("latin-1")
 
 
 def user_expression(name: str, text: str) -> Any:
@@ -5010,10 +5001,7 @@ def split_pairs(text: str) -> Iterator[str]:
 
 
 def surrogates(char: str) -> str:
-    units = char.encode("utf-16-be")
-    return units[:2].decode("utf-16-be", "surrogatepass") + units[2:].decode(
-        "utf-16-be", "surrogatepass"
-    )
+    return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
@@ -5035,16 +5023,13 @@ def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
 
 
 @functools.cache
-def rule_pattern(rule: Rule) -> tuple[Any, int]:
-    """Its expression, and the group that is hidden."""
-    pattern = expression(rule.expression())
-    return pattern, pattern.groups
+def rule_pattern(rule: Rule) -> Any:
+    return expression(rule.expression())
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern, group = rule_pattern(rule)
-    for match in pattern.finditer(text):
-        first, last = match.span(group)
+    for match in rule_pattern(rule).finditer(text):
+        first, last = match.span(1)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not (
             PLAIN_VALUE.fullmatch(shown)
@@ -5154,16 +5139,11 @@ def merged(spans: list[Span]) -> list[Span]:
 
 def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
     start, end, name = span
-    for number in range(max(0, bisect.bisect(markers, (start,)) - 1), len(markers)):
-        first, last = markers[number]
-        if first >= end:
-            break
-        if last > start:
-            if start < first:
-                yield start, first, name
-            start = last
-    if start < end:
-        yield start, end, name
+    first = max(0, bisect.bisect(markers, (start,)) - 1)
+    for begin, over in [*markers[first : bisect.bisect(markers, (end,))], (end, end)]:
+        if start < begin:
+            yield start, begin, name
+        start = max(start, over)
 
 
 def inside(position: int, spans: list[tuple[int, int]]) -> int:
@@ -5172,18 +5152,13 @@ def inside(position: int, spans: list[tuple[int, int]]) -> int:
     return spans[number - 1][1] if number and position < spans[number - 1][1] else 0
 
 
-def moved_back(span: Span, changes: list[Change]) -> tuple[int, int]:
-    """The place of a span before some changes; no change is cut."""
-    start, end, _ = span
-    moved = 0  # by the changes so far
-    first = last = None
-    for begin, over, new in changes:
-        if first is None and start < begin + moved:
-            first = start - moved
-        if last is None and end <= begin + moved:
-            last = end - moved
-        moved += len(new) - (over - begin)
-    return start - moved if first is None else first, end - moved if last is None else last
+def moved_back(position: int, changes: list[Change]) -> int:
+    """A position before some changes; it is in none of them."""
+    for start, end, new in changes:
+        if position < start + len(new):
+            break
+        position -= len(new) - (end - start)
+    return position
 
 
 def marker(name: str) -> bytes:
@@ -5810,7 +5785,8 @@ class Redactor:
         """Release events, in order, up to the first one that waits for its words."""
         pending, sizes = state.pending, state.sizes
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
-        count = next((n for n, one in enumerate(pending) if id(one) in held), len(pending))
+        waits = map(held.__contains__, map(id, pending))
+        count = next(itertools.compress(itertools.count(), waits), len(pending))
         self.ready += [
             event if event.edits is None else self.rewritten(event, state)
             for event in pending[:count]
