@@ -4620,8 +4620,8 @@ LINE_BEGIN = regex(
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z$]|$)", re.MULTILINE)
-UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
-TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
+UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`,;)}\]<>&|\\]+")
+TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\]+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
@@ -4630,6 +4630,8 @@ OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
 NEAR = 256  # bytes around a name that are examined
+MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
+UNMARKED_LINE = regex(rb"[^\n\f]+")
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
@@ -4780,15 +4782,21 @@ class Scanner:
         A marker in the place of a secret may make a secret of what stands beside it: looked for
         until there is none, or redacting twice would change something.
         """
-        found = self.found(text)
-        for _ in range(ROUNDS if found else 0):
-            changes = [(first, last, marker(name)) for first, last, name in found]
-            more = self.found(splice(text, changes))
+        found: list[Span] = []
+        text = self.masked(text)
+        for _ in range(ROUNDS):
+            more = self.found(text)
             if not more:
                 break
-            more = [(moved_back(a, changes), moved_back(b, changes), name) for a, b, name in more]
             found = merged(found + more)
+            text = splice(text, [(a, b, MASK * (b - a)) for a, b, _ in more])
         return found
+
+    def masked(self, text: bytes) -> bytes:
+        """A text with its markers made unrecognizable; positions stay."""
+        if b"[REDACTED:" not in text:
+            return text
+        return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
     def found(self, text: bytes) -> list[Span]:
         # The set alone costs least for a short text, but most for a long one.
@@ -4797,8 +4805,8 @@ class Scanner:
         finders = dict.fromkeys(self.finders[number][1] for number in which)
         found = [span for finder in (*finders, self.assigned) for span in finder(text)]
         for name, pattern in self.patterns.items():
-            found += self.matches(name, pattern, text)
-        return merged(self.unmarked(text, merged(found))) if found else []
+            found += matches(name, pattern, text)
+        return merged(found)
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -4806,25 +4814,6 @@ class Scanner:
         while match := self.known.search(text, position):
             yield *match.span(), self.spellings[match.group()]
             position = match.start() + 1
-
-    def matches(self, name: str, pattern: Any, text: bytes) -> Iterator[Span]:
-        """The matches of a user's pattern in each line, as in a stream of deltas."""
-        start = 0
-        for line in io.BytesIO(text):
-            markers, position = self.markers(line), 0
-            while match := pattern.search(line.removesuffix(b"\n"), position):
-                begun = inside(match.start(), markers)  # a marker holds no secret
-                position = begun or max(match.end(), position + 1)
-                first, last = match.span(1 if pattern.groups else 0)
-                if first < last and not begun:
-                    yield start + first, start + last, name
-            start += len(line)
-
-    def markers(self, text: bytes) -> list[tuple[int, int]]:
-        """The spans of markers."""
-        if b"[REDACTED:" not in text:
-            return []
-        return [match.span() for match in self.marker.finditer(text)]
 
     def settled(self, text: str, end: int) -> int:
         """How much of some whole lines cannot have a value on a line that is still to come."""
@@ -4840,37 +4829,24 @@ class Scanner:
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The spans of values assigned to secret names. A rejected value consumes nothing."""
         position = 0
-        markers = self.markers(text)
         while match := self.names.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
-            position = name[1]
-            if not inside(name[0], markers):  # the name of a rule
-                found = assigned_value(text, *name)
-                if found:
-                    yield found
-                    position = found[1]
-
-    def unmarked(self, text: bytes, spans: list[Span]) -> list[Span]:
-        """Spans without the markers in them, so that redacting twice changes nothing."""
-        markers = self.markers(text)
-        if not markers:
-            return spans
-        return [
-            rest
-            for span in spans
-            for rest in ([span] if span[2] == "private-key" else without(span, markers))
-        ]
+            found = assigned_value(text, *name)
+            position = found[1] if found else name[1]
+            if found:
+                yield found
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
         """A text with markers for secrets; ``cut_off``: also for one that begins at the end."""
         data = to_utf8(text)
         spans = self.spans(data)
         if cut_off:
-            spans = self.unmarked(data, merged(spans + self.begun(data)))
+            spans = merged(spans + self.begun(data))
         return from_utf8(splice(data, [(a, b, marker(name)) for a, b, name in spans]))
 
     def begun(self, text: bytes) -> list[Span]:
         """Spans at the end of a cut-off text that may be the beginning of a secret."""
+        text = self.masked(text)
         tail = text[-CONCEALED:]
         begin = len(text) - len(tail)
         starts = [
@@ -5038,6 +5014,15 @@ def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
             yield first, last, rule.name
 
 
+def matches(name: str, pattern: Any, text: bytes) -> Iterator[Span]:
+    """The matches of a user's pattern in each line, as in a stream of deltas, outside markers."""
+    for line in UNMARKED_LINE.finditer(text):
+        for match in pattern.finditer(line[0]):
+            first, last = match.span(1 if pattern.groups else 0)
+            if first < last:
+                yield line.start() + first, line.start() + last, name
+
+
 def private_keys(text: bytes) -> Iterator[Span]:
     position = 0
     while begin := PEM_BEGIN.search(text, position):
@@ -5060,7 +5045,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
             continue
-        shown = text[value[0] : value[1]].decode("utf-8", "replace")
+        shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         plain = is_plain(name, shown, form.least, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
@@ -5135,30 +5120,6 @@ def merged(spans: list[Span]) -> list[Span]:
         else:
             result.append((start, end, name))
     return result
-
-
-def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
-    start, end, name = span
-    first = max(0, bisect.bisect(markers, (start,)) - 1)
-    for begin, over in [*markers[first : bisect.bisect(markers, (end,))], (end, end)]:
-        if start < begin:
-            yield start, begin, name
-        start = max(start, over)
-
-
-def inside(position: int, spans: list[tuple[int, int]]) -> int:
-    """The end of the span that holds a position; 0 if none does."""
-    number = bisect.bisect(spans, (position, sys.maxsize))
-    return spans[number - 1][1] if number and position < spans[number - 1][1] else 0
-
-
-def moved_back(position: int, changes: list[Change]) -> int:
-    """A position before some changes; it is in none of them."""
-    for start, end, new in changes:
-        if position < start + len(new):
-            break
-        position -= len(new) - (end - start)
-    return position
 
 
 def marker(name: str) -> bytes:
@@ -5346,7 +5307,8 @@ class EventRedactor:
         if quick is None:
             rest = [one for one in found if one.start not in decided]
             assigned = secret_members(rest) if self.scanner else assigned
-            doubtful = {*decided, *assigned, *self.suspects(rest)}
+            suspects = self.suspects([to_utf8(one.text) for one in rest])
+            doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
             found = [one for one in found if one.start in doubtful]
         names: dict[tuple[int, str], int] = {}
 
@@ -5386,12 +5348,11 @@ class EventRedactor:
                 return None
         return found if "".join(one.text for one in found if one.path) == words else None
 
-    def suspects(self, found: list[StringLiteral]) -> set[int]:
-        """The starts of strings that may have to change."""
-        if self.classes or not self.scanner or self.scanner.patterns:
-            return {one.start for one in found}
-        numbers = hits(self.scanner.hints, [to_utf8(one.text) for one in found])
-        return {found[number].start for number in numbers}
+    def suspects(self, texts: list[bytes]) -> Iterable[int]:
+        """The numbers of the texts that may have to change."""
+        if self.classes or not self.scanner or self.scanner.anchored:
+            return range(len(texts))
+        return hits(self.scanner.hints, texts)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -5613,10 +5574,11 @@ def texts_of(events: list[Any]) -> list[str]:
 
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
     """The parts of edits within a span, relative to it; a replacement goes to its edit's start."""
+    first = bisect.bisect(edits, begin, key=operator.itemgetter(1))
+    behind = bisect.bisect_left(edits, end, key=operator.itemgetter(0))
     return [
-        (max(first, begin) - begin, min(last, end) - begin, new if first >= begin else "")
-        for first, last, new in edits
-        if first < end and last > begin
+        (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
+        for start, last, new in edits[first:behind]
     ]
 
 
@@ -5666,8 +5628,6 @@ class Redactor:
         self.redaction = redaction
         self.scanner = redaction.scanner
         self.reread = reread
-        anchored = self.scanner is not None and self.scanner.anchored
-        self.every = bool(redaction.classes) or anchored  # every event is a suspect
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
         self.spoken = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
@@ -5680,7 +5640,7 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        for number in self.suspects([event.raw for event in batch]):
+        for number in self.redaction.suspects([event.raw for event in batch]):
             batch[number].edits = ()
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
@@ -5711,12 +5671,6 @@ class Redactor:
                     else:
                         for event in some:
                             self.hear(state, key, event)
-
-    def suspects(self, texts: list[bytes]) -> Iterable[int]:
-        """The numbers of the texts that may hold what is to be redacted."""
-        if self.every or not self.scanner:
-            return range(len(texts))
-        return hits(self.scanner.hints, texts)
 
     def hear(self, state: RunWords, key: str, event: Any) -> None:
         """Take the end of thoughts, or a whole text, which may be a replay of deltas."""
@@ -5754,7 +5708,7 @@ class Redactor:
     def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
         """Decide words: all of closed segments; of others complete lines, or all if overdue."""
         texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
-        suspects = self.suspects([*map(to_utf8, texts)]) if texts else ()
+        suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
             parts = split_lines(text, segment.word)
             cut_off = segment.cut_off or overdue
@@ -5868,17 +5822,15 @@ class Redactor:
     ) -> list[Span]:
         """The spans in words; ``inside``: they begin in a private key."""
         scanner: Any = self.scanner
-        doubtful: list[Span] = []  # markers in these stay
         found, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
             piece = to_utf8(text[first:last])
             if overlong:
-                doubtful.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
+                found.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
             else:
                 found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
             start += len(piece)
-        doubtful += scanner.begun(data) if cut_off else ()
-        found += scanner.unmarked(data, merged(doubtful))
+        found += scanner.begun(data) if cut_off else ()
         if inside:
             over = PEM_END.search(data)
             found.append((-1, over.end() if over else len(data), ""))
