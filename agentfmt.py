@@ -4061,10 +4061,6 @@ class Rule(NamedTuple):
         head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
         return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
-    def begins_word(self) -> bool:
-        """Does the literal begin a word?"""
-        return self.source.startswith("^") and not self.parts()[0]
-
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
         before, literal, rest = self.parts()
@@ -4378,11 +4374,6 @@ def ends_of(name: str) -> tuple[str, ...]:
     return ()
 
 
-def least_of(name: str) -> int:
-    """The strength that a value of this name needs; unreachable for a name that is not secret."""
-    return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM + 1)
-
-
 # Values that are no secrets: the whole value matches one of these.
 PLAIN_VALUE = regex(
     "|".join(
@@ -4463,7 +4454,8 @@ def strength(value: str) -> int:
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is this value no secret, given its name: a variable, a call, a version, an address, a
     placeholder, a word? ``least`` is the strength its form needs; 0 if any word will do."""
-    if not ends_of(name):
+    ends = ends_of(name)
+    if not ends:
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
@@ -4472,12 +4464,13 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     tells, plain = strength(value), squash(value)
     repeats = plain in NEEDED or (
         tells < MIXED
-        and plain.endswith(ends_of(name))
+        and plain.endswith(ends)
         and not (name == "url-password" or LONG_WORD.fullmatch(value))
     )
     if value == name or (least and (repeats or (tells < MIXED and ROOTED.fullmatch(value)))):
         return True
-    return tells < (max(least, least_of(name)) if least else WORD)
+    needed = min(NEEDED[end] for end in ends[1:])
+    return tells < (max(least, needed) if least else WORD)
 
 
 ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w+)+#\w+")
@@ -4581,8 +4574,8 @@ LINE_BEGIN = regex(
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z$]|$)", re.MULTILINE)
-UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
-TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
+UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`,;)}\]<>&|\\]+")
+TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\]+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
@@ -4591,6 +4584,8 @@ OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
 NEAR = 256  # bytes around a name that are examined
+MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
+UNMARKED_LINE = regex(rb"[^\n\f]+")
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
@@ -4696,8 +4691,8 @@ class Scanner:
         ]
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
         self.finders += [
-            (quoted(start), self.values)
-            for start in sorted({form[:TELLTALE] for form in self.spellings})
+            (start, self.values)
+            for start in sorted({escaped(form[:TELLTALE]) for form in self.spellings})
         ]
         hints = [hint for hint, _ in self.finders]
         self.which = expression_set(hints)
@@ -4706,7 +4701,7 @@ class Scanner:
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"[^\\](?:\\\\)*\\" + hidden
-        first = {rule.hint() for rule in RULES if rule.begins_word()}
+        first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
         self.tokens = expression("|".join(tokens), capture=False)
@@ -4729,7 +4724,7 @@ class Scanner:
     def known(self) -> Any:
         """An expression for all spellings of the known values, the longest first."""
         ordered = sorted(self.spellings, key=len, reverse=True)
-        return expression("|".join(map(quoted, ordered))) if ordered else None
+        return expression("|".join(map(escaped, ordered))) if ordered else None
 
     @functools.cached_property
     def beginnings(self) -> Any:
@@ -4741,14 +4736,21 @@ class Scanner:
         A marker in the place of a secret may make a secret of what stands beside it: looked for
         until there is none, or redacting twice would change something.
         """
-        found = self.found(text)
-        for _ in range(ROUNDS if found else 0):
-            changes = [(first, last, marker(name)) for first, last, name in found]
-            more = self.found(splice(text, changes))
+        found: list[Span] = []
+        text = self.masked(text)
+        for _ in range(ROUNDS):
+            more = self.found(text)
             if not more:
                 break
-            found = merged(found + [(*moved_back(span, changes), span[2]) for span in more])
+            found = merged(found + more)
+            text = splice(text, [(a, b, MASK * (b - a)) for a, b, _ in more])
         return found
+
+    def masked(self, text: bytes) -> bytes:
+        """A text with its markers made unrecognizable; positions stay."""
+        if b"[REDACTED:" not in text:
+            return text
+        return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
     def found(self, text: bytes) -> list[Span]:
         # The set alone costs least for a short text, but most for a long one.
@@ -4757,8 +4759,8 @@ class Scanner:
         finders = dict.fromkeys(self.finders[number][1] for number in which)
         found = [span for finder in (*finders, self.assigned) for span in finder(text)]
         for name, pattern in self.patterns.items():
-            found += self.matches(name, pattern, text)
-        return merged(self.unmarked(text, merged(found))) if found else []
+            found += matches(name, pattern, text)
+        return merged(found)
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -4766,25 +4768,6 @@ class Scanner:
         while match := self.known.search(text, position):
             yield *match.span(), self.spellings[match.group()]
             position = match.start() + 1
-
-    def matches(self, name: str, pattern: Any, text: bytes) -> Iterator[Span]:
-        """The matches of a user's pattern in each line, as in a stream of deltas."""
-        start = 0
-        for line in io.BytesIO(text):
-            markers, position = self.markers(line), 0
-            while match := pattern.search(line.removesuffix(b"\n"), position):
-                begun = inside(match.start(), markers)  # a marker holds no secret
-                position = begun or max(match.end(), position + 1)
-                first, last = match.span(1 if pattern.groups else 0)
-                if first < last and not begun:
-                    yield start + first, start + last, name
-            start += len(line)
-
-    def markers(self, text: bytes) -> list[tuple[int, int]]:
-        """The spans of markers."""
-        if b"[REDACTED:" not in text:
-            return []
-        return [match.span() for match in self.marker.finditer(text)]
 
     def settled(self, text: str, end: int) -> int:
         """How much of some whole lines cannot have a value on a line that is still to come."""
@@ -4800,37 +4783,24 @@ class Scanner:
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The spans of values assigned to secret names. A rejected value consumes nothing."""
         position = 0
-        markers = self.markers(text)
         while match := self.names.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
-            position = name[1]
-            if not inside(name[0], markers):  # the name of a rule
-                found = assigned_value(text, *name)
-                if found:
-                    yield found
-                    position = found[1]
-
-    def unmarked(self, text: bytes, spans: list[Span]) -> list[Span]:
-        """Spans without the markers in them, so that redacting twice changes nothing."""
-        markers = self.markers(text)
-        if not markers:
-            return spans
-        return [
-            rest
-            for span in spans
-            for rest in ([span] if span[2] == "private-key" else without(span, markers))
-        ]
+            found = assigned_value(text, *name)
+            position = found[1] if found else name[1]
+            if found:
+                yield found
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
         """A text with markers for secrets; ``cut_off``: also for one that begins at the end."""
         data = to_utf8(text)
         spans = self.spans(data)
         if cut_off:
-            spans = self.unmarked(data, merged(spans + self.begun(data)))
+            spans = merged(spans + self.begun(data))
         return from_utf8(splice(data, [(a, b, marker(name)) for a, b, name in spans]))
 
     def begun(self, text: bytes) -> list[Span]:
         """Spans at the end of a cut-off text that may be the beginning of a secret."""
+        text = self.masked(text)
         tail = text[-CONCEALED:]
         begin = len(text) - len(tail)
         starts = [
@@ -4851,6 +4821,10 @@ def any_of(expressions: Iterable[str]) -> str:
 
 
 ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
+
+
+def escaped(form: bytes) -> str:
+    return re.escape(form).decode("latin-1")
 
 
 def options(*, capture: bool = True, latin: bool = True) -> Any:
@@ -4883,13 +4857,6 @@ def expression_set(expressions: Iterable[str]) -> Any:
         found.Add(text.encode("latin-1"))
     found.Compile()
     return found
-
-
-def quoted(form: bytes) -> str:
-    import re2
-
-    escaped: bytes = re2.escape(form)
-    return escaped.decode("latin-1")
 
 
 def user_expression(name: str, text: str) -> Any:
@@ -4964,10 +4931,7 @@ def split_pairs(text: str) -> Iterator[str]:
 
 
 def surrogates(char: str) -> str:
-    units = char.encode("utf-16-be")
-    return units[:2].decode("utf-16-be", "surrogatepass") + units[2:].decode(
-        "utf-16-be", "surrogatepass"
-    )
+    return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
@@ -4989,22 +4953,28 @@ def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
 
 
 @functools.cache
-def rule_pattern(rule: Rule) -> tuple[Any, int]:
-    """Its expression, and the group that is hidden."""
-    pattern = expression(rule.expression())
-    return pattern, pattern.groups
+def rule_pattern(rule: Rule) -> Any:
+    return expression(rule.expression())
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern, group = rule_pattern(rule)
-    for match in pattern.finditer(text):
-        first, last = match.span(group)
+    for match in rule_pattern(rule).finditer(text):
+        first, last = match.span(1)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not (
             PLAIN_VALUE.fullmatch(shown)
             or (rule.name.endswith("password") and is_plain(rule.name, shown))
         ):
             yield first, last, rule.name
+
+
+def matches(name: str, pattern: Any, text: bytes) -> Iterator[Span]:
+    """The matches of a user's pattern in each line, as in a stream of deltas, outside markers."""
+    for line in UNMARKED_LINE.finditer(text):
+        for match in pattern.finditer(line[0]):
+            first, last = match.span(1 if pattern.groups else 0)
+            if first < last:
+                yield line.start() + first, line.start() + last, name
 
 
 def private_keys(text: bytes) -> Iterator[Span]:
@@ -5029,7 +4999,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
             continue
-        shown = text[value[0] : value[1]].decode("utf-8", "replace")
+        shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         plain = is_plain(name, shown, form.least, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
@@ -5104,40 +5074,6 @@ def merged(spans: list[Span]) -> list[Span]:
         else:
             result.append((start, end, name))
     return result
-
-
-def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
-    start, end, name = span
-    for number in range(max(0, bisect.bisect(markers, (start,)) - 1), len(markers)):
-        first, last = markers[number]
-        if first >= end:
-            break
-        if last > start:
-            if start < first:
-                yield start, first, name
-            start = last
-    if start < end:
-        yield start, end, name
-
-
-def inside(position: int, spans: list[tuple[int, int]]) -> int:
-    """The end of the span that holds a position; 0 if none does."""
-    number = bisect.bisect(spans, (position, sys.maxsize))
-    return spans[number - 1][1] if number and position < spans[number - 1][1] else 0
-
-
-def moved_back(span: Span, changes: list[Change]) -> tuple[int, int]:
-    """The place of a span before some changes; no change is cut."""
-    start, end, _ = span
-    moved = 0  # by the changes so far
-    first = last = None
-    for begin, over, new in changes:
-        if first is None and start < begin + moved:
-            first = start - moved
-        if last is None and end <= begin + moved:
-            last = end - moved
-        moved += len(new) - (over - begin)
-    return start - moved if first is None else first, end - moved if last is None else last
 
 
 def marker(name: str) -> bytes:
@@ -5325,7 +5261,8 @@ class EventRedactor:
         if quick is None:
             rest = [one for one in found if one.start not in decided]
             assigned = secret_members(rest) if self.scanner else assigned
-            doubtful = {*decided, *assigned, *self.suspects(rest)}
+            suspects = self.suspects([to_utf8(one.text) for one in rest])
+            doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
             found = [one for one in found if one.start in doubtful]
         names: dict[tuple[int, str], int] = {}
 
@@ -5365,12 +5302,11 @@ class EventRedactor:
                 return None
         return found if "".join(one.text for one in found if one.path) == words else None
 
-    def suspects(self, found: list[StringLiteral]) -> set[int]:
-        """The starts of strings that may have to change."""
-        if self.classes or not self.scanner or self.scanner.patterns:
-            return {one.start for one in found}
-        numbers = hits(self.scanner.hints, [to_utf8(one.text) for one in found])
-        return {found[number].start for number in numbers}
+    def suspects(self, texts: list[bytes]) -> Iterable[int]:
+        """The numbers of the texts that may have to change."""
+        if self.classes or not self.scanner or self.scanner.anchored:
+            return range(len(texts))
+        return hits(self.scanner.hints, texts)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -5592,10 +5528,11 @@ def texts_of(events: list[Any]) -> list[str]:
 
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
     """The parts of edits within a span, relative to it; a replacement goes to its edit's start."""
+    first = bisect.bisect(edits, begin, key=operator.itemgetter(1))
+    behind = bisect.bisect_left(edits, end, key=operator.itemgetter(0))
     return [
-        (max(first, begin) - begin, min(last, end) - begin, new if first >= begin else "")
-        for first, last, new in edits
-        if first < end and last > begin
+        (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
+        for start, last, new in edits[first:behind]
     ]
 
 
@@ -5645,8 +5582,6 @@ class Redactor:
         self.redaction = redaction
         self.scanner = redaction.scanner
         self.reread = reread
-        anchored = self.scanner is not None and self.scanner.anchored
-        self.every = bool(redaction.classes) or anchored  # every event is a suspect
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
         self.spoken = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
@@ -5659,7 +5594,7 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        for number in self.suspects([event.raw for event in batch]):
+        for number in self.redaction.suspects([event.raw for event in batch]):
             batch[number].edits = ()
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
@@ -5690,12 +5625,6 @@ class Redactor:
                     else:
                         for event in some:
                             self.hear(state, key, event)
-
-    def suspects(self, texts: list[bytes]) -> Iterable[int]:
-        """The numbers of the texts that may hold what is to be redacted."""
-        if self.every or not self.scanner:
-            return range(len(texts))
-        return hits(self.scanner.hints, texts)
 
     def hear(self, state: RunWords, key: str, event: Any) -> None:
         """Take the end of thoughts, or a whole text, which may be a replay of deltas."""
@@ -5733,7 +5662,7 @@ class Redactor:
     def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
         """Decide words: all of closed segments; of others complete lines, or all if overdue."""
         texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
-        suspects = self.suspects([*map(to_utf8, texts)]) if texts else ()
+        suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
             parts = split_lines(text, segment.word)
             cut_off = segment.cut_off or overdue
@@ -5764,7 +5693,8 @@ class Redactor:
         """Release events, in order, up to the first one that waits for its words."""
         pending, sizes = state.pending, state.sizes
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
-        count = next((n for n, one in enumerate(pending) if id(one) in held), len(pending))
+        waits = map(held.__contains__, map(id, pending))
+        count = next(itertools.compress(itertools.count(), waits), len(pending))
         self.ready += [
             event if event.edits is None else self.rewritten(event, state)
             for event in pending[:count]
@@ -5846,17 +5776,15 @@ class Redactor:
     ) -> list[Span]:
         """The spans in words; ``inside``: they begin in a private key."""
         scanner: Any = self.scanner
-        doubtful: list[Span] = []  # markers in these stay
         found, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
             piece = to_utf8(text[first:last])
             if overlong:
-                doubtful.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
+                found.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
             else:
                 found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
             start += len(piece)
-        doubtful += scanner.begun(data) if cut_off else ()
-        found += scanner.unmarked(data, merged(doubtful))
+        found += scanner.begun(data) if cut_off else ()
         if inside:
             over = PEM_END.search(data)
             found.append((-1, over.end() if over else len(data), ""))
