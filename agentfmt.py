@@ -3013,6 +3013,7 @@ PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 # Events in, events in Cursor's vocabulary out. It must not know runs or writers.
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
+CLAUDE_MEMBERS = {"claude_code_version", "qwen_code_version", "uuid", "slash_commands"}  # of inits
 CLAUDE_TYPES = CONTROL_TYPES | {"stream_event", "rate_limit_event"}
 PI_TYPES = frozenset(
     "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
@@ -3022,47 +3023,48 @@ PI_TYPES = frozenset(
 
 
 def recognize(line: bytes) -> str | None:
-    """The dialect that a line shows, or None. The first sign counts: agentfmt's own conversions,
-    other agents, Claude and its relatives, Cursor."""
+    """The dialect that a line shows, or None."""
     try:
         e = decode_json(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(e, dict) or not isinstance(e.get("type"), str):
-        return None
+    typed = isinstance(e, dict) and isinstance(e.get("type"), str)
+    return next((dialect for dialect, holds in signs_in(e) if holds), None) if typed else None
+
+
+def signs_in(e: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Dialects, and whether an event shows them. The first sign counts: agentfmt's own conversions,
+    other agents, Claude and its relatives, Cursor."""
     kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
+    yield "cursor", "converted_from" in has
+    yield "codex", kind.startswith(("thread.", "turn.", "item."))
+    yield "copilot", "." in kind and isinstance(e.get("data"), dict)
+    yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
+    yield "opencode", "sessionID" in has
+    yield "pi", kind.startswith("tool_execution_") or kind in PI_TYPES
+    yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
+    yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
+    yield "gemini", kind == "result" and has >= {"status", "stats"}
+    yield "gemini", kind == "error" and "severity" in has
+    yield "droid", kind == "message" and has >= {"role", "text"}
+    yield "droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}
+    yield "droid", kind == "completion" or (kind == "error" and "source" in has)
     init, own_key = name == "system/init", e.get("apiKeySource") in CURSOR_KEY_SOURCES
+    yield "droid", init and "reasoning_effort" in has
+    yield "claude", init and has & CLAUDE_MEMBERS
+    yield "claude", init and "mcp_servers" in has and not own_key
+    yield "claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")
+    yield "claude", str(e.get("session_id")).startswith("T-")  # Amp
     shared = kind in ("assistant", "user", "system", "result")
-    signs: tuple[tuple[str, Any], ...] = (
-        ("cursor", "converted_from" in has),
-        ("codex", kind.startswith(("thread.", "turn.", "item."))),
-        ("copilot", "." in kind and isinstance(e.get("data"), dict)),
-        ("copilot", kind == "result" and has >= {"sessionId", "exitCode"}),
-        ("opencode", "sessionID" in has),
-        ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
-        ("gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})),
-        ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
-        ("gemini", kind == "result" and has >= {"status", "stats"}),
-        ("gemini", kind == "error" and "severity" in has),
-        ("droid", kind == "message" and has >= {"role", "text"}),
-        ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
-        ("droid", kind == "completion" or (kind == "error" and "source" in has)),
-        ("droid", init and "reasoning_effort" in has),
-        ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        ("claude", init and "qwen_code_version" in has),
-        ("claude", init and "mcp_servers" in has and not own_key),
-        ("claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")),
-        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
-        ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
-        ("claude", block_types(e) & {"tool_use", "tool_result"}),
-        ("claude", kind == "result" and "total_cost_usd" in has),
-        ("cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"),
-        ("cursor", name in ("thinking/delta", "thinking/completed")),
-        ("cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}),
-        ("cursor", kind == "result" and "request_id" in has),
-        ("cursor", init and own_key and "tools" not in has),
-    )
-    return next((dialect for dialect, holds in signs if holds), None)
+    yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
+    blocks = Node(e).each("message.content")
+    yield "claude", any(block["type"] in ("tool_use", "tool_result") for block in blocks)
+    yield "claude", kind == "result" and "total_cost_usd" in has
+    yield "cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"
+    yield "cursor", name in ("thinking/delta", "thinking/completed")
+    yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
+    yield "cursor", kind == "result" and "request_id" in has
+    yield "cursor", init and own_key and "tools" not in has
 
 
 @functools.lru_cache(256)
@@ -3077,13 +3079,6 @@ def wraps_event(event: Event) -> bool:
     return any(
         recognize(one.text) or decode_as(one.text, Event).type in NATIVE_TYPES for one in found
     )
-
-
-def block_types(event: dict[str, Any]) -> set[str]:
-    message = event.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    blocks = content if isinstance(content, list) else ()
-    return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
 DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
