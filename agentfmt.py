@@ -2169,7 +2169,6 @@ class Dialect:
         kind, self.decode = line_decoder(self.line_type, maker.kind)
         self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
-        self.guessed = False  # no event of the session shows this dialect
         self.begun = False
         self.latest = ""  # the type of the last event that was made, errors aside
         self.event = Event()  # the current one
@@ -2197,7 +2196,7 @@ class Dialect:
         """Make the moves that are due at the end of the input."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.maker.converts and not self.latest and not self.guessed:
+        elif self.maker.converts and not self.latest:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
     @classmethod
@@ -2213,12 +2212,10 @@ class Dialect:
         self.read(event if type(event) is self.kind else self.line())
         if self.parts:
             return self.parts if not maker.native else (self.joined(),)
-        own = event.type in self.shared_types and not self.guessed
-        if own and not maker.native:
+        if event.type in self.shared_types and not maker.native:
             return ()  # the line only repeats
         event.foreign = self.untranslated()
-        shown = self.guessed or maker.native or event.type in CURSOR_TYPES
-        event.hidden = event.hidden or not shown
+        event.hidden = event.hidden or not (maker.native or event.type in CURSOR_TYPES)
         return (event,)
 
     def untranslated(self) -> Foreign:
@@ -3144,7 +3141,7 @@ class Conversations:
         """The conversation of an event; None if it may be any agent's."""
         last, session, self.shown = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
-        if known is None or known.guessed or not session:
+        if known is None or not session:
             sign = recognize(event.raw)
             name = self.given or sign
             another = self.given and sign not in (None, DIALECTS[self.given].name)
@@ -3153,13 +3150,10 @@ class Conversations:
                 return None
             if name:
                 known = self.named_conversation(source, event, DIALECTS[name])
-            elif known is None and session and isinstance(last, Claude):  # others show themselves
-                known = Claude(self.maker)
-                self.remember(known, session).guessed = True
             alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
             if name and known and not alone:
                 event.session_id, self.shown = session or known.session, known
-        if known and not known.guessed:
+        if known:
             source.dialect, source.decode = known, known.decode
             source.agents[known.name] = known
         return known
@@ -3178,7 +3172,7 @@ class Conversations:
         self.sessions[session] = known
         if len(self.sessions) > MAX_RUNS:
             self.finish(next(iter(self.sessions)))
-        known.session, known.guessed = session, False
+        known.session = session
         return known
 
     def finish(self, session: str) -> None:
