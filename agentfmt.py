@@ -1957,10 +1957,10 @@ class Answer(Struct, gc=False):
     """
 
     content: Any
-    failed: bool
-    kind: Any
-    code: Any
-    facts: dict[str, Any]
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: dict[str, Any] = {}
 
 
 class ForeignCall(Struct, gc=False):
@@ -2310,22 +2310,13 @@ class Dialect:
             self.add("tool_call", "started", called, identity, parent)
         self.calls[identity] = called
 
-    def answer(
-        self,
-        identity: Any,
-        content: Any,
-        *,
-        failed: bool = False,
-        kind: Any = "",
-        code: Any = None,
-        **facts: Any,
-    ) -> None:
-        """Complete a call; see ``Answer``."""
+    def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
+        """Complete a call; for its ``outcome`` see ``Answer``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
-        called.answer = Answer(content, failed, kind, code, facts)
+        called = msgspec.structs.replace(called, answer=Answer(content, **outcome))
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
@@ -2549,7 +2540,7 @@ class Claude(Dialect):
             self.background[identity] = called.args().get("description")
         given = text if text or content[:1] == b'"' else Raw(content)
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
-        self.answer(identity, given, failed=failed, kind=kind, code=code, **facts)
+        self.answer(identity, given, failed=failed, kind=kind, code=code, facts=facts)
 
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
@@ -2767,7 +2758,7 @@ class OpenCode(Dialect):
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = end - start if start and end else None
-        self.call_once(*call, text, failed=failed, code=code, executionTime=took)
+        self.call_once(*call, text, failed=failed, code=code, facts={"executionTime": took})
 
     def finish(self) -> None:
         if self.fatal_error:
@@ -3245,7 +3236,6 @@ class Run:
         self.cwd = ""  # as its init states
         self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
-        self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
         self.error: str | None = None  # the message of the last error event
         self.notes: RunNotes | None = None  # kept by later stages
 
@@ -3523,16 +3513,9 @@ class Runs:
 
     def check_fail_on(self, run: Run, event: Event) -> None:
         """Note matches of --fail-on: they fail the run, whatever its result says."""
-        if not self.fail_on:
-            return
-        told: Sequence[Selector] = ()
-        if event.type == "tool_call":
-            event.started = run.calls.get(event.call_id) if event.subtype != "started" else None
-            told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
-        fresh = [choice for choice in self.fail_on if choice not in told]
-        found = count_matches(run.matches, fresh, event, self.source)
-        if event.type == "tool_call" and event.subtype == "started":
-            run.told[event.call_id] = found
+        if self.fail_on and event.type == "tool_call" and event.subtype != "started":
+            event.started = run.calls.get(event.call_id)
+        count_matches(run.matches, self.fail_on, event, self.source)
 
     def begin(self, run: Run, event: Event) -> Run:
         self.source.outside.pop(EARLY, None)
@@ -3650,13 +3633,13 @@ class Runs:
 
 def count_matches(
     matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
-) -> list[Selector]:
-    """Count the matches of each selector, with the place of the first."""
-    found = [choice for choice in selectors if choice.matches(event)]
-    for choice in found:
-        count, where = matches.get(choice.text, (0, source.where()))
-        matches[choice.text] = (count + 1, where)
-    return found
+) -> None:
+    """Count the matches of each selector, with the place of the first; a call counts once."""
+    for choice in selectors:
+        known = event.subtype == "completed" and event.started and choice.matches(event.started)
+        if not known and choice.matches(event):
+            count, where = matches.get(choice.text, (0, source.where()))
+            matches[choice.text] = (count + 1, where)
 
 
 def describe_matches(matches: Matches) -> str:
