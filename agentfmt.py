@@ -1932,10 +1932,10 @@ class Answer(Struct, gc=False):
     """
 
     content: Any
-    failed: bool
-    kind: Any
-    code: Any
-    facts: dict[str, Any]
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: dict[str, Any] = {}
 
 
 class ForeignCall(Struct, gc=False):
@@ -2079,16 +2079,18 @@ def places_in(*rows: str) -> dict[str, Places]:
     return {kind: tuple(tuple(path.split(".")) for path in paths) for kind, *paths in split}
 
 
-class Foreign(Struct, gc=False):
+class Foreign(Struct, gc=False, eq=False):
     """The translation of an event that is printed as the agent's own line, and the places of its
     words. It must not refer to the event: such a cycle would never be collected."""
 
-    parts: Sequence[Event]
-    places: Places | None
+    parts: Sequence[Event] = ()
+    places: Places | None = None
 
 
-ACTS = frozenset(("assistant", "thinking", "tool_call"))
-UNTRANSLATED = Foreign((), None)  # for a line without a counterpart
+ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
+UNTRANSLATED = Foreign()  # for a line without a counterpart
+RUNLESS = Foreign()  # for one that shows no run, either
+EARLY = Foreign()  # for one that belongs to the next run of its FILE, whatever session it names
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
@@ -2122,11 +2124,13 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect. Lines of the
+    types in ``deltas`` hold nothing but pieces of words.
     """
 
     name: ClassVar[str]
     shared_types = frozenset(("error",))
+    deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
 
@@ -2137,9 +2141,9 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
-        self.kind, self.decode = line_decoder(self.line_type, maker.kind)
+        kind, self.decode = line_decoder(self.line_type, maker.kind)
+        self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
-        self.guessed = False  # no event of the session shows this dialect
         self.begun = False
         self.latest = ""  # the type of the last event that was made, errors aside
         self.event = Event()  # the current one
@@ -2158,8 +2162,7 @@ class Dialect:
 
     def line(self) -> Any:
         """The current event with the members of its type; it may be decoded as another agent's."""
-        own = self.kind is not self.maker.kind
-        return decode_as(self.event.raw, self.kind) if own else Node(details(self.event))
+        return decode_as(self.event.raw, self.kind) if self.kind else Node(details(self.event))
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2168,11 +2171,12 @@ class Dialect:
         """Make the moves that are due at the end of the input."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.maker.converts and not self.latest and not self.guessed:
+        elif self.maker.converts and not self.latest:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
-    def session_in(self, event: Event) -> str | None:
-        kind, member = self.names_session or (None, "")
+    @classmethod
+    def session_in(cls, event: Event) -> str | None:
+        kind, member = cls.names_session or (None, "")
         return (kind in ("", event.type) and first_text(details(event).get(member))) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
@@ -2180,17 +2184,18 @@ class Dialect:
         maker, self.event, self.parts = self.maker, event, []
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        is_line = type(event) is self.kind and self.kind is not maker.kind
-        self.read(event if is_line else self.line())
+        self.read(event if type(event) is self.kind else self.line())
         if self.parts:
             return self.parts if not maker.native else (self.joined(),)
-        own = event.type in self.shared_types and not self.guessed
-        if own and not maker.native:
+        if event.type in self.shared_types and not maker.native:
             return ()  # the line only repeats
-        event.foreign = UNTRANSLATED
-        shown = self.guessed or maker.native or event.type in CURSOR_TYPES
-        event.hidden = event.hidden or not shown
+        event.foreign = self.untranslated()
+        event.hidden = event.hidden or not (maker.native or event.type in CURSOR_TYPES)
         return (event,)
+
+    def untranslated(self) -> Foreign:
+        """What a line without a counterpart tells about runs."""
+        return UNTRANSLATED
 
     def joined(self) -> Event:
         """The translation of a line that is printed itself, once, in one event."""
@@ -2213,33 +2218,32 @@ class Dialect:
         self,
         kind: str,
         subtype: str | None,
-        made: Callable[[], Mapping[str, Any]],
+        made: Callable[[], Mapping[str, Any]] | None,
         call_id: str | None = None,
         parent: str | None = None,
     ) -> Any:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
         new = maker.kind(kind, subtype, self.session, call_id, None, parent, MADE, made)
-        if maker.lines:
+        if maker.lines and made:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
         self.latest = self.latest if kind == "error" else kind
         return new
 
     def words(self, kind: str, text: str) -> Any:
-        """Add an event with words."""
-        thought, session, parent = kind == "thinking", self.session, self.parent
+        """Add an event with words; its line is made only if a stage reads all of them."""
+        thought, parent = kind == "thinking", self.parent
         subtype = "delta" if thought else None
-
-        def made() -> dict[str, Any]:
-            message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said: dict[str, Any] = {"text": text} if thought else {"message": message}
-            return line_members(kind, subtype, session, said | {"parent_tool_use_id": parent})
-
-        new = self.add(kind, subtype, made, None, parent)
+        new = self.add(kind, subtype, None, None, parent)
         if isinstance(new, SpokenEvent):
             new.text = text if thought else None
             new.message = None if thought else Message([TextBlock(text)])
+        if self.maker.lines:
+            message = {"role": kind, "content": [{"type": "text", "text": text}]}
+            said: dict[str, Any] = {"text": text} if thought else {"message": message}
+            said["parent_tool_use_id"] = parent
+            new.raw = encode_json(line_members(kind, subtype, self.session, said))
         return new
 
     # The moves.
@@ -2281,22 +2285,13 @@ class Dialect:
             self.add("tool_call", "started", called, identity, parent)
         self.calls[identity] = called
 
-    def answer(
-        self,
-        identity: Any,
-        content: Any,
-        *,
-        failed: bool = False,
-        kind: Any = "",
-        code: Any = None,
-        **facts: Any,
-    ) -> None:
-        """Complete a call; see ``Answer``."""
+    def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
+        """Complete a call; for its ``outcome`` see ``Answer``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
-        called.answer = Answer(content, failed, kind, code, facts)
+        called = msgspec.structs.replace(called, answer=Answer(content, **outcome))
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
@@ -2394,6 +2389,9 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 # Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
 # A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
+CONTROL_TYPES = frozenset(
+    "control_request control_response control_cancel_request keep_alive".split()
+)  # between Claude and its host
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2409,6 +2407,7 @@ class Claude(Dialect):
 
     name = "claude"
     shared_types = SHARED_TYPES
+    deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
@@ -2453,6 +2452,14 @@ class Claude(Dialect):
         super().finish()
         if self.background and self.ended:
             self.end("error", error="a sub-agent in the background never ended")
+
+    def untranslated(self) -> Foreign:
+        event = self.event
+        if event.type in CONTROL_TYPES:
+            return RUNLESS
+        hook = event.type == "system" and (event.subtype or "").startswith("hook_")
+        resumes = hook and as_text(details(event).get("hook_name")).endswith(":resume")
+        return EARLY if resumes else UNTRANSLATED
 
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
@@ -2508,7 +2515,7 @@ class Claude(Dialect):
             self.background[identity] = called.args().get("description")
         given = text if text or content[:1] == b'"' else Raw(content)
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
-        self.answer(identity, given, failed=failed, kind=kind, code=code, **facts)
+        self.answer(identity, given, failed=failed, kind=kind, code=code, facts=facts)
 
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
@@ -2726,7 +2733,7 @@ class OpenCode(Dialect):
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = end - start if start and end else None
-        self.call_once(*call, text, failed=failed, code=code, executionTime=took)
+        self.call_once(*call, text, failed=failed, code=code, facts={"executionTime": took})
 
     def finish(self) -> None:
         if self.fatal_error:
@@ -2858,6 +2865,7 @@ class Pi(Dialect):
 
     name = "pi"
     shared_types = frozenset()
+    deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
         "message_update message assistantMessageEvent.partial",
@@ -2968,9 +2976,7 @@ PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 # Events in, events in Cursor's vocabulary out. It must not know runs or writers.
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
-CONTROL_TYPES = frozenset(
-    "control_request control_response control_cancel_request keep_alive".split()
-)  # between Claude and its host; they show no run
+CLAUDE_MEMBERS = {"claude_code_version", "qwen_code_version", "uuid", "slash_commands"}  # of inits
 CLAUDE_TYPES = CONTROL_TYPES | {"stream_event", "rate_limit_event"}
 PI_TYPES = frozenset(
     "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
@@ -2980,47 +2986,48 @@ PI_TYPES = frozenset(
 
 
 def recognize(line: bytes) -> str | None:
-    """The dialect that a line shows, or None. The first sign counts: agentfmt's own conversions,
-    other agents, Claude and its relatives, Cursor."""
+    """The dialect that a line shows, or None."""
     try:
         e = decode_json(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(e, dict) or not isinstance(e.get("type"), str):
-        return None
+    typed = isinstance(e, dict) and isinstance(e.get("type"), str)
+    return next((dialect for dialect, holds in signs_in(e) if holds), None) if typed else None
+
+
+def signs_in(e: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Dialects, and whether an event shows them. The first sign counts: agentfmt's own conversions,
+    other agents, Claude and its relatives, Cursor."""
     kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
+    yield "cursor", "converted_from" in has
+    yield "codex", kind.startswith(("thread.", "turn.", "item."))
+    yield "copilot", "." in kind and isinstance(e.get("data"), dict)
+    yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
+    yield "opencode", "sessionID" in has
+    yield "pi", kind.startswith("tool_execution_") or kind in PI_TYPES
+    yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
+    yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
+    yield "gemini", kind == "result" and has >= {"status", "stats"}
+    yield "gemini", kind == "error" and "severity" in has
+    yield "droid", kind == "message" and has >= {"role", "text"}
+    yield "droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}
+    yield "droid", kind == "completion" or (kind == "error" and "source" in has)
     init, own_key = name == "system/init", e.get("apiKeySource") in CURSOR_KEY_SOURCES
+    yield "droid", init and "reasoning_effort" in has
+    yield "claude", init and has & CLAUDE_MEMBERS
+    yield "claude", init and "mcp_servers" in has and not own_key
+    yield "claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")
+    yield "claude", str(e.get("session_id")).startswith("T-")  # Amp
     shared = kind in ("assistant", "user", "system", "result")
-    signs: tuple[tuple[str, Any], ...] = (
-        ("cursor", "converted_from" in has),
-        ("codex", kind.startswith(("thread.", "turn.", "item."))),
-        ("copilot", "." in kind and isinstance(e.get("data"), dict)),
-        ("copilot", kind == "result" and has >= {"sessionId", "exitCode"}),
-        ("opencode", "sessionID" in has),
-        ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
-        ("gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})),
-        ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
-        ("gemini", kind == "result" and has >= {"status", "stats"}),
-        ("gemini", kind == "error" and "severity" in has),
-        ("droid", kind == "message" and has >= {"role", "text"}),
-        ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
-        ("droid", kind == "completion" or (kind == "error" and "source" in has)),
-        ("droid", init and "reasoning_effort" in has),
-        ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        ("claude", init and "qwen_code_version" in has),
-        ("claude", init and "mcp_servers" in has and not own_key),
-        ("claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")),
-        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
-        ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
-        ("claude", block_types(e) & {"tool_use", "tool_result"}),
-        ("claude", kind == "result" and "total_cost_usd" in has),
-        ("cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"),
-        ("cursor", name in ("thinking/delta", "thinking/completed")),
-        ("cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}),
-        ("cursor", kind == "result" and "request_id" in has),
-        ("cursor", init and own_key and "tools" not in has),
-    )
-    return next((dialect for dialect, holds in signs if holds), None)
+    yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
+    blocks = Node(e).each("message.content")
+    yield "claude", any(block["type"] in ("tool_use", "tool_result") for block in blocks)
+    yield "claude", kind == "result" and "total_cost_usd" in has
+    yield "cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"
+    yield "cursor", name in ("thinking/delta", "thinking/completed")
+    yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
+    yield "cursor", kind == "result" and "request_id" in has
+    yield "cursor", init and own_key and "tools" not in has
 
 
 @functools.lru_cache(256)
@@ -3035,13 +3042,6 @@ def wraps_event(event: Event) -> bool:
     return any(
         recognize(one.text) or decode_as(one.text, Event).type in NATIVE_TYPES for one in found
     )
-
-
-def block_types(event: dict[str, Any]) -> set[str]:
-    message = event.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    blocks = content if isinstance(content, list) else ()
-    return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
 DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
@@ -3064,7 +3064,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.speaker: Dialect | None = None  # shown by the last event, unless all is Cursor's
+        self.shown: Dialect | None = None  # by the last event, unless all is Cursor's
         self.due: list[Event] = []  # made at the end of conversations
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
@@ -3075,23 +3075,18 @@ class Conversations:
         known = source.dialect
         if known and self.continues(known, event):
             return known.translate(event)
-        stray = event.type == "error" and not event.session_id
         known = self.conversation_of(source, event)
         if known is None:
             return (event,)
-        stray = stray and known.ended and not recognize(event.raw)
         if isinstance(known, Cursor):
             return None
         if self.strict:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        nameless = not (event.session_id or self.speaker)
-        if nameless and (not parts or event.foreign is UNTRANSLATED):
+        if not (self.shown or event.session_id) and (not parts or event.foreign is UNTRANSLATED):
             event.hidden = False
             return (event,)  # perhaps another agent's
-        if stray and len(known.parts) == 1:
-            known.parts[0].raw, known.parts[0].made = event.raw, None  # it names no session
         return parts
 
     def continues(self, known: Dialect, event: Event) -> bool:
@@ -3100,59 +3095,50 @@ class Conversations:
         if isinstance(known, Cursor):
             return False
         if event.session_id:
-            self.speaker = None
-            return self.sessions.get(event.session_id) is known
-        naming = known.names_session[0] if known.names_session else None
-        if naming in ("", event.type) or dialect_of_type(event.type) != known.name:
-            return False
-        event.session_id, self.speaker = known.session, known
-        return True
+            certain = self.sessions.get(event.session_id) is known
+        else:
+            naming = known.names_session and known.names_session[0] in ("", event.type)
+            certain = not naming and dialect_of_type(event.type) == known.name
+        if certain:
+            event.session_id, self.shown = event.session_id or known.session, known
+        return certain
 
     def conversation_of(self, source: Source, event: Event) -> Dialect | None:
         """The conversation of an event; None if it may be any agent's."""
-        last, session, speaker = source.dialect, event.session_id, None
+        last, session, self.shown = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
-        if known is None or known.guessed or not session:
-            typed = dialect_of_type(event.type)
-            sure = known and not known.guessed and typed == known.name
-            shown = typed if sure else recognize(event.raw)
-            name = self.given or shown
-            if self.given and not session and shown not in (None, DIALECTS[self.given].name):
-                self.speaker = None
+        if known is None or not session:
+            sign = recognize(event.raw)
+            name = self.given or sign
+            another = self.given and sign not in (None, DIALECTS[self.given].name)
+            late = event.type == "error" and not sign and last and last.ended
+            if not session and (another or late):
                 return None
             if name:
-                known = self.named_conversation(source, event, known, name)
-            elif known is None and session and isinstance(last, Claude):  # others show themselves
-                known = Claude(self.maker)
-                self.remember(known, session).guessed = True
+                known = self.named_conversation(source, event, DIALECTS[name])
             alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
             if name and known and not alone:
-                event.session_id, speaker = session or known.session, known
-        self.speaker = speaker
-        if known and known is not last and not known.guessed:
+                event.session_id, self.shown = session or known.session, known
+        if known:
             source.dialect = known
+            source.agents[known.name] = known
         return known
 
-    def named_conversation(
-        self, source: Source, event: Event, known: Dialect | None, name: str
-    ) -> Dialect:
+    def named_conversation(self, source: Source, event: Event, kind: type[Dialect]) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
-        kind, session = DIALECTS[name], event.session_id
+        session = event.session_id or kind.session_in(event)
+        known = self.sessions.get(session) if session else None
         if not isinstance(known, kind):
-            known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
-        session = session or known.session_in(event)
-        if session and session != known.session:
-            other = self.sessions.get(session)
-            fresh = kind(self.maker) if known.session else known
-            known = other if isinstance(other, kind) else fresh
-        source.agents[kind.name] = known
+            last = source.agents.get(kind.name)
+            fits = last and not event.session_id and not (session and last.session)
+            known = last if last and fits else kind(self.maker)
         return self.remember(known, session) if session else known
 
     def remember(self, known: Dialect, session: str) -> Dialect:
         self.sessions[session] = known
         if len(self.sessions) > MAX_RUNS:
             self.finish(next(iter(self.sessions)))
-        known.session, known.guessed = session, False
+        known.session = session
         return known
 
     def finish(self, session: str) -> None:
@@ -3176,10 +3162,8 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # differs from any event's session
-HOOKS = ("hook_started", "hook_progress", "hook_response")
-RESUMING = "resuming"  # the key of hooks before a resumed session's init: they name another session
+NOTHING = frozenset[str | None]()
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
-SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
 # Events of these types show no other agent, even if they name no session.
@@ -3227,7 +3211,6 @@ class Run:
         self.cwd = ""  # as its init states
         self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
-        self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
         self.error: str | None = None  # the message of the last error event
         self.notes: RunNotes | None = None  # kept by later stages
 
@@ -3253,12 +3236,12 @@ class Runs:
     def __init__(
         self,
         report: Report,
+        dialects: Conversations,
         *,
         thinking: bool,
         words: bool,
         silent: bool = False,
         fail_on: Sequence[Selector] = (),
-        dialects: Conversations | None = None,
         locates: bool = False,
     ) -> None:
         """``dialects`` translate each event that isn't simply one more of its run. ``locates``:
@@ -3268,7 +3251,7 @@ class Runs:
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
         self.unread = frozenset(kind for kind in read if not read[kind])
-        self.speech = SPEECH_TYPES if silent else frozenset[str | None]()
+        self.silent = silent
         self.fail_on = fail_on
         self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
         self.had_run: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
@@ -3278,110 +3261,103 @@ class Runs:
         self.source = Source("")
         self.line = b""  # the current one, as it was read
         self.run: Run | None = None  # of the previous event
-        self.session: object = NO_SESSION  # of the previous event, while its run is open
-        self.foreign: object = NO_SESSION  # the same for a foreign event
-        self.last_key: object = NO_SESSION  # the last event's key
-        self.speaker: Dialect | None = None  # the conversation that the event shows
-        self.nameless = False  # the event, as read, names no session and shows no agent
+        # Of the previous event, while its run is begun: the session that it names, if any, the
+        # types that need no other look, and its conversation, unless that is Cursor's.
+        self.session: object = NO_SESSION
+        self.plain: frozenset[str | None] = ACTS
+        self.talk: Dialect | None = None
         self.implied_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[str] = []  # messages that follow the output of failed runs
 
     def follow(self, source: Source, events: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the previous event's run, and only counted."""
         if source is not self.source:
-            self.source, self.session, self.foreign = source, NO_SESSION, NO_SESSION
+            self.source, self.session, self.talk = source, NO_SESSION, None
             if not self.runs:
                 self.report.prose = None
-        unread, speech = self.unread, self.speech
-        session, foreign, run, acts = self.session, self.foreign, self.run, 0
+        read = ACTS - self.unread
+        session, plain, run, acts = self.session, self.plain, self.run, 0
         for line, event in events:
             kind = event.type
-            if event.session_id == session and kind in ACTS:
+            if event.session_id == session and kind in plain:
                 acts += 1
-                if kind in unread:
+                if kind not in read:
                     continue
                 event.raw, event.run = line, run
                 if kind == "tool_call":
                     self.track(run, event)  # type: ignore[arg-type]
                 yield event
-            elif kind in speech and event.session_id == foreign:
-                acts += 1
+                continue
+            if acts:
+                run.events += acts  # type: ignore[union-attr]
+                acts = 0
+            event.raw = line
+            named, found = event.session_id, self.dialects.translate(source, event)
+            counted = self.add_acts(found) if self.talk and found is not None else None
+            if counted is not None:
+                yield from counted
             else:
-                if acts:
-                    run.events += acts  # type: ignore[union-attr]
-                    acts = 0
-                event.raw = line
-                found = self.dialects.translate(source, event) if self.dialects else None
-                if found is None or not self.is_act(found):
-                    yield from self.dispatch(event, found)
-                    session, foreign, run = self.session, self.foreign, self.run
-                elif found:
-                    yield from self.add_acts(found)
+                yield from self.dispatch(event, found, named)
+                session, plain, run = self.session, self.plain, self.run
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
     def follow_due(self) -> Iterator[Event]:
         """What conversations add at their ends; it comes from no line of the FILE."""
-        due = self.dialects.due if self.dialects else []
-        last, line = self.source.last, self.line
-        for event in due:
-            self.line = b""
+        last, self.line, self.talk = self.source.last, b"", None
+        for event in self.dialects.due:
             self.advance(event)
-            self.source.last, self.line = last, line
+            self.source.last = last
             yield event
             yield from self.ends()
-        due.clear()
+        self.dialects.due.clear()
 
-    def is_act(self, found: Sequence[Event]) -> bool:
-        """Does a foreign line go on with the previous one's run: are its parts acts, or is it a
-        line without a counterpart?"""
-        if self.nameless or self.dialects.speaker is not self.speaker:  # type: ignore[union-attr]
-            return False
+    def add_acts(self, found: Sequence[Event]) -> list[Event] | None:
+        """Count a foreign line that only adds to the run of the previous one: its parts are acts,
+        or it has no counterpart. The events of it that are read; None if it may do more."""
+        if self.dialects.shown is not self.talk:
+            return None
         for whole in found:
             for part in parts_of(whole):
-                if part.session_id != self.foreign:
-                    return False
                 if part.type not in ACTS and (not part.foreign or part.type in NATIVE_TYPES):
-                    return False
-        return True
-
-    def add_acts(self, found: Sequence[Event]) -> list[Event]:
-        """Count foreign acts of the previous event's run; those that are read."""
-        read, run = [], self.run
+                    return None
+        run, counted = cast("Run", self.run), []
         for whole in found:
-            parts = parts_of(whole)
-            for part in parts:
-                part.run = run
-                run.events += 1  # type: ignore[union-attr]
-                if part.type == "tool_call":
-                    self.track(run, part)  # type: ignore[arg-type]
             whole.run = run
-            if not self.is_unread(whole, parts):
-                read.append(whole)
-        return read
+            for part in parts_of(whole):
+                part.run = run
+                run.events += 1
+                if part.type == "tool_call":
+                    self.track(run, part)
+            if not self.is_unread(whole):
+                counted.append(whole)
+        return counted
 
-    def is_unread(self, whole: Event, parts: Sequence[Event]) -> bool:
+    def is_unread(self, whole: Event) -> bool:
         """Does an event go no further: words, or a line that is neither translated nor printed?"""
         if whole.type in self.unread:
-            return all(part.type == whole.type for part in parts)
-        return whole.foreign is UNTRANSLATED and whole.hidden and whole.type not in NATIVE_TYPES
+            return not whole.foreign or all(part.type == whole.type for part in parts_of(whole))
+        return whole.foreign is not None and whole.hidden and whole.type not in NATIVE_TYPES
 
-    def dispatch(self, event: Event, found: Sequence[Event] | None) -> Iterator[Event]:
-        """Follow each part of an event's translation."""
-        yield from self.follow_due()
-        self.line, self.speaker = event.raw, self.dialects.speaker if self.dialects else None
-        self.nameless = not event.session_id and not self.speaker
+    def dispatch(
+        self, event: Event, found: Sequence[Event] | None, session: object
+    ) -> Iterator[Event]:
+        """Follow each part of an event's translation; ``session``: that it named as it was read."""
+        yield from self.follow_due() if self.dialects.due else ()
+        self.line, self.run = event.raw, None
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
             for part in parts:
                 self.advance(part)
                 yield from self.ends() if self.implied_ends else ()
-                if part is parts[-1] and not self.is_unread(whole, parts):
+                if part is parts[-1] and not self.is_unread(whole):
                     whole.run = part.run
                     yield whole
                 yield from self.ends() if self.failures else ()
-        self.foreign = NO_SESSION if found is None else self.session
-        self.session = self.session if found is None else NO_SESSION
+        talk = self.dialects.shown if found is not None else None
+        begun = self.run and self.run.state == BEGUN and not self.fail_on
+        self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
+        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NOTHING
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
@@ -3402,8 +3378,6 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == BEGUN and not self.fail_on
-        self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
         event.where = self.source.where()
@@ -3419,7 +3393,7 @@ class Runs:
 
     def key(self, event: Event) -> object:
         """The session, else the conversation, else the FILE of an event."""
-        return event.session_id or self.speaker or self.source
+        return event.session_id or self.dialects.shown or self.source
 
     def find_run(self, key: object, kind: str) -> Run | None:
         """The run that an event of a key belongs to."""
@@ -3428,22 +3402,18 @@ class Runs:
             named = last and last.converted and last.session
             own = kind == INIT or (kind == ACT and named)
             return run if own or not last or last.state == ENDED else last
-        if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
+        known = self.had_run.get(hash(key), False)
+        if run is None and kind == END and (self.dialects.shown or not known):
             others = map(self.runs.get, self.source.agents.values())
-            converted = (other for other in others if other and other.converted)
-            run = self.runs.get(self.speaker or self.source) or next(converted, None)
-        if key != self.last_key:
-            self.remember(key)
-        return run
-
-    def remember(self, key: object) -> None:
-        """Make another key the most recently active one."""
-        self.last_key = key
+            converted = (other for other in others if other and other.converted and not known)
+            run = self.runs.get(self.dialects.shown or self.source) or next(converted, None)
         if key in self.runs:
-            self.runs[key] = self.runs.pop(key)
-        self.had_run[hash(key)] = self.had_run.pop(hash(key), False)
+            self.runs[key] = self.runs.pop(key)  # the most recently active one
+        self.had_run.pop(hash(key), None)
+        self.had_run[hash(key)] = known
         if len(self.had_run) > MAX_RUNS:
             del self.had_run[next(iter(self.had_run))]
+        return run
 
     # Actions of transitions: each takes the open run, if any, and returns the next one.
 
@@ -3452,18 +3422,20 @@ class Runs:
         session, or an error without one, shows a run whose end is unknown. So do several events of
         unknown type, or without one unless they are lines of an ordinary log."""
         source, key = self.source, self.key(event)
-        if event.subtype in HOOKS and as_text(details(event).get("hook_name")).endswith(":resume"):
-            key = RESUMING
+        if event.foreign is EARLY:
+            key = EARLY
         count_matches(self.matches, self.fail_on, event, source)
-        stray = self.nameless and event.type == "error"
-        if self.had_run.get(hash(key)) and key is not source and not stray:
+        stray = key is source and event.type == "error"
+        if self.had_run.get(hash(key)) and key is not source:
             source.has_run = True
             return
-        if event.type in CONTROL_TYPES:
+        if event.foreign is RUNLESS:
             return
+        if stray and source.last and source.last.agent != "cursor":
+            key = source.last.key  # the next run of its session takes it
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
+        known = event.type in KNOWN_TYPES | {"error"} or (self.dialects.shown and event.session_id)
         certain = stray or (key is not source and known) or wraps_event(event)
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
@@ -3481,7 +3453,8 @@ class Runs:
     def check_unknown(self, run: Run, event: Event) -> Run:
         """An unknown type within a run may be new in its agent. Several that lack the run's session
         are another agent's; so are events without a type that look like an agent's."""
-        strange = self.nameless and run.key is not self.source and event.type not in KNOWN_TYPES
+        nameless = self.key(event) is self.source
+        strange = nameless and run.key is not self.source and event.type not in KNOWN_TYPES
         if strange and event.type is None:
             known = details(event).keys()
             strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
@@ -3515,19 +3488,12 @@ class Runs:
 
     def check_fail_on(self, run: Run, event: Event) -> None:
         """Note matches of --fail-on: they fail the run, whatever its result says."""
-        if not self.fail_on:
-            return
-        told: Sequence[Selector] = ()
-        if event.type == "tool_call":
-            event.started = run.calls.get(event.call_id) if event.subtype != "started" else None
-            told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
-        fresh = [choice for choice in self.fail_on if choice not in told]
-        found = count_matches(run.matches, fresh, event, self.source)
-        if event.type == "tool_call" and event.subtype == "started":
-            run.told[event.call_id] = found
+        if self.fail_on and event.type == "tool_call" and event.subtype != "started":
+            event.started = run.calls.get(event.call_id)
+        count_matches(run.matches, self.fail_on, event, self.source)
 
     def begin(self, run: Run, event: Event) -> Run:
-        self.source.outside.pop(RESUMING, None)
+        self.source.outside.pop(EARLY, None)
         run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
         run.converted = b'"converted_from"' in self.line
@@ -3627,8 +3593,8 @@ class Runs:
             self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
-        for session in list(self.dialects.sessions) if self.dialects else ():
-            self.dialects.finish(session)  # type: ignore[union-attr]
+        for session in list(self.dialects.sessions):
+            self.dialects.finish(session)
         yield from self.follow_due()
         if self.given_up_count:
             more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
@@ -3642,13 +3608,13 @@ class Runs:
 
 def count_matches(
     matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
-) -> list[Selector]:
-    """Count the matches of each selector, with the place of the first."""
-    found = [choice for choice in selectors if choice.matches(event)]
-    for choice in found:
-        count, where = matches.get(choice.text, (0, source.where()))
-        matches[choice.text] = (count + 1, where)
-    return found
+) -> None:
+    """Count the matches of each selector, with the place of the first; a call counts once."""
+    for choice in selectors:
+        known = event.subtype == "completed" and event.started and choice.matches(event.started)
+        if not known and choice.matches(event):
+            count, where = matches.get(choice.text, (0, source.where()))
+            matches[choice.text] = (count + 1, where)
 
 
 def describe_matches(matches: Matches) -> str:
@@ -6812,11 +6778,11 @@ def convert(
     dropped = [kind for kind in ("thinking", "assistant") if to in OWN and drops_type(kind, drop)]
     runs = Runs(
         report,
+        made,
         thinking=thinking and writer.thinking and "thinking" not in dropped,
         words=writer.words and "assistant" not in dropped,
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
-        dialects=made,
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
