@@ -169,7 +169,8 @@ COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 def escape(text: str) -> str:
     """Escape control characters and CI commands, so that untrusted text is safe within a line."""
-    return HASHES.sub(r"\\x23", CONTROL.sub(escape_char, text))
+    text = text if text.isprintable() else CONTROL.sub(escape_char, text)
+    return HASHES.sub(r"\\x23", text) if "#" in text else text
 
 
 PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
@@ -436,11 +437,14 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
 
 def as_integer(value: Any) -> int | None:
     """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
+    if isinstance(value, str) and INTEGER.fullmatch(value):
         return int(value)
     if isinstance(value, float):
         return int(value) if abs(value) < 1e15 else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+INTEGER = regex(r"-?[0-9]{1,19}")
 
 
 def as_count(value: Any) -> int | None:
@@ -812,10 +816,10 @@ def words_of(event: Any) -> str:
 class FinishedCall(NamedTuple):
     """A finished call; ``created``: it is an edit that created its file."""
 
+    event: Event
     body: Any
     result: Any
     created: bool
-    took: int | None  # milliseconds
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
@@ -873,7 +877,8 @@ def launched(call: FinishedCall) -> str:
 
 
 def time_taken(call: FinishedCall) -> str:
-    return "" if call.took is None else format_duration(call.took)
+    took = call_duration(call.event, call.result)
+    return "" if took is None else format_duration(took)
 
 
 def exit_status(call: FinishedCall) -> str:
@@ -1130,6 +1135,7 @@ class Outcome(NamedTuple):
     """How a call ended: ok, nonzero or a key of REASONS; ``found`` is a Success, if it has one."""
 
     tool: str
+    body: Any
     status: str
     code: int = 0
     variant: str = ""
@@ -1137,24 +1143,22 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(event: Event) -> Outcome:
-    if event.tool_call is None and event.made and event.made.answer:  # its line need not be made
-        tool, status, code = event.made.outcome()
-        return Outcome(tool or started_tool(event) or "?", status, code)
     tool, body = called_tool(event)
     result = as_object(body and body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
-        return Outcome(tool, "ok", 0, "success", found)  # nearly always
+        return Outcome(tool, body, "ok", 0, "success", found)  # nearly always
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
-    found = found if type(found) is Success else None
+    found, status, code = found if type(found) is Success else None, "error", 0
     function = "function" in (event.tool_call or {})  # its result may have any member
     if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
-        return Outcome(tool, "ok", 0, variant, found)
-    if code := as_integer(found and found.exitCode):
-        return Outcome(tool, "nonzero", code, variant, found)
-    error = tool == "mcp" and found and found.isError is True
-    return Outcome(tool, "error" if error else VARIANTS.get(variant, "error"), 0, variant, found)
+        status = "ok"
+    elif code := as_integer(found and found.exitCode) or 0:
+        status = "nonzero"
+    elif tool != "mcp" or not found or found.isError is not True:
+        status = VARIANTS.get(variant, "error")
+    return Outcome(tool, body, status, code, variant, found)
 
 
 def variant_of(result: dict[str, Any]) -> str:
@@ -1192,6 +1196,9 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
+    if event.tool_call is None and event.made and event.made.answer:  # its line need not be made
+        tool, status, code = event.made.outcome()
+        return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     return label_call(outcome_of(event))
 
 
@@ -1270,9 +1277,9 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
 
     Its start may have named the target: a completion may hold nothing but the outcome.
     """
-    tool, body = called_tool(event)
-    outcome, given, target = outcome_of(event), given_to(body), begun.target
-    act = label_call(outcome)
+    outcome = outcome_of(event)
+    tool, body, *_ = outcome
+    act, given, target = label_call(outcome), given_to(body), begun.target
     if given != begun.given:
         target = find_target(tool, arguments_of(tool, body), here) or target
     if outcome.status in REASONS:
@@ -1280,7 +1287,7 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
         target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
         return act._replace(target=target, outcome=failure_reason(outcome, told))
     found = outcome.found or Success()
-    call = FinishedCall(body, found, creates_file(outcome), call_duration(event, found))
+    call = FinishedCall(event, body, found, creates_file(outcome))
     facts = filter(None, [fact(call) for fact in tool_named(tool).facts])
     return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
 
@@ -3781,22 +3788,21 @@ class Segments:
     the next event: after another delta it was a delta, at the segment's end a replay.
     """
 
-    __slots__ = ("answer", "held", "length", "said", "segment")
-
     def __init__(self) -> None:
-        self.said = io.StringIO()  # complete segments
+        self.said: list[str] = []  # complete segments
         self.segment: list[str] = []  # the deltas since the last call
         self.length = 0  # characters of these deltas
         self.held = ""  # a delta or a replay
         self.answer = ""  # the last closed segment that isn't blank
+        self.open = False  # words were added since the last close
 
     def text(self) -> str:
         """All words of the run, at its end."""
-        return join_surrogates(self.said.getvalue() + "".join(self.segment) + self.held)
+        return join_surrogates("".join((*self.said, *self.segment, self.held)))
 
     def say(self, events: Iterable[Any]) -> str:
         """Take assistant events; their text that wasn't said yet."""
-        new = []
+        new, self.open = [], True
         for event in events:
             if event.parent_tool_use_id is not None:  # a sub-agent's words aren't in the answer
                 continue
@@ -3841,7 +3847,7 @@ class Segments:
         """End the segment: at a call, a question, a result, or its whole text in one event."""
         segment = "".join(self.segment)
         new = whole.removeprefix(segment)
-        self.said.write(segment + new)
+        self.said += (segment, new)
         self.segment.clear()
         self.length, self.held = 0, ""
         return new
@@ -3849,10 +3855,11 @@ class Segments:
     def close(self) -> None:
         """End the segment, and keep it as the answer unless it is blank."""
         self.cut()
-        segment = self.said.getvalue()
+        segment = "".join(self.said)
         if segment.strip():
             self.answer = segment
-        self.said = io.StringIO()
+        self.said.clear()
+        self.open = False
 
 
 class RunNotes:
@@ -6422,10 +6429,12 @@ class Text(Writer):
             if event.run is not run:
                 run, prefix = event.run, prefixes.prefix_of(event.run) if event.run else ""
             if event.type == "tool_call":
-                if self.words:
+                if self.words and notes_of(event.run).segments.open:
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
-                    yield from self.act(event, prefix, room)
+                    act = self.finish(event) if self.follows else action_of(event)
+                    if not event.hidden:
+                        yield render_action(act, prefix + self.indent(event), room, self.screen)
                 elif self.follows:
                     notes_of(event.run).follow(event)
             elif event.type == "assistant":
@@ -6434,14 +6443,15 @@ class Text(Writer):
                 yield from self.other(event, prefix, room)
                 run = None
 
-    def act(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
-        """The line of a finished call; a sub-agent's is indented below the call that started it."""
+    def finish(self, event: Event) -> Action:
         notes = notes_of(event.run)
-        begun = notes.finish(event) if self.follows else NOT_BEGUN
-        if not event.hidden:
-            act = detailed_action(event, notes.cwd, begun) if self.detail else action_of(event)
-            prefix += "  " * notes.depth_of(event) if self.detail else ""
-            yield render_action(act, prefix, room, self.screen)
+        begun = notes.finish(event)
+        return detailed_action(event, notes.cwd, begun) if self.detail else action_of(event)
+
+    def indent(self, event: Event) -> str:
+        """A sub-agent's call is indented below the call that started it."""
+        nested = self.detail and event.parent_tool_use_id is not None
+        return "  " * notes_of(event.run).depth_of(event) if nested else ""
 
     def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
         if self.detail and (ended := end_of_subagent(event)):
@@ -6548,7 +6558,7 @@ class Summary(Writer):
         name = add_count(notes.nested if nested else notes.actions, outcome.tool)
         notes.failures[name] = notes.failures.get(name, 0) + failed
         if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-            path = find_target(outcome.tool, arguments_of(*called_tool(event)), "")
+            path = find_target(outcome.tool, arguments_of(*outcome[:2]), "")
             notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
@@ -6807,15 +6817,14 @@ class CallTable(Writer):
                 yield from map(encode_json, filter(None, shown))
 
     def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
-        tool, body = called_tool(event)
         action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
         result = outcome.found or Success()
-        named = event.tool_call.get("name"), body and body.name
+        named = event.tool_call.get("name"), outcome.body and outcome.body.name
         return {
             "session": run.session,
             "call_id": event.call_id,
-            "tool": tool,
-            "name": first_text(*named) or tool,
+            "tool": outcome.tool,
+            "name": first_text(*named) or outcome.tool,
             "target": action.target or None,
             "status": outcome.status,
             "outcome": action.outcome or None,
