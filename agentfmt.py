@@ -3800,27 +3800,24 @@ class Segments:
         """All words of the run, at its end."""
         return join_surrogates("".join((*self.said, *self.segment, self.held)))
 
-    def say(self, events: Iterable[Any]) -> str:
-        """Take assistant events; their text that wasn't said yet."""
-        new, self.open = [], True
-        for event in events:
-            if event.parent_tool_use_id is not None:  # a sub-agent's words aren't in the answer
-                continue
-            content = event.message.content if event.message else None
-            if type(content) is list and len(content) == 1:
-                text = content[0].text or ""  # nearly always: it saves a call
-            else:
-                text = message_text(content)
-            size = len(text)
-            if event.timestamp_ms is None or event.model_call_id is not None:
-                text = self.cut(text)
-            elif size == self.length or self.held or not text.isascii():
-                text = self.repeat(text)
-            else:
-                self.segment.append(text)
-                self.length += size
-            new.append(text)
-        return "".join(new)
+    def say(self, event: Any) -> str:
+        """Take an assistant event; its text that wasn't said yet."""
+        if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
+            return ""
+        self.open = True
+        content = event.message.content if event.message else None
+        if type(content) is list and len(content) == 1:
+            text: str = content[0].text or ""  # nearly always: it saves a call
+        else:
+            text = message_text(content)
+        if event.timestamp_ms is None or event.model_call_id is not None:
+            return self.cut(text)
+        size = len(text)
+        if size == self.length or self.held or not text.isascii():
+            return self.repeat(text)
+        self.segment.append(text)
+        self.length += size
+        return text
 
     def repeat(self, text: str) -> str:
         """A delta that may be a replay, follow one, or begin with half a character."""
@@ -3911,26 +3908,11 @@ class RunNotes:
                 self.calls[call_id] = OpenCall(tool, target=target)
 
 
-def notes_of(run: Run) -> RunNotes:
+def notes_of(run: Run | None) -> RunNotes:
+    if run is None:
+        return RunNotes()
     run.notes = run.notes or RunNotes()
     return run.notes
-
-
-def stretches(events: Iterable[Event]) -> Iterator[Sequence[Event]]:
-    """Consecutive assistant events of a run together, any other or hidden event alone."""
-    spoken, speaker = list[Event](), NO_SESSION
-    for event in events:
-        speaks = event.type == "assistant" and not event.hidden
-        if speaks and event.run is speaker:
-            spoken.append(event)
-            continue
-        if spoken:
-            yield spoken
-        spoken, speaker = ([event], event.run) if speaks else ([], NO_SESSION)
-        if not speaks:
-            yield (event,)
-    if spoken:
-        yield spoken
 
 
 SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a run of its own
@@ -6291,8 +6273,10 @@ class RunPrefixes:
     def __init__(self) -> None:
         self.open: dict[Run, None] = {}
 
-    def prefix_of(self, run: Run) -> str:
+    def prefix_of(self, run: Run | None) -> str:
         """The prefix of the lines of a run."""
+        if run is None:
+            return ""
         if run not in self.open and run.state != ENDED:
             if len(self.open) > MAX_RUNS:  # for runs whose end didn't arrive
                 self.open = {run: None for run in self.open if run.state != ENDED}
@@ -6422,29 +6406,35 @@ class Text(Writer):
         self.follows = self.detail or (self.acts and (self.screen.live or self.last.screen.live))
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, run, prefix = self.last.prefixes, None, ""
+        prefixes, run, prefix, notes = self.last.prefixes, None, "", notes_of(None)
         room = self.screen.width()
-        for together in stretches(events) if self.words else zip(events, strict=True):
-            event = together[0]
+        for event in events:
             if event.run is not run:
-                run, prefix = event.run, prefixes.prefix_of(event.run) if event.run else ""
+                run = event.run
+                prefix, notes = prefixes.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
-                if self.words and notes_of(event.run).segments.open:
+                if notes.segments.open:
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
-                    act = self.finish(event) if self.follows else action_of(event)
+                    act = self.finish(event, notes) if self.follows else action_of(event)
                     if not event.hidden:
                         yield render_action(act, prefix + self.indent(event), room, self.screen)
                 elif self.follows:
-                    notes_of(event.run).follow(event)
-            elif event.type == "assistant":
-                yield from self.say(together, prefix) if self.words and run else ()
-            else:
+                    notes.follow(event)
+            elif event.type != "assistant":
                 yield from self.other(event, prefix, room)
                 run = None
+            elif self.words:
+                new, line = notes.segments.say(event), notes.line
+                if not self.final and not event.hidden:
+                    line.append(new)
+                    self.last.words = line
+                    if "\n" in new:
+                        *whole, line[0] = "".join(line).split("\n")
+                        del line[1:]
+                        yield from self.rows(whole, prefix)
 
-    def finish(self, event: Event) -> Action:
-        notes = notes_of(event.run)
+    def finish(self, event: Event, notes: RunNotes) -> Action:
         begun = notes.finish(event)
         return detailed_action(event, notes.cwd, begun) if self.detail else action_of(event)
 
@@ -6467,20 +6457,6 @@ class Text(Writer):
             if self.reports_none and ends_run(event) and not notes_of(run).acted:
                 yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
             self.last.prefixes.leave(event)
-
-    def say(self, events: Sequence[Event], prefix: str) -> Iterable[bytes]:
-        """The lines of words that events of a run complete."""
-        notes = notes_of(events[0].run)
-        new, line = notes.segments.say(events), notes.line
-        self.last.words = line
-        if self.final or events[0].hidden:
-            return ()
-        line.append(new)
-        if "\n" not in new:  # nearly always
-            return ()
-        *whole, rest = "".join(line).split("\n")
-        line[:] = (rest,)
-        return self.rows(whole, prefix)
 
     def end_words(self, event: Event, prefix: str) -> Iterable[bytes]:
         """The lines of words that a call, a question or an end completes."""
@@ -6695,13 +6671,14 @@ class Json(Writer):
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for together in stretches(events):
-            event, run = together[0], together[0].run
-            if not run:  # a sub-agent's words after the end
-                continue
+        speaker, say = None, notes_of(None).segments.say
+        for event in events:
+            run = event.run
             if event.type == "assistant":
-                notes_of(run).segments.say(together)
-            elif event.type in SEGMENT_ENDS:
+                if run is not speaker:
+                    speaker, say = run, notes_of(run).segments.say
+                say(event)
+            elif event.type in SEGMENT_ENDS and run:
                 notes_of(run).segments.cut()
                 if event.type == "result" and run.succeeded and not event.hidden:
                     yield self.result(event, run)
@@ -6753,7 +6730,7 @@ class RunTable(Summary):
             stated = as_count(getattr(event, "timestamp_ms", None))
             notes.started_ms = notes.started_ms or run.started_ms or stated
             if event.type == "assistant":
-                notes.segments.say((event,))
+                notes.segments.say(event)
             elif self.answers and (event.type in SEGMENT_ENDS or ends_run(event)):
                 answer = end_words(event, run, final=True)
             if ends_run(event) and (not event.hidden or not event.raw):

@@ -449,7 +449,7 @@ def test_words_that_are_written_are_forgotten() -> None:
     segments = agentfmt.Segments()
     for text in ("A" * 1000, "B", " \n"):
         event = agentfmt.SpokenEvent(message=agentfmt.Message(text))
-        assert segments.say([event]) == text
+        assert segments.say(event) == text
         segments.close()
     assert (segments.text(), segments.answer) == ("", "B")
 
