@@ -165,8 +165,9 @@ COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 def escape(text: str) -> str:
     """Escape control characters and CI commands, so that untrusted text is safe within a line."""
-    safe = CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
-    return HASHES.sub(r"\\x23", safe)
+    if not text.isprintable():
+        text = CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
+    return HASHES.sub(r"\\x23", text) if "#" in text else text
 
 
 PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
@@ -427,11 +428,14 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
 
 def as_integer(value: Any) -> int | None:
     """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
+    if isinstance(value, str) and INTEGER.fullmatch(value):
         return int(value)
     if isinstance(value, float):
         return int(value) if abs(value) < 1e15 else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+INTEGER = regex(r"-?[0-9]{1,19}")
 
 
 def as_count(value: Any) -> int | None:
@@ -800,10 +804,10 @@ def words_of(event: Any) -> str:
 class FinishedCall(NamedTuple):
     """A finished call; ``created``: it is an edit that created its file."""
 
-    args: Any
+    event: Event
+    body: Any
     result: Any
     created: bool
-    took: int | None  # milliseconds
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
@@ -861,7 +865,8 @@ def launched(call: FinishedCall) -> str:
 
 
 def time_taken(call: FinishedCall) -> str:
-    return "" if call.took is None else format_duration(call.took)
+    took = call_duration(call.event, call.result)
+    return "" if took is None else format_duration(took)
 
 
 def exit_status(call: FinishedCall) -> str:
@@ -967,7 +972,8 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: FinishedCall) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    given = None if call.args.merge is True else call.args.todos
+    args = decode_as(given_to(call.body), Args)
+    given = None if args.merge is True else args.todos
     lists = (value for value in (decode_raw(call.result.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
@@ -1117,6 +1123,7 @@ class Outcome(NamedTuple):
     """How a call ended: ok, nonzero or a key of REASONS; ``found`` is a Success, if it has one."""
 
     tool: str
+    body: Any
     status: str
     code: int = 0
     variant: str = ""
@@ -1124,24 +1131,22 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(event: Event) -> Outcome:
-    if event.tool_call is None and event.made and event.made.answer:  # its line need not be made
-        tool, status, code = event.made.outcome()
-        return Outcome(tool or started_tool(event) or "?", status, code)
     tool, body = called_tool(event)
     result = as_object(body and body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
-        return Outcome(tool, "ok", 0, "success", found)  # nearly always
+        return Outcome(tool, body, "ok", 0, "success", found)  # nearly always
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
-    found = found if type(found) is Success else None
+    found, status, code = found if type(found) is Success else None, "error", 0
     function = "function" in (event.tool_call or {})  # its result may have any member
     if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
-        return Outcome(tool, "ok", 0, variant, found)
-    if code := as_integer(found and found.exitCode):
-        return Outcome(tool, "nonzero", code, variant, found)
-    error = tool == "mcp" and found and found.isError is True
-    return Outcome(tool, "error" if error else VARIANTS.get(variant, "error"), 0, variant, found)
+        status = "ok"
+    elif code := as_integer(found and found.exitCode) or 0:
+        status = "nonzero"
+    elif tool != "mcp" or not found or found.isError is not True:
+        status = VARIANTS.get(variant, "error")
+    return Outcome(tool, body, status, code, variant, found)
 
 
 def variant_of(result: dict[str, Any]) -> str:
@@ -1179,6 +1184,9 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
+    if event.tool_call is None and event.made and event.made.answer:  # its line need not be made
+        tool, status, code = event.made.outcome()
+        return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     return label_call(outcome_of(event))
 
 
@@ -1203,12 +1211,40 @@ def find_target(tool: str, args: Any, here: str) -> str:
 
 
 def arguments_of(tool: str, body: Any) -> Any:
-    """The arguments of a call, or None; a function's are JSON in a string."""
-    given = bytes(body.args) or to_utf8(as_text(body.arguments)).lstrip(BLANKS) if body else b""
+    """The arguments of a call, or None."""
+    given = given_to(body)
     args = decode_as(given, Args) if given[:1] == b"{" else None
     if args and tool not in TOOLS:
         args.text = short_text(decode_raw(given))
     return args
+
+
+def given_to(body: Any) -> bytes:
+    """The undecoded arguments of a call; a function's are JSON in a string."""
+    if body is None:
+        return b""
+    return bytes(body.args) or to_utf8(as_text(body.arguments)).lstrip(BLANKS)
+
+
+class OpenCall(Struct):
+    """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
+
+    tool: str = ""
+    given: bytes = b""
+    target: str = ""
+    depth: int = 0  # of sub-agents
+    hidden: bool = True
+    since: float = 0.0
+    row: dict[str, Any] | None = None
+
+
+NOT_BEGUN = OpenCall()
+
+
+def open_call(event: Event, here: str, depth: int) -> OpenCall:
+    tool, body = tool_of(event)
+    target = find_target(tool, arguments_of(tool, body), here)
+    return OpenCall(tool, given_to(body), target, depth, event.hidden, time.monotonic())
 
 
 def end_of_subagent(event: Event) -> Action | None:
@@ -1224,23 +1260,23 @@ def end_of_subagent(event: Event) -> Action | None:
     return Action(label, target, outcome, failed)
 
 
-def detailed_action(event: Event, here: str, target: str) -> Action:
+def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     """A finished call with its target and facts.
 
-    ``target`` is the one that its start named: a completion may hold nothing but the outcome.
+    Its start may have named the target: a completion may hold nothing but the outcome.
     """
-    tool, body = called_tool(event)
-    outcome, args = outcome_of(event), arguments_of(tool, body)
-    act = label_call(outcome)
+    outcome = outcome_of(event)
+    tool, body, *_ = outcome
+    act, given, target = label_call(outcome), given_to(body), begun.target
+    if given != begun.given:
+        target = find_target(tool, arguments_of(tool, body), here) or target
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
-        named = find_target(tool, args or coerce_struct(as_object(told), Args), here)
-        reason = failure_reason(outcome, told)
-        return act._replace(target=(args and named) or target or named, outcome=reason)
-    target = (args and find_target(tool, args, here)) or target
+        target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
+        return act._replace(target=target, outcome=failure_reason(outcome, told))
     found = outcome.found or Success()
-    call = FinishedCall(args or Args(), found, creates_file(outcome), call_duration(event, found))
-    facts = filter(None, (fact(call) for fact in tool_named(tool).facts))
+    call = FinishedCall(event, body, found, creates_file(outcome))
+    facts = filter(None, [fact(call) for fact in tool_named(tool).facts])
     return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
 
 
@@ -3687,27 +3723,26 @@ class Segments:
     the next event: after another delta it was a delta, at the segment's end a replay.
     """
 
-    __slots__ = ("answer", "held", "length", "said", "segment")
-
     def __init__(self) -> None:
-        self.said = io.StringIO()  # complete segments
+        self.said: list[str] = []  # complete segments
         self.segment: list[str] = []  # the deltas since the last call
         self.length = 0  # characters of these deltas
         self.held = ""  # a delta or a replay
         self.answer = ""  # the last closed segment that isn't blank
+        self.open = False  # words were added since the last close
 
     def text(self) -> str:
         """All words of the run, at its end."""
-        return join_surrogates(self.said.getvalue() + "".join(self.segment) + self.held)
+        return join_surrogates("".join((*self.said, *self.segment, self.held)))
 
-    def say(self, event: SpokenEvent) -> str:
+    def say(self, event: Any) -> str:
         """Take an assistant event; its text that wasn't said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
             return ""
-        message = event.message
-        content = message.content if message else None
+        self.open = True
+        content = event.message.content if event.message else None
         if type(content) is list and len(content) == 1:
-            text = content[0].text or ""  # nearly always: it saves a call
+            text: str = content[0].text or ""  # nearly always: it saves a call
         else:
             text = message_text(content)
         if event.timestamp_ms is None or event.model_call_id is not None:
@@ -3744,7 +3779,7 @@ class Segments:
         """End the segment: at a call, a question, a result, or its whole text in one event."""
         segment = "".join(self.segment)
         new = whole.removeprefix(segment)
-        self.said.write(segment + new)
+        self.said += (segment, new)
         self.segment.clear()
         self.length, self.held = 0, ""
         return new
@@ -3752,10 +3787,11 @@ class Segments:
     def close(self) -> None:
         """End the segment, and keep it as the answer unless it is blank."""
         self.cut()
-        segment = self.said.getvalue()
+        segment = "".join(self.said)
         if segment.strip():
             self.answer = segment
-        self.said = io.StringIO()
+        self.said.clear()
+        self.open = False
 
 
 class RunNotes:
@@ -3765,9 +3801,8 @@ class RunNotes:
         self.segments = Segments()
         self.line: list[str] = []  # the incomplete line of the words
         self.cwd = self.model = ""
-        self.targets: dict[str | None, str] = {}  # of open calls
+        self.calls: dict[str | None, OpenCall] = {}
         self.acted = False  # a call has finished
-        self.depths: dict[str | None, int] = {}  # of open calls that sub-agents made
         self.actions: dict[str, int] = {}  # finished calls, by tool
         self.nested: dict[str, int] = {}  # finished calls of sub-agents
         self.failures: dict[str, int] = {}  # finished calls that failed, by tool
@@ -3777,8 +3812,40 @@ class RunNotes:
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.redactions: dict[str, int] = {}  # by rule
 
+    def depth_of(self, event: Event) -> int:
+        """How many sub-agents a call is below the agent."""
+        parent = event.parent_tool_use_id
+        return 0 if parent is None else self.calls.get(parent, NOT_BEGUN).depth + 1
 
-def notes_of(run: Run) -> RunNotes:
+    def follow(self, event: Event) -> None:
+        """Note what a completion may lack: the call's target, and the directory."""
+        if event.type == "tool_call" and event.subtype == "started":
+            self.calls[event.call_id] = open_call(event, self.cwd, self.depth_of(event))
+        elif event.type == "interaction_query":
+            self.ask(event)
+        elif event.type == "system" and event.subtype == "init":
+            self.cwd = first_text(details(event).get("cwd"))
+
+    def finish(self, event: Event) -> OpenCall:
+        """Close a call; what was noted of it."""
+        self.acted = True
+        return self.calls.pop(event.call_id, NOT_BEGUN)
+
+    def ask(self, event: Event) -> None:
+        """Note the target in a question: a call that isn't allowed never starts."""
+        query = as_object(details(event).get("query"))
+        for name, body in query.items():
+            given = as_object(as_object(body).get("args"))
+            call_id = first_text(given.get("toolCallId"), query.get("toolCallId"))
+            if given and call_id and call_id not in self.calls:
+                tool = re.sub("(Request|Interaction)Query$", "", name)
+                target = find_target(tool, coerce_struct(given, Args), self.cwd)
+                self.calls[call_id] = OpenCall(tool, target=target)
+
+
+def notes_of(run: Run | None) -> RunNotes:
+    if run is None:
+        return RunNotes()
     run.notes = run.notes or RunNotes()
     return run.notes
 
@@ -6041,9 +6108,10 @@ class RunPrefixes:
     def __init__(self) -> None:
         self.open: dict[Run, None] = {}
 
-    def prefix_of(self, event: Event) -> str:
-        """The prefix of the lines of an event."""
-        run = event.run
+    def prefix_of(self, run: Run | None) -> str:
+        """The prefix of the lines of a run."""
+        if run is None:
+            return ""
         if run not in self.open and run.state != ENDED:
             if len(self.open) > MAX_RUNS:  # for runs whose end didn't arrive
                 self.open = {run: None for run in self.open if run.state != ENDED}
@@ -6066,7 +6134,6 @@ class LastLine:
         self.screen = screen
         self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
         self.prefixes = RunPrefixes()
-        self.calls: dict[tuple[Run, str | None], tuple[str, float]] = {}  # open calls: text, start
         self.words: Sequence[str] = ()  # their incomplete line
         self.begun = self.since = time.monotonic()  # since: the time of the last other line
         self.visible = ""
@@ -6075,9 +6142,6 @@ class LastLine:
         for chunk in arriving:
             yield chunk
             self.done += len(chunk)
-
-    def leave(self, run: Run) -> None:
-        self.calls = {key: call for key, call in self.calls.items() if key[0] is not run}
 
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""
@@ -6090,14 +6154,23 @@ class LastLine:
             what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
         elif self.words:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
-        elif self.calls:
-            what, since = next(reversed(self.calls.values()))
+        elif calls := self.open_calls():
+            since, what = max(calls)
             rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
-            rest += f"  (+{len(self.calls) - 1} more)" if len(self.calls) > 1 else ""
+            rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
         elif self.prefixes.open and now - self.since >= 1:
             what = f"Thinking {format_clock(now - self.since)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
+
+    def open_calls(self) -> list[tuple[float, str]]:
+        """Since when they run, and what is running."""
+        return [
+            (call.since, f"{self.prefixes.prefix_of(run)}{describe_call(call)}")
+            for run in [*self.prefixes.open]
+            for call in notes_of(run).calls.values()
+            if not call.hidden
+        ]
 
     def show(self) -> None:
         """Update the line: after each write, and after each second of silence."""
@@ -6119,6 +6192,11 @@ class LastLine:
     def put(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # a lost status line does no harm
             write_all(self.screen.fd or 0, data)
+
+
+def describe_call(call: OpenCall) -> str:
+    doing = tool_named(call.tool or "?").label.doing
+    return f"{'  ' * call.depth}{doing} {escape(call.target)}".rstrip()
 
 
 def format_clock(seconds: float) -> str:
@@ -6145,151 +6223,104 @@ PLAIN_VIEW = View()
 
 
 class Text(Writer):
-    """Progress: a line for each finished call; with ``detail`` its target and outcome, too. On a
-    terminal the status line shows the running call."""
+    """Progress: a line for each finished call; with ``detail`` its target and outcome, too. The
+    assistant's words, each line once it is complete, or the last segment of each successful run. On
+    a terminal, the status line shows the running call, and lines of words wrap between words.
 
-    def __init__(self, view: View = PLAIN_VIEW, last: LastLine | None = None) -> None:
-        self.screen = view.err if view.actions == "stderr" else view.out
-        self.last, self.detail = last or LastLine(), view.detail
-        self.reports_none = self.screen.live and not view.summary  # print "No actions"
-        self.follows = self.detail or self.screen.live or self.last.screen.live  # reads starts
+    ``aside``: actions alone, on stderr.
+    """
+
+    def __init__(self, view: View = PLAIN_VIEW, *, aside: bool = False) -> None:
+        self.screen, self.last = view.err if aside else view.out, view.last or LastLine()
+        self.acts = aside or view.actions in ("", "stdout")
+        self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
+        self.kind = SpokenEvent if self.words else Event
+        self.detail = self.acts and view.detail
+        self.reports_none = self.acts and self.screen.live and not view.summary  # "No actions"
+        # reads the starts of calls
+        self.follows = self.detail or (self.acts and (self.screen.live or self.last.screen.live))
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, screen, run, prefix = self.last.prefixes, self.screen, None, ""
-        room = screen.width()
+        prefixes, run, prefix, notes = self.last.prefixes, None, "", notes_of(None)
+        room = self.screen.width()
         for event in events:
             if event.run is not run:
-                run, prefix = event.run, prefixes.prefix_of(event) if event.run else ""
-            if event.type == "tool_call" and event.subtype == "completed":
-                target = self.finish(event) if self.follows else ""
-                if not event.hidden:
-                    act = (
-                        detailed_action(event, notes_of(run).cwd, target)
-                        if self.detail
-                        else action_of(event)
-                    )
-                    yield render_action(act, prefix + self.indent(event), room, screen)
-            elif self.detail and (ended := end_of_subagent(event)):
-                yield render_action(ended, prefix, room, screen)
-            elif run is not None:
-                if self.follows:
-                    self.follow(event, run, prefix)
-                if event.type != "tool_call":
-                    if self.reports_none and ends_run(event) and not notes_of(run).acted:
-                        yield encode_line(screen.paint(DIM, f"{prefix}No actions"))
-                    prefixes.leave(event)
-                    run = None
+                run = event.run
+                prefix, notes = prefixes.prefix_of(run), notes_of(run)
+            if event.type == "tool_call":
+                if notes.segments.open:
+                    yield from self.end_words(event, prefix)
+                if event.subtype == "completed" and self.acts:
+                    act = self.finish(event, notes) if self.follows else action_of(event)
+                    if not event.hidden:
+                        yield render_action(act, prefix + self.indent(event), room, self.screen)
+                elif self.follows:
+                    notes.follow(event)
+            elif event.type != "assistant":
+                yield from self.other(event, prefix, room)
+                run = None
+            elif self.words:
+                new, line = notes.segments.say(event), notes.line
+                if not self.final and not event.hidden:
+                    line.append(new)
+                    self.last.words = line
+                    if "\n" in new:
+                        *whole, line[0] = "".join(line).split("\n")
+                        del line[1:]
+                        yield from self.rows(whole, prefix)
+
+    def finish(self, event: Event, notes: RunNotes) -> Action:
+        begun = notes.finish(event)
+        return detailed_action(event, notes.cwd, begun) if self.detail else action_of(event)
 
     def indent(self, event: Event) -> str:
-        """The indentation of a sub-agent's call, below the call that started it."""
-        parent = event.parent_tool_use_id
-        depths: dict[str | None, int] = notes_of(event.run).depths
-        if parent is None or not self.detail:
-            return ""
-        depth = depths.get(parent, 0) + 1
-        if event.subtype == "started":
-            depths[event.call_id] = depth
-        else:
-            depths.pop(event.call_id, None)
-        return "  " * depth
+        """A sub-agent's call is indented below the call that started it."""
+        nested = self.detail and event.parent_tool_use_id is not None
+        return "  " * notes_of(event.run).depth_of(event) if nested else ""
 
-    def finish(self, event: Event) -> str:
-        """Close a call; the target that its start named."""
-        notes = notes_of(event.run)
-        notes.acted = True
-        self.last.calls.pop((event.run, event.call_id), None)
-        target: str = notes.targets.pop(event.call_id, "")
-        return target
+    def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
+        if self.detail and (ended := end_of_subagent(event)):
+            yield render_action(ended, prefix, room, self.screen)
+        run: Run | None = event.run
+        if run is None:
+            return
+        if self.follows:
+            notes_of(run).follow(event)
+        if event.type in SEGMENT_ENDS or ends_run(event):
+            if self.words:
+                yield from self.end_words(event, prefix)
+            if self.reports_none and ends_run(event) and not notes_of(run).acted:
+                yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
+            self.last.prefixes.leave(event)
 
-    def follow(self, event: Event, run: Run, prefix: str) -> None:
-        """Remember what a completion may lack: the call's target, and the directory."""
-        notes = notes_of(run)
-        if event.type == "tool_call" and event.subtype == "started":
-            tool, body = tool_of(event)
-            args = arguments_of(tool, body)
-            target = notes.targets[event.call_id] = find_target(tool, args, notes.cwd)
-            prefix += self.indent(event)
-            line = f"{prefix}{tool_named(tool or '?').label.doing} {escape(target)}"
-            if not event.hidden and self.last.screen.live:
-                self.last.calls[run, event.call_id] = line.rstrip(), time.monotonic()
-        elif event.type == "interaction_query":
-            self.ask(event, notes)
-        elif event.type == "system" and event.subtype == "init":
-            notes.cwd = first_text(details(event).get("cwd"))
-        elif ends_run(event):
-            self.last.leave(run)
+    def end_words(self, event: Event, prefix: str) -> Iterable[bytes]:
+        """The lines of words that a call, a question or an end completes."""
+        rest = end_words(event, event.run, final=self.final)
+        return self.rows(rest.split("\n"), prefix) if rest else ()
 
-    def ask(self, event: Event, notes: RunNotes) -> None:
-        """Remember the target in a question: a call that isn't allowed never starts."""
-        query = as_object(details(event).get("query"))
-        for name, body in query.items():
-            given = as_object(as_object(body).get("args"))
-            call_id = first_text(given.get("toolCallId"), query.get("toolCallId"))
-            tool = re.sub("(Request|Interaction)Query$", "", name)
-            if given and call_id and call_id not in notes.targets:
-                args = coerce_struct(given, Args)
-                notes.targets[call_id] = find_target(tool, args, notes.cwd)
+    def rows(self, lines: Iterable[str], prefix: str) -> Iterator[bytes]:
+        room = self.screen.width() - len(prefix)
+        for line in map(escape_line, lines):
+            for row in wrap(line, room) if self.screen.fd is not None else (line,):
+                yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
 
 
-class Words(Writer):
-    """The assistant's words, each line once it is complete; with ``final`` only the last segment
-    with words of each successful run. On a terminal, lines wrap between words."""
-
-    kind, words = SpokenEvent, True
-
-    def __init__(self, view: View, last: LastLine) -> None:
-        self.screen, self.last, self.final = view.out, last, view.messages == "final"
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, run, prefix = self.last.prefixes, None, ""
-        for event in events:
-            if event.run is not run:
-                run, prefix = event.run, prefixes.prefix_of(event) if event.run else ""
-            if run is None:
-                continue
-            for line in self.completed_lines(event, run):
-                room = self.screen.width() - len(prefix)
-                safe = escape_line(line)
-                rows = wrap(safe, room) if self.screen.fd is not None else (safe,)
-                for row in rows:
-                    yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
-            if event.type != "assistant":
-                prefixes.leave(event)
-                run = None
-
-    def completed_lines(self, event: Any, run: Run) -> Iterable[str]:
-        """The lines that an event completes; a call, a question or an end completes any line."""
-        notes = notes_of(run)
-        segments, line = notes.segments, notes.line
-        if event.type == "assistant":
-            new = segments.say(event)
-            self.last.words = line
-            return () if self.final or event.hidden else complete_lines(line, new)
-        if event.type not in SEGMENT_ENDS and not ends_run(event):
-            return ()
-        line += () if event.raw else (segments.held,)
-        segments.close()
-        if event.type == "result" and not segments.answer:
-            line.append(result_text(event, run))
-        rest = "".join(line)
-        line.clear()
-        if self.final:
-            wanted = event.type == "result" and run.succeeded and not event.hidden
-            answer, own = segments.answer or rest, result_text(event, run)
-            answer = own if own and answer.endswith(own) else answer  # Codex: its last message
-            rest = answer if wanted else ""
-        return rest.removesuffix("\n").split("\n") if rest else ()
-
-
-def complete_lines(line: list[str], text: str) -> Iterable[str]:
-    """The lines that a text completes; ``line`` holds the incomplete one."""
-    if "\n" not in text:  # nearly always
-        line.append(text)
-        return ()
-    *whole, rest = text.split("\n")
-    whole[0] = "".join((*line, whole[0]))
-    line[:] = (rest,)
-    return whole
+def end_words(event: Event, run: Run, *, final: bool) -> str:
+    """End a segment: the rest of its last line, or, if ``final``, the answer of a run that ends."""
+    notes = notes_of(run)
+    segments, line = notes.segments, notes.line
+    line += () if event.raw else (segments.held,)
+    segments.close()
+    if event.type == "result" and not segments.answer:
+        line.append(result_text(event, run))
+    rest = "".join(line)
+    line.clear()
+    if final:
+        wanted = event.type == "result" and run.succeeded and not event.hidden
+        answer, own = segments.answer or rest, result_text(event, run)
+        answer = own if own and answer.endswith(own) else answer  # Codex: its last message
+        rest = answer if wanted else ""
+    return rest.removesuffix("\n")
 
 
 def result_text(event: Event, run: Run) -> str:
@@ -6303,8 +6334,8 @@ class Summary(Writer):
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
     CHANGING = frozenset(("edit", "write", "delete"))
 
-    def __init__(self, report: Report, view: View, last: LastLine) -> None:
-        self.report, self.screen, self.last = report, view.err, last
+    def __init__(self, report: Report, view: View) -> None:
+        self.report, self.screen, self.last = report, view.err, view.last or LastLine()
         self.total, self.verdicts = RunNotes(), dict[str, int]()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
@@ -6338,7 +6369,7 @@ class Summary(Writer):
         name = add_count(notes.nested if nested else notes.actions, outcome.tool)
         notes.failures[name] = notes.failures.get(name, 0) + failed
         if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-            path = find_target(outcome.tool, arguments_of(*called_tool(event)), "")
+            path = find_target(outcome.tool, arguments_of(*outcome[:2]), "")
             notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
@@ -6475,16 +6506,16 @@ class Json(Writer):
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        speaker, say = None, Segments().say
+        speaker, say = None, notes_of(None).segments.say
         for event in events:
-            kind, run = event.type, event.run
-            if kind == "assistant":
+            run = event.run
+            if event.type == "assistant":
                 if run is not speaker:
-                    speaker, say = run, (notes_of(run).segments if run else Segments()).say
-                say(event)  # type: ignore[arg-type]
-            elif kind in SEGMENT_ENDS and run:
+                    speaker, say = run, notes_of(run).segments.say
+                say(event)
+            elif event.type in SEGMENT_ENDS and run:
                 notes_of(run).segments.cut()
-                if kind == "result" and run.succeeded and not event.hidden:
+                if event.type == "result" and run.succeeded and not event.hidden:
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
@@ -6521,8 +6552,8 @@ class RunTable(Summary):
     kind, words = SpokenEvent, True
 
     def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view, LastLine())
-        self.answers = Words(view, LastLine()) if view.messages == "final" else None
+        super().__init__(report, view)
+        self.answers = view.messages == "final"
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -6530,12 +6561,15 @@ class RunTable(Summary):
             if run is None:
                 continue
             self.note(event, run)
-            notes = notes_of(run)
+            notes, answer = notes_of(run), ""
             stated = as_count(getattr(event, "timestamp_ms", None))
             notes.started_ms = notes.started_ms or run.started_ms or stated
-            answer = self.answers.completed_lines(event, run) if self.answers else ()
+            if event.type == "assistant":
+                notes.segments.say(event)
+            elif self.answers and (event.type in SEGMENT_ENDS or ends_run(event)):
+                answer = end_words(event, run, final=True)
             if ends_run(event) and (not event.hidden or not event.raw):
-                yield encode_json(self.row(event, run, notes, "\n".join(answer)))
+                yield encode_json(self.row(event, run, notes, answer))
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
         numbers = result_numbers(event)
@@ -6566,45 +6600,43 @@ class RunTable(Summary):
         }
 
 
-class CallTable(Text):
+class CallTable(Writer):
     """A table of the calls: an object for each at its end, or at the end of its run."""
 
-    kind = SpokenEvent
-
     def __init__(self, _report: Report, _view: View) -> None:
-        super().__init__(View(detail=True), LastLine())
-        self.open: dict[Run, dict[str | None, tuple[bool, dict[str, Any]]]] = {}
+        """It depends on no option."""
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             run: Run | None = event.run
             if run is None:
                 continue
-            calls = self.open.setdefault(run, {})
+            notes = notes_of(run)
             if event.type == "tool_call" and event.subtype == "completed":
-                row = self.row(event, run, self.finish(event))
-                _, begun = calls.pop(event.call_id, (False, row))
-                row |= {"where": begun["where"], "parent": row["parent"] or begun["parent"]}
+                begun = notes.finish(event)
+                row = self.row(event, run, begun)
+                if begun.row:
+                    row |= {"where": begun.row["where"]}
+                    row["parent"] = row["parent"] or begun.row["parent"]
                 yield from () if event.hidden else (encode_json(row),)
                 continue
-            self.follow(event, run, "")
+            notes.follow(event)
             if event.type == "tool_call" and event.subtype == "started":
-                row = self.row(event, run, "") | {"status": "unfinished", "outcome": None}
-                calls[event.call_id] = event.hidden, row
+                call = notes.calls[event.call_id]
+                call.row = self.row(event, run, call) | {"status": "unfinished", "outcome": None}
             elif ends_run(event):
-                rows = self.open.pop(run).values()
-                yield from (encode_json(row) for hidden, row in rows if not hidden)
+                shown = (call.row for call in notes.calls.values() if not call.hidden)
+                yield from map(encode_json, filter(None, shown))
 
-    def row(self, event: Any, run: Run, target: str) -> dict[str, Any]:
-        tool, body = called_tool(event)
-        action, outcome = detailed_action(event, notes_of(run).cwd, target), outcome_of(event)
+    def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
+        action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
         result = outcome.found or Success()
-        named = event.tool_call.get("name"), body and body.name
+        named = event.tool_call.get("name"), outcome.body and outcome.body.name
         return {
             "session": run.session,
             "call_id": event.call_id,
-            "tool": tool,
-            "name": first_text(*named) or tool,
+            "tool": outcome.tool,
+            "name": first_text(*named) or outcome.tool,
             "target": action.target or None,
             "status": outcome.status,
             "outcome": action.outcome or None,
@@ -6625,51 +6657,36 @@ TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls"
 
 
 class Tee(Writer):
-    """Several writers: one after the other for each event; ``tell`` gets those of ``others``."""
+    """A writer, and ``others`` that are told of each event after it; ``tell`` gets their lines."""
 
-    def __init__(
-        self, writers: list[Writer], others: list[Writer], tell: Callable[[bytes], None]
-    ) -> None:
-        self.writers, self.others, self.tell = writers, others, tell
-        every = [*writers, *others]
-        self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
-        self.thinking = any(each.thinking for each in every)
-        self.words = any(each.words for each in every)
-        self.speakers = [one for one in writers if one.words]
+    def __init__(self, main: Writer, others: list[Writer], tell: Callable[[bytes], None]) -> None:
+        self.main, self.others, self.tell = main, others, tell
+        self.kind, self.thinking, self.words = main.kind, main.thinking, main.words
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for kind, group in itertools.groupby(events, operator.attrgetter("type")):
-            if kind in SPOKEN_TYPES:
-                words = [*group]
-                for one in self.speakers:
-                    yield from one.lines(words)
-                self.tell_others(event for event in words if event.foreign)
-                continue
-            for event in group:
-                for one in self.writers:
-                    yield from one.lines((event,))
-                self.tell_others((event,))
+        return self.main.lines(self.pass_on(events))
 
-    def tell_others(self, events: Iterable[Event]) -> None:
-        for event in events if self.others else ():
+    def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            yield event
+            if event.type in SPOKEN_TYPES and not event.foreign:
+                continue
             for part in parts_of(event):
                 part.hidden = event.hidden
-                for line in (line for other in self.others for line in other.lines((part,))):
-                    self.tell(line)
+                for other in self.others:
+                    for line in other.lines((part,)):
+                        self.tell(line)
 
 
 def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, together with those that a view asks for."""
-    last = view.last or LastLine()
-    actions = view.actions or ("stdout" if to == "text" else "none")
-    text = Text(view, last)
-    main: list[Writer] = [WRITERS[to]()] if to in WRITERS and to != "text" else []
-    main += [TABLES[to](report, view)] if to in TABLES else []
-    main += [Words(view, last)] if view.messages != "none" and to == "text" else []
-    main += [text] if actions == "stdout" else []
-    others: list[Writer] = [text] if actions == "stderr" else []
-    others += [Summary(report, view, last)] if view.summary else []
-    return Tee(main, others, report.write) if others or len(main) != 1 else main[0]
+    view = view._replace(last=view.last or LastLine())
+    tables: Mapping[str, Callable[..., Writer]] = TABLES
+    main = tables[to](report, view) if to in tables else WRITERS[to]()
+    main = Text(view) if to == "text" else main
+    others: list[Writer] = [Text(view, aside=True)] if view.actions == "stderr" else []
+    others += [Summary(report, view)] if view.summary else []
+    return Tee(main, others, report.write) if others else main
 
 
 class Output:
