@@ -58,20 +58,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    AnyStr,
-    ClassVar,
-    NamedTuple,
-    TypeAlias,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Any, AnyStr, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
 
 gc.disable()  # until main: collecting during the imports takes a tenth of the start-up time
 
@@ -141,7 +128,6 @@ MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
 AGENTS = "cursor claude amp qwen codex gemini opencode droid copilot pi".split()
 BLANKS = b" \t\r\n"
-BLANKS_AND_NULS = BLANKS + b"\0"  # a log truncated by copytruncate begins with NULs
 BOM = b"\xef\xbb\xbf"
 
 
@@ -349,7 +335,10 @@ def parse_slowly(text: bytes) -> Any:
     import json
 
     try:
-        decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_constant)
+        decoder = json.JSONDecoder(
+            parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
+            parse_constant=refuse_constant,
+        )
         return decoder.decode(text.strip(BLANKS).decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
@@ -358,11 +347,7 @@ def parse_slowly(text: bytes) -> Any:
         raise ValueError(f"{what} at column {error.colno}") from None
 
 
-def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= MAX_DIGITS else digits
-
-
-def _constant(word: str) -> Any:
+def refuse_constant(word: str) -> Any:
     raise ValueError(f"bad JSON ({word} isn't a JSON number)")
 
 
@@ -385,15 +370,14 @@ def shape(
 
 def coerce(value: Any, kind: Any) -> Any:
     """The part of a parsed value that fits a type, or MISFIT; a misfit member is left out."""
-    origin = get_origin(kind)
-    if origin in (Union, UnionType):
-        fits = (coerce(value, option) for option in get_args(kind))
+    parts = getattr(kind, "__args__", ())
+    if getattr(kind, "__origin__", None) is list:
+        items = value if isinstance(value, list) else ()
+        fits = [coerce(item, *parts) for item in items]
+        return [fit for fit in fits if fit is not MISFIT] if items is value else MISFIT
+    if parts:  # a union
+        fits = [coerce(value, part) for part in parts]
         return next((fit for fit in fits if fit is not MISFIT), MISFIT)
-    if origin is list:
-        if not isinstance(value, list):
-            return MISFIT
-        items = (coerce(item, get_args(kind)[0]) for item in value)
-        return [item for item in items if item is not MISFIT]
     if kind is Any:
         return value
     if kind is Raw:
@@ -564,14 +548,12 @@ class OutputError(Exception):
 class Signals:
     """Remembers the signal that asks the program to end, and wakes the waiting read."""
 
-    CODES = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-
     def __init__(self) -> None:
         self.caught = 0
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
-        for code in self.CODES:
+        for code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             if signal.getsignal(code) is not signal.SIG_IGN:  # nohup, a job in the background
                 signal.signal(code, self._catch)
 
@@ -636,8 +618,7 @@ def drain(fd: int) -> Iterator[bytes]:
     arrived.register(fd, select.POLLIN)
     chunks, left, more, filler, end = list[bytes](), DRAIN, True, b"", fd
     with contextlib.suppress(OSError):
-        if stat.S_ISFIFO(os.fstat(fd).st_mode):
-            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     while more and left > 0:
         chunk = b""
         try:
@@ -1381,10 +1362,9 @@ class Report:
         """Which events of a FILE belong to no run, and a hint if it has no run at all."""
         found = list(source.outside.values())
         count, types = sum(one.count for one in found), {t: 0 for one in found for t in one.types}
-        unknown = (
-            f" of unknown type{'s' * (len(types) > 1)}" if any(o.has_unknown for o in found) else ""
-        )
-        kinds = f"{unknown} ({self.list_names(types)})" if types else " without a type"
+        kinds = f" ({self.list_names(types)})" if types else " without a type"
+        if types and any(one.has_unknown for one in found):
+            kinds = f" of unknown type{'s' * (len(types) > 1)}{kinds}"
         hint = "" if source.has_run else f"name the agent with --from ({', '.join(AGENTS)})"
         why = next((one.error for one in found if one.error), hint)
         events = plural(count, "event") + kinds
@@ -1803,7 +1783,8 @@ class Reader:
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same for a block with a difficult line: damage affects that line alone."""
         for line in source.left:
-            text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
+            # A log truncated by copytruncate begins with NULs.
+            text = line.lstrip(BLANKS + b"\0").rstrip(BLANKS)
             examined = self.examine(source, text) if text else None
             if isinstance(examined, list):
                 yield from examined
