@@ -58,20 +58,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    AnyStr,
-    ClassVar,
-    NamedTuple,
-    TypeAlias,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Any, AnyStr, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
 
 gc.disable()  # until main: collecting during the imports takes a tenth of the start-up time
 
@@ -141,7 +128,6 @@ MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
 AGENTS = "cursor claude amp qwen codex gemini opencode droid copilot pi".split()
 BLANKS = b" \t\r\n"
-BLANKS_AND_NULS = BLANKS + b"\0"  # a log truncated by copytruncate begins with NULs
 BOM = b"\xef\xbb\xbf"
 
 
@@ -350,7 +336,10 @@ def parse_slowly(text: bytes) -> Any:
     import json
 
     try:
-        decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_constant)
+        decoder = json.JSONDecoder(
+            parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
+            parse_constant=refuse_constant,
+        )
         return decoder.decode(text.strip(BLANKS).decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
@@ -359,11 +348,7 @@ def parse_slowly(text: bytes) -> Any:
         raise ValueError(f"{what} at column {error.colno}") from None
 
 
-def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= MAX_DIGITS else digits
-
-
-def _constant(word: str) -> Any:
+def refuse_constant(word: str) -> Any:
     raise ValueError(f"bad JSON ({word} isn't a JSON number)")
 
 
@@ -386,18 +371,18 @@ def shape(
 
 def coerce(value: Any, kind: Any) -> Any:
     """The part of a parsed value that fits a type, or MISFIT; a misfit member is left out."""
-    origin = get_origin(kind)
-    if origin in (Union, UnionType):
-        fits = (coerce(value, option) for option in get_args(kind))
+    origin, parts = getattr(kind, "__origin__", None), getattr(kind, "__args__", ())
+    if origin is list and isinstance(value, list):
+        fits = [coerce(item, *parts) for item in value]
+        return [fit for fit in fits if fit is not MISFIT]
+    if origin is dict and isinstance(value, dict):
+        pairs = ((key, coerce(item, parts[1])) for key, item in value.items())
+        return {key: fit for key, fit in pairs if fit is not MISFIT}
+    if origin in (list, dict):
+        return MISFIT
+    if parts:  # a union
+        fits = [coerce(value, part) for part in parts]
         return next((fit for fit in fits if fit is not MISFIT), MISFIT)
-    if origin is list:
-        if not isinstance(value, list):
-            return MISFIT
-        items = (coerce(item, get_args(kind)[0]) for item in value)
-        return [item for item in items if item is not MISFIT]
-    if origin is dict:
-        found = {key: coerce(item, get_args(kind)[1]) for key, item in as_object(value).items()}
-        return {key: fit for key, fit in found.items() if fit is not MISFIT}
     if kind is Any:
         return value
     if kind is Raw:
@@ -406,7 +391,7 @@ def coerce(value: Any, kind: Any) -> Any:
         return MISFIT
     if issubclass(kind, Struct):
         return coerce_struct(value, kind) if isinstance(value, dict) else MISFIT
-    return value if type(value) is kind else MISFIT
+    return value if type(value) is kind or (kind is float and type(value) is int) else MISFIT
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
@@ -571,14 +556,12 @@ class OutputError(Exception):
 class Signals:
     """Remembers the signal that asks the program to end, and wakes the waiting read."""
 
-    CODES = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-
     def __init__(self) -> None:
         self.caught = 0
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
-        for code in self.CODES:
+        for code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             if signal.getsignal(code) is not signal.SIG_IGN:  # nohup, a job in the background
                 signal.signal(code, self._catch)
 
@@ -643,8 +626,7 @@ def drain(fd: int) -> Iterator[bytes]:
     arrived.register(fd, select.POLLIN)
     chunks, left, more, filler, end = list[bytes](), DRAIN, True, b"", fd
     with contextlib.suppress(OSError):
-        if stat.S_ISFIFO(os.fstat(fd).st_mode):
-            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     while more and left > 0:
         chunk = b""
         try:
@@ -1326,17 +1308,24 @@ class Report:
     """Reports what goes wrong on stderr, saves refused lines, and knows the exit status."""
 
     def __init__(
-        self, out: Output, rejects: int | None = None, conceal: Callable[[str], str] | None = None
+        self,
+        out: Output,
+        rejects: int | None = None,
+        conceal: Callable[[str], str] | None = None,
+        redaction: EventRedactor | None = None,
     ) -> None:
-        """``conceal`` removes secrets from untrusted text, which isn't shown without it."""
+        """``rejects`` is a descriptor; ``conceal`` removes secrets from untrusted text, which isn't
+        shown without it, nor if ``redaction`` hides content."""
         self.out = out
+        self.rejects = rejects
         self.conceal = conceal
-        self.rejects = rejects  # a descriptor
-        self.strict = False  # content is redacted: untrusted text isn't shown
+        self.strict = redaction is not None and redaction.strict
         self.prose: str | None = None  # its last line, usually the reason for a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
-        self.redactions: dict[str, int] = {}  # by rule, outside any run, since the last summary
-        self.unused = 0  # values of variables and files that are too weak to search for
+        # By rule, outside any run, since the last summary.
+        self.redactions = redaction.counts if redaction else dict[str, int]()
+        # Values of variables and files that are too weak to search for.
+        self.unused = redaction.scanner.unused if redaction and redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
 
     def status(self) -> int:
@@ -1402,10 +1391,9 @@ class Report:
         """Which events of a FILE belong to no run, and a hint if it has no run at all."""
         found = list(source.outside.values())
         count, types = sum(one.count for one in found), {t: 0 for one in found for t in one.types}
-        unknown = (
-            f" of unknown type{'s' * (len(types) > 1)}" if any(o.has_unknown for o in found) else ""
-        )
-        kinds = f"{unknown} ({self.list_names(types)})" if types else " without a type"
+        kinds = f" ({self.list_names(types)})" if types else " without a type"
+        if types and any(one.has_unknown for one in found):
+            kinds = f" of unknown type{'s' * (len(types) > 1)}{kinds}"
         hint = "" if source.has_run else f"name the agent with --from ({', '.join(AGENTS)})"
         why = next((one.error for one in found if one.error), hint)
         events = plural(count, "event") + kinds
@@ -1825,7 +1813,8 @@ class Reader:
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same for a block with a difficult line: damage affects that line alone."""
         for line in source.left:
-            text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
+            # A log truncated by copytruncate begins with NULs.
+            text = line.lstrip(BLANKS + b"\0").rstrip(BLANKS)
             examined = self.examine(source, text) if text else None
             if isinstance(examined, list):
                 yield from examined
@@ -6935,18 +6924,18 @@ def make_scanner(given: dict[str, Any]) -> Scanner:
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
     """A function that removes secrets from a text; it returns "" if the scanner can't be made. A
     text may continue the one before it: a private key, or a name whose value is still due."""
-
-    key, name = False, ""
+    head = ""
 
     def conceal(text: str) -> str:
-        nonlocal key, name
+        nonlocal head
         if not text:
             return ""
         text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), text)
-        head, began = KEY_BEGIN if key else name, conceal_all("" if key else name)
-        key, due = ends_inside_key(to_utf8(text), key), NAME_ALONE.search(text[-EXCERPT:])
-        name = due[1] if due else ""
-        return conceal_all(head + text).removeprefix(began)
+        inside, began = head == KEY_BEGIN, conceal_all("" if head == KEY_BEGIN else head)
+        hidden = conceal_all(head + text).removeprefix(began)
+        due = NAME_ALONE.search(text[-EXCERPT:])
+        head = KEY_BEGIN if ends_inside_key(to_utf8(text), inside) else due[1] if due else ""
+        return hidden
 
     def conceal_all(text: str) -> str:
         try:
@@ -6972,16 +6961,15 @@ def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> 
 def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     """Complete the last of several comma-separated names: classes, or terms of a selector."""
     head, comma, last = incomplete.rpartition(",")
-    names = [*CLASSES, "all"] if param.name == "classes" else selector_terms(last.partition("=")[0])
+    values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
+    key, equals, _ = last.partition("=")
+    names = [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
+    if param.name == "classes":
+        names = [*CLASSES, "all"]
+    elif equals:
+        names = [f"{key}={value}" for value in values.get(key, ())]
     left = (name for name in names if name not in head.split(","))
     return [head + comma + name for name in left if name.startswith(last)]
-
-
-def selector_terms(key: str) -> list[str]:
-    values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
-    if key in values:
-        return [f"{key}={value}" for value in values[key]]
-    return [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
 
 
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
@@ -7110,9 +7098,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
     files = files or ("-",)
-    for file in files:
-        check_readable(file)
-    if is_input(1, files):
+    inputs = [stat_input(file) for file in files]
+    if is_one_of(1, inputs):  # reading it would never end
         raise click.ClickException("standard output is also an input file")
     classes = frozenset(itertools.chain(*given["classes"]))
     if given["secret_env"] or given["secrets_file"] or given["patterns"]:
@@ -7124,20 +7111,14 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         home = os.environ.get("HOME", "").rstrip("/")
         redaction = EventRedactor(used, classes, [home] if home else [])
     signals = Signals()
-    view = view_of(files, given)
-    last = view.last or LastLine()
+    view = view_of(inputs, given)
     write = write_ci_safe if given["ci_safe"] else write_all
-    out = Output(functools.partial(write, 1), last)
-    report = Report(out, open_rejects(given["rejects"], files), conceal=concealer(scanner))
-    if redaction:
-        report.strict = redaction.strict
-        report.redactions = redaction.counts
-        report.unused = redaction.scanner.unused if redaction.scanner else 0
-    chunks = ((file, open_chunks(file, signals, report)) for file in files)
-    streams = ((file, last.watch(arriving)) for file, arriving in chunks)
+    out = Output(functools.partial(write, 1), view.last)
+    report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
+    streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
     options = {name: given[name] for name in CONVERT_OPTIONS}
     try:
-        with contextlib.closing(last):
+        with contextlib.closing(out.last):
             convert(streams, view=view, redaction=redaction, report=report, out=out, **options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
@@ -7175,7 +7156,7 @@ def check_outputs(given: dict[str, Any]) -> None:
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
 
 
-def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
+def view_of(inputs: Sequence[os.stat_result], given: dict[str, Any]) -> View:
     """The view that the options ask for. Raises click.UsageError if they contradict."""
     to, messages, actions = given["to"], given["messages"], given["actions"]
     quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
@@ -7191,7 +7172,7 @@ def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
     live = out if to == "text" and out.live else PLAIN
     if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
         live = err
-    last = LastLine(live, bytes_to_read(files))
+    last = LastLine(live, bytes_to_read(inputs))
     return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
 
 
@@ -7303,62 +7284,48 @@ def is_pipe(fd: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def bytes_to_read(files: Iterable[str]) -> int:
+def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:
     """The number of bytes left in regular files; 0 if any of them isn't one."""
-    size = 0
-    for file in files:
-        status = stat_input(file)
-        if not stat.S_ISREG(status.st_mode):
-            return 0
-        size += status.st_size - (os.lseek(0, 0, os.SEEK_CUR) if file == "-" else 0)
-    return max(size, 0)
+    if not all(stat.S_ISREG(one.st_mode) for one in inputs):
+        return 0
+    done = os.lseek(0, 0, os.SEEK_CUR) if is_one_of(0, inputs) else 0
+    return max(sum(one.st_size for one in inputs) - done, 0)
 
 
 def stat_input(file: str) -> os.stat_result:
-    return os.fstat(0) if file == "-" else os.stat(file)
-
-
-def check_readable(file: str) -> None:
-    """Raises click.ClickException for a FILE that can't be read, before any is."""
+    """The status of a FILE. Raises click.ClickException if it can't be read."""
     try:
-        if stat.S_ISDIR(stat_input(file).st_mode):
+        status = os.fstat(0) if file == "-" else os.stat(file)
+        if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if file != "-" and not os.access(file, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{file_name(file)}: {reason_of(error)}") from None
+    return status
 
 
-def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
-    """The descriptor of --rejects. Raises click.ClickException, also if it is in ``read``."""
+def is_one_of(fd: int, files: Iterable[os.stat_result]) -> bool:
+    """Is a descriptor one of these regular files?"""
+    status = os.fstat(fd)
+    return stat.S_ISREG(status.st_mode) and any(os.path.samestat(status, one) for one in files)
+
+
+def open_rejects(file: str | None, inputs: Iterable[os.stat_result]) -> int | None:
+    """The descriptor of --rejects. Raises click.ClickException, also if it is an input."""
+    import fcntl
+
     if file is None:
         return None
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        if is_input(fd, read):
+        if is_one_of(fd, inputs):
             raise ValueError("is also an input file")
-        if is_overwritten(fd):
+        if is_one_of(fd, [os.fstat(1)]) and not fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND:
             raise ValueError("is also the standard output")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {escape(file)}: {reason_of(error)}") from None
     return fd
-
-
-def is_input(fd: int, names: Iterable[str]) -> bool:
-    """Is a descriptor for writing also an input FILE? Reading it would never end."""
-    return any(is_same_file(os.fstat(fd), stat_input(name)) for name in names)
-
-
-def is_overwritten(fd: int) -> bool:
-    """Is a file also the standard output, which would overwrite it unless it appends?"""
-    import fcntl
-
-    appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
-    return is_same_file(os.fstat(fd), os.fstat(1)) and not appends
-
-
-def is_same_file(one: os.stat_result, other: os.stat_result) -> bool:
-    return stat.S_ISREG(one.st_mode) and os.path.samestat(one, other)
 
 
 def reserve_standard_descriptors() -> None:
@@ -7383,25 +7350,26 @@ def main() -> int:
         if sys.stdout:  # None where the descriptor is closed
             sys.stdout.flush()
         return int(status or OK)
-    except click.ClickException as error:
-        print_error(describe_error(error), hint=isinstance(error, click.UsageError))
-        return ERROR
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
-    except OSError as error:  # --help > /dev/full
-        print_error(f"stdout: {reason_of(error)}")
+    except (click.ClickException, OSError) as error:
+        hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
+        line = f"agentfmt: {escape(describe_error(error))}{hint}\n"
+        with contextlib.suppress(OSError):
+            write_all(2, line.encode("utf-8", "backslashreplace"))
         return ERROR
 
 
-def describe_error(error: click.ClickException) -> str:
-    """The error in a command line, with a hint."""
-    text = " ".join(error.format_message().split()).rstrip(".")
+def describe_error(error: click.ClickException | OSError) -> str:
+    if isinstance(error, OSError):  # --help > /dev/full
+        return f"stdout: {error.strerror}"
     if isinstance(error, click.NoSuchOption) and error.option_name in OPTION_HINTS:
         return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         return f"{error.param.opts[-1]}: {error.message.rstrip('.')}"
+    text = " ".join(error.format_message().split()).rstrip(".")
     return text[0].lower() + text[1:]
 
 
@@ -7409,12 +7377,6 @@ def describe_error(error: click.ClickException) -> str:
 TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
-
-
-def print_error(text: str, *, hint: bool = False) -> None:
-    with contextlib.suppress(OSError):
-        more = "; see agentfmt --help" if hint else ""
-        write_all(2, f"agentfmt: {escape(text)}{more}\n".encode("utf-8", "backslashreplace"))
 
 
 def reason_of(error: Exception) -> str:
