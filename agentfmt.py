@@ -371,15 +371,15 @@ def shape(
 
 def coerce(value: Any, kind: Any) -> Any:
     """The part of a parsed value that fits a type, or MISFIT; a misfit member is left out."""
-    origin, parts = getattr(kind, "__origin__", None), getattr(kind, "__args__", ())
-    if origin is list and isinstance(value, list):
-        fits = [coerce(item, *parts) for item in value]
-        return [fit for fit in fits if fit is not MISFIT]
-    if origin is dict and isinstance(value, dict):
-        pairs = ((key, coerce(item, parts[1])) for key, item in value.items())
-        return {key: fit for key, fit in pairs if fit is not MISFIT}
-    if origin in (list, dict):
+    origin: Any = getattr(kind, "__origin__", None)
+    parts: Sequence[Any] = getattr(kind, "__args__", ())
+    if origin in (list, dict) and not isinstance(value, origin):
         return MISFIT
+    if origin is list:
+        return [fit for item in value if (fit := coerce(item, *parts)) is not MISFIT]
+    if origin is dict:
+        pairs = ((key, coerce(item, parts[-1])) for key, item in value.items())
+        return {key: fit for key, fit in pairs if fit is not MISFIT}
     if parts:  # a union
         fits = [coerce(value, part) for part in parts]
         return next((fit for fit in fits if fit is not MISFIT), MISFIT)
@@ -7313,10 +7313,10 @@ def is_one_of(fd: int, files: Iterable[os.stat_result]) -> bool:
 
 def open_rejects(file: str | None, inputs: Iterable[os.stat_result]) -> int | None:
     """The descriptor of --rejects. Raises click.ClickException, also if it is an input."""
-    import fcntl
-
     if file is None:
         return None
+    import fcntl
+
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         if is_one_of(fd, inputs):
