@@ -716,7 +716,8 @@ class Event(Struct, gc=False):
     returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
     is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
     events count but aren't printed; ``foreign`` is set if the line that is printed is another
-    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``where`` is its
+    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are
+    the spans of its line that alone may hold secrets, None if others may; ``where`` is its
     FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
@@ -730,6 +731,7 @@ class Event(Struct, gc=False):
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
+    tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -4762,9 +4764,24 @@ class Scanner:
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
 
-    def is_quick(self, line: bytes) -> bool:
-        """Does a line hold no secret name, so that tokens are all there is to look for?"""
-        return not (self.patterns or self.spellings or self.names.search(line))
+    def suspects(self, texts: list[bytes]) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may hold secrets, and the spans where tokens may begin;
+        none if there may be other secrets. One search looks at all texts together, so the
+        expressions must not be anchored; a match may belong to the next text."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        block, ends = b"\n".join(texts), list[int]()  # where each text ends
+        for pattern in self.hints:
+            end = 0
+            while end < len(block) and (match := pattern.search(block, end)):
+                ends = ends or [*itertools.accumulate(len(text) + 1 for text in texts)]
+                first, end = match.span()
+                number = bisect.bisect_right(ends, first)
+                start = ends[number] - len(texts[number]) - 1
+                if pattern is self.tokens and b"\\" not in block[first:end]:
+                    found.setdefault(number, []).append((first - start, end - start))
+                else:  # an escape may hide a name
+                    found[number], end = [], ends[number]
+        return found
 
     @functools.cached_property
     def known(self) -> Any:
@@ -4981,21 +4998,6 @@ def surrogates(char: str) -> str:
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
-
-
-def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
-    """The numbers of the texts that RE2 expressions match, by one search over all texts together.
-    The expressions must not be anchored; a match may belong to the next text."""
-    found: set[int] = set()
-    block, ends = b"\n".join(texts), list[int]()  # where each text ends
-    for pattern in expressions:
-        match = pattern.search(block)
-        while match:
-            ends = ends or list(itertools.accumulate(len(text) + 1 for text in texts))
-            number = bisect.bisect_right(ends, match.start())
-            found.add(number)
-            match = pattern.search(block, ends[number]) if ends[number] < len(block) else None
-    return found
 
 
 @functools.cache
@@ -5326,16 +5328,12 @@ class EventRedactor:
 
     def token_strings(self, raw: bytes, event: Event, words: str) -> list[StringLiteral] | None:
         """The words and the values with tokens, if nothing else can be a secret: nearly always."""
-        scanner = self.scanner
-        if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
-            return None
-        tokens = [match.span() for match in scanner.tokens.finditer(raw)]
-        if any(b"\\" in raw[first:last] for first, last in tokens):  # an escape may hide a name
+        if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
             return None
         spoken = [match.span(1) for match in SPOKEN_TEXT.finditer(raw)] if words else []
         found: list[StringLiteral] = []
         end = 0
-        for first, last in sorted(spoken + tokens):
+        for first, last in sorted(spoken + event.tokens):
             if first >= end:
                 literal = literal_at(raw, first + 1)
                 start, end = literal.span(1)
@@ -5348,11 +5346,11 @@ class EventRedactor:
                 return None
         return found if "".join(one.text for one in found if one.path) == words else None
 
-    def suspects(self, texts: list[bytes]) -> Iterable[int]:
-        """The numbers of the texts that may have to change."""
+    def suspects(self, texts: list[bytes]) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may have to change, with the spans of tokens in them."""
         if self.classes or not self.scanner or self.scanner.anchored:
-            return range(len(texts))
-        return hits(self.scanner.hints, texts)
+            return {number: [] for number in range(len(texts))}
+        return self.scanner.suspects(texts)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -5640,8 +5638,8 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        for number in self.redaction.suspects([event.raw for event in batch]):
-            batch[number].edits = ()
+        for number, tokens in self.redaction.suspects([event.raw for event in batch]).items():
+            batch[number].edits, batch[number].tokens = (), tokens or None
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
             run = stretch[0].run
