@@ -4764,10 +4764,12 @@ class Scanner:
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
 
-    def suspects(self, texts: list[bytes]) -> dict[int, list[tuple[int, int]]]:
-        """The numbers of the texts that may hold secrets, and the spans where tokens may begin;
-        none if there may be other secrets. One search looks at all texts together, so the
-        expressions must not be anchored; a match may belong to the next text."""
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may hold secrets; ``tokens``: with the spans where tokens
+        may begin, none if there may be other secrets. One search looks at all texts together: the
+        expressions must not be anchored, and a match may belong to the next text."""
         found: dict[int, list[tuple[int, int]]] = {}
         block, ends = b"\n".join(texts), list[int]()  # where each text ends
         for pattern in self.hints:
@@ -4777,7 +4779,7 @@ class Scanner:
                 first, end = match.span()
                 number = bisect.bisect_right(ends, first)
                 start = ends[number] - len(texts[number]) - 1
-                if pattern is self.tokens and b"\\" not in block[first:end]:
+                if tokens and pattern is self.tokens and b"\\" not in block[first:end]:
                     found.setdefault(number, []).append((first - start, end - start))
                 else:  # an escape may hide a name
                     found[number], end = [], ends[number]
@@ -5346,11 +5348,13 @@ class EventRedactor:
                 return None
         return found if "".join(one.text for one in found if one.path) == words else None
 
-    def suspects(self, texts: list[bytes]) -> dict[int, list[tuple[int, int]]]:
-        """The numbers of the texts that may have to change, with the spans of tokens in them."""
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may have to change; see ``Scanner.suspects``."""
         if self.classes or not self.scanner or self.scanner.anchored:
             return {number: [] for number in range(len(texts))}
-        return self.scanner.suspects(texts)
+        return self.scanner.suspects(texts, tokens=tokens)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -5477,7 +5481,6 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 
 
-KIND = operator.attrgetter("type", "subtype", "parent_tool_use_id")
 LONG_LINE = 64 * 1024  # characters of words that may wait for the end of their line
 MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
 EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
@@ -5501,25 +5504,28 @@ class Segment:
         self.texts: list[str] = []  # of these events
         self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def add(self, events: list[Any], *, delta: bool = False) -> None:
-        texts = texts_of(events)
-        text = "".join(texts)
-        self.events += events
-        self.texts += texts
-        self.left += len(text)
-        self.due = self.due or self.left > LONG_LINE or "\n" in text
-        if delta and events[0].type == "assistant":
-            self.said.write(text)
+    def collect(self, *, deltas: bool = True) -> None:
+        """Take the texts of new events."""
+        if new := self.events[len(self.texts) :]:
+            texts = texts_of(new)
+            text = "".join(texts)
+            self.texts += texts
+            self.left += len(text)
+            self.due = self.due or self.left > LONG_LINE or "\n" in text
+            if deltas and new[0].type == "assistant":
+                self.said.write(text)
 
     def close(self, *, cut_off: bool = False) -> list[Segment]:
         """End it. If the input was cut off, a secret may be incomplete."""
+        self.collect()
         self.closed, self.cut_off = True, cut_off
         if cut_off or not self.is_doubtful():
             return [self]
         replay = Segment()
-        replay.add([self.events.pop()])
-        replay.closed = True
+        replay.events.append(self.events.pop())
         self.texts.pop()
+        replay.collect(deltas=False)
+        replay.closed = True
         return [self, replay]
 
     def is_doubtful(self) -> bool:
@@ -5553,11 +5559,6 @@ class Segment:
         del self.events[:count], self.texts[:count]
         self.done -= begin
         self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
-
-
-def is_delta(event: Any) -> bool:
-    stamped = event.timestamp_ms is not None and event.model_call_id is None
-    return stamped and event.type == "assistant"
 
 
 def texts_of(events: list[Any]) -> list[str]:
@@ -5601,10 +5602,6 @@ class RunWords:
         self.cwd: str | None = None
         self.ended = False
 
-    def add(self, key: str, events: list[Any], *, delta: bool = False) -> None:
-        segment = self.open.get(key) or self.open.setdefault(key, Segment())
-        segment.add(events, delta=delta)
-
     def close(self, *keys: str, cut_off: bool = False) -> None:
         for key in keys:
             if key in self.open:
@@ -5638,7 +5635,8 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        for number, tokens in self.redaction.suspects([event.raw for event in batch]).items():
+        suspects = self.redaction.suspects([event.raw for event in batch], tokens=True)
+        for number, tokens in suspects.items():
             batch[number].edits, batch[number].tokens = (), tokens or None
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
@@ -5653,29 +5651,39 @@ class Redactor:
         return ready
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
-        """Take events of a run: those that may end segments, and those with words."""
-        for (kind, subtype, parent), group in itertools.groupby(stretch, KIND):
-            events = [*group]
-            key = kind if parent is None else f"{kind} {parent}"
-            if kind not in self.spoken:
-                for event in events:
-                    self.pause(state, event)
-            elif kind == "thinking" and subtype != "completed":
-                state.add(key, events)
+        for event in stretch:
+            segment = state.open.get(event.type)
+            if (
+                segment is not None
+                and event.timestamp_ms is not None
+                and event.model_call_id is None
+                and event.parent_tool_use_id is None
+                and event.subtype != "completed"
+            ):  # nearly always: it saves a call
+                segment.events.append(event)
+            elif event.type in self.spoken:
+                self.hear(state, event)
             else:
-                for delta, some in itertools.groupby(events, is_delta):
-                    if delta:
-                        state.add(key, [*some], delta=True)
-                    else:
-                        for event in some:
-                            self.hear(state, key, event)
+                self.pause(state, event)
 
-    def hear(self, state: RunWords, key: str, event: Any) -> None:
-        """Take the end of thoughts, or a whole text, which may be a replay of deltas."""
-        replay = key in state.open and state.open[key].said.tell() > 0
-        if replay or event.type == "thinking":
+    def hear(self, state: RunWords, event: Any) -> None:
+        """Take an event with words; one that ends thoughts or repeats all deltas ends a segment."""
+        kind, parent = event.type, event.parent_tool_use_id
+        key = kind if parent is None else f"{kind} {parent}"
+        if kind == "thinking" and event.subtype == "completed":
             state.close(key)
-        state.add(key, [event])
+        segment = state.open.get(key) or state.open.setdefault(key, Segment())
+        delta = event.timestamp_ms is not None and event.model_call_id is None
+        if delta or kind == "thinking":
+            segment.events.append(event)
+            return
+        segment.collect()
+        replay = segment.said.tell()
+        if replay:
+            state.close(key)
+            segment = state.open[key] = Segment()
+        segment.events.append(event)
+        segment.collect(deltas=False)
         if replay:
             state.close(key)
 
@@ -5692,6 +5700,7 @@ class Redactor:
         self.redaction.run = run
         segments, state.closed = state.closed, []
         for segment in state.open.values():
+            segment.collect()
             segment.advance(0, [])
             if segment.due or overdue or self.replaces_words:
                 segments.append(segment)
