@@ -4154,8 +4154,7 @@ cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}                            
 github-token            gh[opusr]_ [A-Za-z0-9]{20,}\w*                          ghp_<36 alnum>                      ghp_<12 alnum>
 github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                                  ghs_<6 digit>_eyJ<20 url>.<30 url>  ghs_<6 digit>_<12 alnum>
 github-token            github_pat_ [A-Za-z0-9]{16,}\w*                             github_pat_<22 alnum>_<59 alnum>    github_path_<30 lower>
-gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
-gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
+gitlab-token            (?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
 aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
@@ -4192,9 +4191,8 @@ telegram-token          ^[0-9]{5,16} :A [\w-]{34}$                          <10 
 discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}                    M<23 alnum>.<6 url>.<38 url>        Q<23 alnum>.<6 alnum>.<38 alnum>
 discord-webhook         discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}  https://«discord.com/api/webhooks/<18 digit>/<68 url>»  discord.com/api/webhooks/x/<68 alnum>
 doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}               dp.pt.<43 alnum>                    dp.xx.<43 alnum>
-vault-token             ^hv[sbr]\. [\w-]{20,}                                        hvs.<95 url>                        hvs.<9 alnum>
+vault-token             ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}                         hvs.<95 url>                        hvs.<9 alnum>
 vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
-vault-token             ^b\.AAAAAQ [\w-]{60,}                               b.AAAAAQ<90 url>                    b.AAAAAQ<9 url>
 age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
 grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
@@ -4236,8 +4234,7 @@ cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                      
 datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
 newrelic-key            NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}              NRAK-<27 base32>                    NRAK-<8 base32>
 newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)                        <36 hex>NRAL                        <12 hex>NRAL
-sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
-sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
+sentry-token            sntr(?:ys_eyJ|yu_) [\w+/=]{40,}                             sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
 posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
 figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
@@ -4280,13 +4277,11 @@ launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0
 dynatrace-token         dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}              dt0c01.<24 base32>.<64 base32>      dt0c01.<24 base32>
 sonar-token             ^sq[apu]_ [0-9a-f]{40,}                                     squ_<40 hex>                        squ_<12 hex>
 snyk-token              snyk_[a-z]{3}\. [\w.-]{60,}                                 snyk_sat.<8 hex>.<90 url>           snyk_sat.<12 alnum>
-jfrog-token             ^AKCp [A-Za-z0-9]{60,}                                      AKCp<69 alnum>                      AKCp<20 alnum>
-jfrog-token             ^cmVmdGtu [A-Za-z0-9]{50,}                                  cmVmdGtu<56 alnum>                  cmVmdGtu<20 alnum>
+jfrog-token             ^(?:AKCp|cmVmdGtu) [A-Za-z0-9]{50,}                         AKCp<69 alnum>                      AKCp<20 alnum>
 nuget-key               ^oy2 [a-z0-9]{43}$                                          oy2<43 lower>                       oy2<20 lower>
 clojars-token           CLOJARS_ [0-9a-z]{40,}                              CLOJARS_<60 hex>                    CLOJARS_<12 hex>
 clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                      4b1d<38 alnum>                      4b1d<20 alnum>
-sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
-sourcegraph-token       ^slk_ [0-9a-f]{60,}                                 slk_<64 hex>                        slk_<20 hex>
+sourcegraph-token       ^(?:sg[pd]|slk)_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
 typeform-token          ^tfp_ [\w=-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
 brevo-key               x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?            xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
@@ -4348,9 +4343,8 @@ zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000
 zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
-password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
+password-hash           \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
 password-hash           (?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  pbkdf2_sha256$260000$<22 alnum>$<43 base64>=  pbkdf2_sha256$260000$<8 alnum>
-password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
 private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
@@ -4362,10 +4356,9 @@ command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
 command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
-command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
+command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})    mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
 command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
-command-password        ^7z [^|;&\n]*\h-p([^\s"'\\]{6,})                          7z x -p«<12 alnum>» a.7z            7z x a.7z
 command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})  openssl enc -k «<12 alnum>» -in f  openssl enc -kfile f
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
 command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})              IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
@@ -4386,14 +4379,13 @@ NAME_ENDS = {
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
-OTHERS = (
-    "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
-    "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
-    "task", "mask", "disk", "risk", "desk", "compat", "publictoken", "nexttoken", "pagetoken",
-    "changetoken", "locktoken", "sequencetoken", "continuationtoken", "clientrequesttoken",
-    "paginationtoken", "forwardtoken", "backwardtoken", "idempotencytoken", "creationtoken",
-    "jsonwebtoken",
-)  # fmt: skip
+OTHERS = tuple(
+    "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
+    "routingkey objectkey s3key bypass compass minipass task mask disk risk desk compat "
+    "publictoken nexttoken pagetoken changetoken locktoken sequencetoken continuationtoken "
+    "clientrequesttoken paginationtoken forwardtoken backwardtoken idempotencytoken creationtoken "
+    "jsonwebtoken".split()
+)
 
 
 # What may follow in a name.
@@ -4459,8 +4451,11 @@ CODE = regex(
     re.DOTALL,
 )
 TYPE = regex(r"(?:[A-Z]+[a-z]{2,})+")
-OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
-ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+EXPRESSION = regex(
+    r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+"
+    r"|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    re.DOTALL,
+)
 # Words, and identifiers made of words; the last one may be numbered.
 WORDY = regex(
     r"[_~$.@/-]*[A-Za-z]+(?:[-_./: ,]+[A-Za-z]*)*\$?[0-9]{0,3}|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
@@ -4530,11 +4525,9 @@ def is_code(value: str, least: int) -> bool:
     if least and TYPE.fullmatch(value):
         return True
     value = value.rstrip(")]}:;,")
-    attribute = ATTRIBUTE.fullmatch(value) and all(
-        strength(part) < MIXED for part in value.split(".")
-    )
-    operation = OPERATION.fullmatch(value) and strength(value) < MIXED
-    return bool(attribute or operation or CODE.fullmatch(value))
+    if EXPRESSION.fullmatch(value) and all(strength(part) < MIXED for part in value.split(".")):
+        return True
+    return CODE.fullmatch(value) is not None
 
 
 class Form(NamedTuple):
@@ -4752,8 +4745,8 @@ class Scanner:
         first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
-        self.tokens = expression("|".join(tokens), capture=False)
-        self.names = expression(NAMED, capture=False)
+        self.tokens = expression("|".join(tokens))
+        self.names = expression(NAMED)
         self.hints = [self.tokens, self.names, *self.patterns.values()]
         self.hints += [expression(r"\\")] if patterns else []
         # A raw line does not show where a string begins and ends.
@@ -4892,32 +4885,29 @@ def escaped(form: bytes) -> str:
     return re.escape(form).decode("latin-1")
 
 
-def options(*, capture: bool = True, latin: bool = True) -> Any:
+def options(*, latin: bool = True) -> Any:
     import re2
 
     given = re2.Options()
     given.log_errors = False
     given.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
-    given.never_capture = not capture
     if latin:  # bytes, so that lone surrogates and cut characters match a negated class
         given.encoding = re2.Options.Encoding.LATIN1
     return given
 
 
 @functools.cache
-def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
+def expression(text: str, *, latin: bool = True) -> Any:
     import re2
 
-    return re2.compile(
-        text.encode("latin-1") if latin else text, options(capture=capture, latin=latin)
-    )
+    return re2.compile(text.encode("latin-1") if latin else text, options(latin=latin))
 
 
 def expression_set(expressions: Iterable[str]) -> Any:
     """The numbers of the expressions that match a text."""
     import re2
 
-    found = re2.Set.SearchSet(options(capture=False))
+    found = re2.Set.SearchSet(options())
     for text in expressions:
         found.Add(text.encode("latin-1"))
     found.Compile()
@@ -5314,16 +5304,16 @@ class EventRedactor:
             suspects = self.suspects([to_utf8(one.text) for one in rest])
             doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
             found = [one for one in found if one.start in doubtful]
-        names: dict[tuple[int, str], int] = {}
+        names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
 
         def change(one: StringLiteral) -> str:
             if one.start in decided:
                 return decided[one.start]
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
-            if one.is_key:
-                new = number_names(names, one.holder, one.text, new)
             if new != one.text:
                 self.count(new, one.text)
+                number = names[one.holder, new] = names.get((one.holder, new), 0) + one.is_key
+                new += f" {number}" * (number > 1 and one.is_key)
             return new
 
         return edit_strings(raw, found, change)
@@ -5377,13 +5367,14 @@ class EventRedactor:
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
-        """Add the changes of paths that don't overlap with others, in order."""
-        if "paths" not in self.classes:
+        """Add the changes of paths that don't overlap with others: home directories become ~ and
+        the run's cwd a dot; whole components only."""
+        if "paths" not in self.classes or not (b"/" in text or b"\\" in text):
             return changes
-        paths = find_paths(text, self.homes, cwd)
-        taken = [(start, end) for start, end, _ in changes]
-        free = (path for path in paths if all(path[1] <= a or path[0] >= b for a, b in taken))
-        return sorted([*changes, *free])
+        rest = splice(text, [(start, end, MASK * (end - start)) for start, end, _ in changes])
+        found = home_pattern(tuple(self.homes), cwd).finditer(rest)
+        paths = [(*match.span(), b"." if match.lastgroup == "cwd" else b"~") for match in found]
+        return sorted([*changes, *paths])
 
     def marker_for(self, one: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
@@ -5424,14 +5415,6 @@ def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
     return cast("re.Match[bytes]", LITERAL.match(raw, quote))
 
 
-def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
-    """Number equal markers that replace names of members in one object."""
-    if new == old:
-        return new
-    names[holder, new] = count = names.get((holder, new), 0) + 1
-    return new if count == 1 else f"{new} {count}"
-
-
 def secret_members(found: list[StringLiteral]) -> set[int]:
     """The starts of values whose name is that of a secret.
 
@@ -5456,13 +5439,6 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.in_array or key == "value":
             flag = FLAG.fullmatch(one.text) is not None and is_secret_name(one.text)
     return starts | {values[holder] for holder in named if holder in values}
-
-
-def find_paths(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
-    """Replace home directories by ~ and the run's cwd by a dot; whole components only."""
-    if b"/" in text or b"\\" in text:
-        for match in home_pattern(tuple(homes), cwd).finditer(text):
-            yield match.start(), match.end(), b"." if match.lastgroup == "cwd" else b"~"
 
 
 @functools.lru_cache(maxsize=256)
@@ -5860,18 +5836,16 @@ def markers_for(spans: Iterable[Span]) -> list[Change]:
 
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     """The length of whole lines up to ``end`` that cuts no known value of several lines."""
-    hold = end
-    for form in blocks:
-        position = form.find("\n") + 1
-        while position:  # it may continue in the next lines
-            if text.endswith(form[:position], 0, end):
-                hold = min(hold, text.rfind("\n", 0, end - position) + 1)
-            position = form.find("\n", position) + 1
-    cutting = hold < end
+    hold, cutting = end, True
     while cutting and end - hold < LONG_LINE:
         cutting = False
-        for form in blocks:
-            start = text.rfind(form, 0, min(hold + len(form) - 1, end))
+        for form in blocks:  # the value may continue in the next lines
+            head = form[: form.find("\n") + 1]
+            start = text.find(head, max(0, hold - len(form) + 1), end)
+            while 0 <= start < hold and not form.startswith(
+                text[start : min(end, start + len(form))]
+            ):
+                start = text.find(head, start + 1, end)
             if 0 <= start < hold:
                 hold, cutting = text.rfind("\n", 0, start) + 1, True
     return hold
