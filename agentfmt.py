@@ -696,7 +696,8 @@ class Event(Struct, gc=False):
     returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
     is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
     events count but aren't printed; ``foreign`` is set if the line that is printed is another
-    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``where`` is its
+    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are
+    the spans of its line that alone may hold secrets, None if others may; ``where`` is its
     FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
@@ -710,6 +711,7 @@ class Event(Struct, gc=False):
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
+    tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -4128,8 +4130,7 @@ cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}                            
 github-token            gh[opusr]_ [A-Za-z0-9]{20,}\w*                          ghp_<36 alnum>                      ghp_<12 alnum>
 github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                                  ghs_<6 digit>_eyJ<20 url>.<30 url>  ghs_<6 digit>_<12 alnum>
 github-token            github_pat_ [A-Za-z0-9]{16,}\w*                             github_pat_<22 alnum>_<59 alnum>    github_path_<30 lower>
-gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
-gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
+gitlab-token            (?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
 aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
@@ -4166,9 +4167,8 @@ telegram-token          ^[0-9]{5,16} :A [\w-]{34}$                          <10 
 discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}                    M<23 alnum>.<6 url>.<38 url>        Q<23 alnum>.<6 alnum>.<38 alnum>
 discord-webhook         discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}  https://«discord.com/api/webhooks/<18 digit>/<68 url>»  discord.com/api/webhooks/x/<68 alnum>
 doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}               dp.pt.<43 alnum>                    dp.xx.<43 alnum>
-vault-token             ^hv[sbr]\. [\w-]{20,}                                        hvs.<95 url>                        hvs.<9 alnum>
+vault-token             ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}                         hvs.<95 url>                        hvs.<9 alnum>
 vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
-vault-token             ^b\.AAAAAQ [\w-]{60,}                               b.AAAAAQ<90 url>                    b.AAAAAQ<9 url>
 age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
 grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
@@ -4210,8 +4210,7 @@ cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                      
 datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
 newrelic-key            NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}              NRAK-<27 base32>                    NRAK-<8 base32>
 newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)                        <36 hex>NRAL                        <12 hex>NRAL
-sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
-sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
+sentry-token            sntr(?:ys_eyJ|yu_) [\w+/=]{40,}                             sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
 posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
 figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
@@ -4254,13 +4253,11 @@ launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0
 dynatrace-token         dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}              dt0c01.<24 base32>.<64 base32>      dt0c01.<24 base32>
 sonar-token             ^sq[apu]_ [0-9a-f]{40,}                                     squ_<40 hex>                        squ_<12 hex>
 snyk-token              snyk_[a-z]{3}\. [\w.-]{60,}                                 snyk_sat.<8 hex>.<90 url>           snyk_sat.<12 alnum>
-jfrog-token             ^AKCp [A-Za-z0-9]{60,}                                      AKCp<69 alnum>                      AKCp<20 alnum>
-jfrog-token             ^cmVmdGtu [A-Za-z0-9]{50,}                                  cmVmdGtu<56 alnum>                  cmVmdGtu<20 alnum>
+jfrog-token             ^(?:AKCp|cmVmdGtu) [A-Za-z0-9]{50,}                         AKCp<69 alnum>                      AKCp<20 alnum>
 nuget-key               ^oy2 [a-z0-9]{43}$                                          oy2<43 lower>                       oy2<20 lower>
 clojars-token           CLOJARS_ [0-9a-z]{40,}                              CLOJARS_<60 hex>                    CLOJARS_<12 hex>
 clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                      4b1d<38 alnum>                      4b1d<20 alnum>
-sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
-sourcegraph-token       ^slk_ [0-9a-f]{60,}                                 slk_<64 hex>                        slk_<20 hex>
+sourcegraph-token       ^(?:sg[pd]|slk)_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
 typeform-token          ^tfp_ [\w=-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
 brevo-key               x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?            xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
@@ -4322,9 +4319,8 @@ zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000
 zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
-password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
+password-hash           \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
 password-hash           (?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  pbkdf2_sha256$260000$<22 alnum>$<43 base64>=  pbkdf2_sha256$260000$<8 alnum>
-password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
 private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
@@ -4336,10 +4332,9 @@ command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
 command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
-command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
+command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})    mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
 command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
-command-password        ^7z [^|;&\n]*\h-p([^\s"'\\]{6,})                          7z x -p«<12 alnum>» a.7z            7z x a.7z
 command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})  openssl enc -k «<12 alnum>» -in f  openssl enc -kfile f
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
 command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})              IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
@@ -4360,14 +4355,13 @@ NAME_ENDS = {
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
-OTHERS = (
-    "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
-    "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
-    "task", "mask", "disk", "risk", "desk", "compat", "publictoken", "nexttoken", "pagetoken",
-    "changetoken", "locktoken", "sequencetoken", "continuationtoken", "clientrequesttoken",
-    "paginationtoken", "forwardtoken", "backwardtoken", "idempotencytoken", "creationtoken",
-    "jsonwebtoken",
-)  # fmt: skip
+OTHERS = tuple(
+    "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
+    "routingkey objectkey s3key bypass compass minipass task mask disk risk desk compat "
+    "publictoken nexttoken pagetoken changetoken locktoken sequencetoken continuationtoken "
+    "clientrequesttoken paginationtoken forwardtoken backwardtoken idempotencytoken creationtoken "
+    "jsonwebtoken".split()
+)
 
 
 # What may follow in a name.
@@ -4433,8 +4427,11 @@ CODE = regex(
     re.DOTALL,
 )
 TYPE = regex(r"(?:[A-Z]+[a-z]{2,})+")
-OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
-ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+EXPRESSION = regex(
+    r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+"
+    r"|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    re.DOTALL,
+)
 # Words, and identifiers made of words; the last one may be numbered.
 WORDY = regex(
     r"[_~$.@/-]*[A-Za-z]+(?:[-_./: ,]+[A-Za-z]*)*\$?[0-9]{0,3}|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
@@ -4504,11 +4501,9 @@ def is_code(value: str, least: int) -> bool:
     if least and TYPE.fullmatch(value):
         return True
     value = value.rstrip(")]}:;,")
-    attribute = ATTRIBUTE.fullmatch(value) and all(
-        strength(part) < MIXED for part in value.split(".")
-    )
-    operation = OPERATION.fullmatch(value) and strength(value) < MIXED
-    return bool(attribute or operation or CODE.fullmatch(value))
+    if EXPRESSION.fullmatch(value) and all(strength(part) < MIXED for part in value.split(".")):
+        return True
+    return CODE.fullmatch(value) is not None
 
 
 class Form(NamedTuple):
@@ -4726,8 +4721,8 @@ class Scanner:
         first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
-        self.tokens = expression("|".join(tokens), capture=False)
-        self.names = expression(NAMED, capture=False)
+        self.tokens = expression("|".join(tokens))
+        self.names = expression(NAMED)
         self.hints = [self.tokens, self.names, *self.patterns.values()]
         self.hints += [expression(r"\\")] if patterns else []
         # A raw line does not show where a string begins and ends.
@@ -4738,9 +4733,26 @@ class Scanner:
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
 
-    def is_quick(self, line: bytes) -> bool:
-        """Does a line hold no secret name, so that tokens are all there is to look for?"""
-        return not (self.patterns or self.spellings or self.names.search(line))
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may hold secrets; ``tokens``: with the spans where tokens
+        may begin, none if there may be other secrets. One search looks at all texts together: the
+        expressions must not be anchored, and a match may belong to the next text."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        block, ends = b"\n".join(texts), list[int]()  # where each text ends
+        for pattern in self.hints:
+            end = 0
+            while end < len(block) and (match := pattern.search(block, end)):
+                ends = ends or [*itertools.accumulate(len(text) + 1 for text in texts)]
+                first, end = match.span()
+                number = bisect.bisect_right(ends, first)
+                start = ends[number] - len(texts[number]) - 1
+                if tokens and pattern is self.tokens and b"\\" not in block[first:end]:
+                    found.setdefault(number, []).append((first - start, end - start))
+                else:  # an escape may hide a name
+                    found[number], end = [], ends[number]
+        return found
 
     @functools.cached_property
     def known(self) -> Any:
@@ -4849,32 +4861,29 @@ def escaped(form: bytes) -> str:
     return re.escape(form).decode("latin-1")
 
 
-def options(*, capture: bool = True, latin: bool = True) -> Any:
+def options(*, latin: bool = True) -> Any:
     import re2
 
     given = re2.Options()
     given.log_errors = False
     given.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
-    given.never_capture = not capture
     if latin:  # bytes, so that lone surrogates and cut characters match a negated class
         given.encoding = re2.Options.Encoding.LATIN1
     return given
 
 
 @functools.cache
-def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
+def expression(text: str, *, latin: bool = True) -> Any:
     import re2
 
-    return re2.compile(
-        text.encode("latin-1") if latin else text, options(capture=capture, latin=latin)
-    )
+    return re2.compile(text.encode("latin-1") if latin else text, options(latin=latin))
 
 
 def expression_set(expressions: Iterable[str]) -> Any:
     """The numbers of the expressions that match a text."""
     import re2
 
-    found = re2.Set.SearchSet(options(capture=False))
+    found = re2.Set.SearchSet(options())
     for text in expressions:
         found.Add(text.encode("latin-1"))
     found.Compile()
@@ -4957,21 +4966,6 @@ def surrogates(char: str) -> str:
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
-
-
-def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
-    """The numbers of the texts that RE2 expressions match, by one search over all texts together.
-    The expressions must not be anchored; a match may belong to the next text."""
-    found: set[int] = set()
-    block, ends = b"\n".join(texts), list[int]()  # where each text ends
-    for pattern in expressions:
-        match = pattern.search(block)
-        while match:
-            ends = ends or list(itertools.accumulate(len(text) + 1 for text in texts))
-            number = bisect.bisect_right(ends, match.start())
-            found.add(number)
-            match = pattern.search(block, ends[number]) if ends[number] < len(block) else None
-    return found
 
 
 @functools.cache
@@ -5286,32 +5280,28 @@ class EventRedactor:
             suspects = self.suspects([to_utf8(one.text) for one in rest])
             doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
             found = [one for one in found if one.start in doubtful]
-        names: dict[tuple[int, str], int] = {}
+        names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
 
         def change(one: StringLiteral) -> str:
             if one.start in decided:
                 return decided[one.start]
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
-            if one.is_key:
-                new = number_names(names, one.holder, one.text, new)
             if new != one.text:
                 self.count(new, one.text)
+                number = names[one.holder, new] = names.get((one.holder, new), 0) + one.is_key
+                new += f" {number}" * (number > 1 and one.is_key)
             return new
 
         return edit_strings(raw, found, change)
 
     def token_strings(self, raw: bytes, event: Event, words: str) -> list[StringLiteral] | None:
         """The words and the values with tokens, if nothing else can be a secret: nearly always."""
-        scanner = self.scanner
-        if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
-            return None
-        tokens = [match.span() for match in scanner.tokens.finditer(raw)]
-        if any(b"\\" in raw[first:last] for first, last in tokens):  # an escape may hide a name
+        if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
             return None
         spoken = [match.span(1) for match in SPOKEN_TEXT.finditer(raw)] if words else []
         found: list[StringLiteral] = []
         end = 0
-        for first, last in sorted(spoken + tokens):
+        for first, last in sorted(spoken + event.tokens):
             if first >= end:
                 literal = literal_at(raw, first + 1)
                 start, end = literal.span(1)
@@ -5324,11 +5314,13 @@ class EventRedactor:
                 return None
         return found if "".join(one.text for one in found if one.path) == words else None
 
-    def suspects(self, texts: list[bytes]) -> Iterable[int]:
-        """The numbers of the texts that may have to change."""
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may have to change; see ``Scanner.suspects``."""
         if self.classes or not self.scanner or self.scanner.anchored:
-            return range(len(texts))
-        return hits(self.scanner.hints, texts)
+            return {number: [] for number in range(len(texts))}
+        return self.scanner.suspects(texts, tokens=tokens)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -5351,13 +5343,14 @@ class EventRedactor:
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
-        """Add the changes of paths that don't overlap with others, in order."""
-        if "paths" not in self.classes:
+        """Add the changes of paths that don't overlap with others: home directories become ~ and
+        the run's cwd a dot; whole components only."""
+        if "paths" not in self.classes or not (b"/" in text or b"\\" in text):
             return changes
-        paths = find_paths(text, self.homes, cwd)
-        taken = [(start, end) for start, end, _ in changes]
-        free = (path for path in paths if all(path[1] <= a or path[0] >= b for a, b in taken))
-        return sorted([*changes, *free])
+        rest = splice(text, [(start, end, MASK * (end - start)) for start, end, _ in changes])
+        found = home_pattern(tuple(self.homes), cwd).finditer(rest)
+        paths = [(*match.span(), b"." if match.lastgroup == "cwd" else b"~") for match in found]
+        return sorted([*changes, *paths])
 
     def marker_for(self, one: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
@@ -5398,14 +5391,6 @@ def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
     return cast("re.Match[bytes]", LITERAL.match(raw, quote))
 
 
-def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
-    """Number equal markers that replace names of members in one object."""
-    if new == old:
-        return new
-    names[holder, new] = count = names.get((holder, new), 0) + 1
-    return new if count == 1 else f"{new} {count}"
-
-
 def secret_members(found: list[StringLiteral]) -> set[int]:
     """The starts of values whose name is that of a secret.
 
@@ -5432,13 +5417,6 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
     return starts | {values[holder] for holder in named if holder in values}
 
 
-def find_paths(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
-    """Replace home directories by ~ and the run's cwd by a dot; whole components only."""
-    if b"/" in text or b"\\" in text:
-        for match in home_pattern(tuple(homes), cwd).finditer(text):
-            yield match.start(), match.end(), b"." if match.lastgroup == "cwd" else b"~"
-
-
 @functools.lru_cache(maxsize=256)
 def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS spells /tmp so, too
@@ -5455,7 +5433,6 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 
 
-KIND = operator.attrgetter("type", "subtype", "parent_tool_use_id")
 LONG_LINE = 64 * 1024  # characters of words that may wait for the end of their line
 MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
 EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
@@ -5479,25 +5456,28 @@ class Segment:
         self.texts: list[str] = []  # of these events
         self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def add(self, events: list[Any], *, delta: bool = False) -> None:
-        texts = texts_of(events)
-        text = "".join(texts)
-        self.events += events
-        self.texts += texts
-        self.left += len(text)
-        self.due = self.due or self.left > LONG_LINE or "\n" in text
-        if delta and events[0].type == "assistant":
-            self.said.write(text)
+    def collect(self, *, deltas: bool = True) -> None:
+        """Take the texts of new events."""
+        if new := self.events[len(self.texts) :]:
+            texts = texts_of(new)
+            text = "".join(texts)
+            self.texts += texts
+            self.left += len(text)
+            self.due = self.due or self.left > LONG_LINE or "\n" in text
+            if deltas and new[0].type == "assistant":
+                self.said.write(text)
 
     def close(self, *, cut_off: bool = False) -> list[Segment]:
         """End it. If the input was cut off, a secret may be incomplete."""
+        self.collect()
         self.closed, self.cut_off = True, cut_off
         if cut_off or not self.is_doubtful():
             return [self]
         replay = Segment()
-        replay.add([self.events.pop()])
-        replay.closed = True
+        replay.events.append(self.events.pop())
         self.texts.pop()
+        replay.collect(deltas=False)
+        replay.closed = True
         return [self, replay]
 
     def is_doubtful(self) -> bool:
@@ -5531,11 +5511,6 @@ class Segment:
         del self.events[:count], self.texts[:count]
         self.done -= begin
         self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
-
-
-def is_delta(event: Any) -> bool:
-    stamped = event.timestamp_ms is not None and event.model_call_id is None
-    return stamped and event.type == "assistant"
 
 
 def texts_of(events: list[Any]) -> list[str]:
@@ -5579,10 +5554,6 @@ class RunWords:
         self.cwd: str | None = None
         self.ended = False
 
-    def add(self, key: str, events: list[Any], *, delta: bool = False) -> None:
-        segment = self.open.get(key) or self.open.setdefault(key, Segment())
-        segment.add(events, delta=delta)
-
     def close(self, *keys: str, cut_off: bool = False) -> None:
         for key in keys:
             if key in self.open:
@@ -5616,8 +5587,9 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        for number in self.redaction.suspects([event.raw for event in batch]):
-            batch[number].edits = ()
+        suspects = self.redaction.suspects([event.raw for event in batch], tokens=True)
+        for number, tokens in suspects.items():
+            batch[number].edits, batch[number].tokens = (), tokens or None
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
             run = stretch[0].run
@@ -5631,29 +5603,39 @@ class Redactor:
         return ready
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
-        """Take events of a run: those that may end segments, and those with words."""
-        for (kind, subtype, parent), group in itertools.groupby(stretch, KIND):
-            events = [*group]
-            key = kind if parent is None else f"{kind} {parent}"
-            if kind not in self.spoken:
-                for event in events:
-                    self.pause(state, event)
-            elif kind == "thinking" and subtype != "completed":
-                state.add(key, events)
+        for event in stretch:
+            segment = state.open.get(event.type)
+            if (
+                segment is not None
+                and event.timestamp_ms is not None
+                and event.model_call_id is None
+                and event.parent_tool_use_id is None
+                and event.subtype != "completed"
+            ):  # nearly always: it saves a call
+                segment.events.append(event)
+            elif event.type in self.spoken:
+                self.hear(state, event)
             else:
-                for delta, some in itertools.groupby(events, is_delta):
-                    if delta:
-                        state.add(key, [*some], delta=True)
-                    else:
-                        for event in some:
-                            self.hear(state, key, event)
+                self.pause(state, event)
 
-    def hear(self, state: RunWords, key: str, event: Any) -> None:
-        """Take the end of thoughts, or a whole text, which may be a replay of deltas."""
-        replay = key in state.open and state.open[key].said.tell() > 0
-        if replay or event.type == "thinking":
+    def hear(self, state: RunWords, event: Any) -> None:
+        """Take an event with words; one that ends thoughts or repeats all deltas ends a segment."""
+        kind, parent = event.type, event.parent_tool_use_id
+        key = kind if parent is None else f"{kind} {parent}"
+        if kind == "thinking" and event.subtype == "completed":
             state.close(key)
-        state.add(key, [event])
+        segment = state.open.get(key) or state.open.setdefault(key, Segment())
+        delta = event.timestamp_ms is not None and event.model_call_id is None
+        if delta or kind == "thinking":
+            segment.events.append(event)
+            return
+        segment.collect()
+        replay = segment.said.tell()
+        if replay:
+            state.close(key)
+            segment = state.open[key] = Segment()
+        segment.events.append(event)
+        segment.collect(deltas=False)
         if replay:
             state.close(key)
 
@@ -5670,6 +5652,7 @@ class Redactor:
         self.redaction.run = run
         segments, state.closed = state.closed, []
         for segment in state.open.values():
+            segment.collect()
             segment.advance(0, [])
             if segment.due or overdue or self.replaces_words:
                 segments.append(segment)
@@ -5829,18 +5812,16 @@ def markers_for(spans: Iterable[Span]) -> list[Change]:
 
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     """The length of whole lines up to ``end`` that cuts no known value of several lines."""
-    hold = end
-    for form in blocks:
-        position = form.find("\n") + 1
-        while position:  # it may continue in the next lines
-            if text.endswith(form[:position], 0, end):
-                hold = min(hold, text.rfind("\n", 0, end - position) + 1)
-            position = form.find("\n", position) + 1
-    cutting = hold < end
+    hold, cutting = end, True
     while cutting and end - hold < LONG_LINE:
         cutting = False
-        for form in blocks:
-            start = text.rfind(form, 0, min(hold + len(form) - 1, end))
+        for form in blocks:  # the value may continue in the next lines
+            head = form[: form.find("\n") + 1]
+            start = text.find(head, max(0, hold - len(form) + 1), end)
+            while 0 <= start < hold and not form.startswith(
+                text[start : min(end, start + len(form))]
+            ):
+                start = text.find(head, start + 1, end)
             if 0 <= start < hold:
                 hold, cutting = text.rfind("\n", 0, start) + 1, True
     return hold
