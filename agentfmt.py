@@ -43,6 +43,7 @@ another agent's lines into it; no other stage knows that dialects exist.
 from __future__ import annotations
 
 import bisect
+import collections
 import contextlib
 import errno
 import functools
@@ -2112,6 +2113,13 @@ class Foreign(Struct, gc=False, eq=False):
     places: Places | None = None
 
 
+SHARED_TYPES = frozenset(
+    ("user", "assistant", "error", "result")
+)  # of other agents as well, in other shapes
+CURSOR_TYPES = SHARED_TYPES | frozenset(
+    "thinking tool_call interaction_query connection retry turn_ended".split()
+)
+NATIVE_TYPES = CURSOR_TYPES | {"system"}
 ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
 UNTRANSLATED = Foreign()  # for a line without a counterpart
 RUNLESS = Foreign()  # for one that shows no run, either
@@ -2174,9 +2182,10 @@ class Dialect:
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
+        self.acts = False  # it holds nothing but acts, or the event has no counterpart
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
-        self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
+        self.said = collections.defaultdict[Any, list[str]](list)  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
@@ -2206,7 +2215,7 @@ class Dialect:
 
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
-        maker, self.event, self.parts = self.maker, event, []
+        maker, self.event, self.parts, self.acts = self.maker, event, [], True
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         self.read(event if type(event) is self.kind else self.line())
@@ -2214,7 +2223,7 @@ class Dialect:
             return self.parts if not maker.native else (self.joined(),)
         if event.type in self.shared_types and not maker.native:
             return ()  # the line only repeats
-        event.foreign = self.untranslated()
+        event.foreign, self.acts = self.untranslated(), event.type not in NATIVE_TYPES
         event.hidden = event.hidden or not (maker.native or event.type in CURSOR_TYPES)
         return (event,)
 
@@ -2253,6 +2262,7 @@ class Dialect:
         if maker.lines and made:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
+        self.acts = self.acts and kind in ACTS
         self.latest = self.latest if kind == "error" else kind
         return new
 
@@ -2286,17 +2296,10 @@ class Dialect:
         self.words("user", as_text(text))
 
     def say(self, text: Any, *, delta: bool = False) -> None:
-        text = as_text(text)
-        rest = self.unsaid("assistant", text, delta=delta)
-        if rest or delta or self.maker.native:
-            part = self.words("assistant", (self.maker.native and text) or rest)
-            if delta and self.maker.redacts:
-                part.timestamp_ms = CERTAIN_DELTA
+        self.utter("assistant", as_text(text), delta=delta)
 
     def think(self, text: Any, *, delta: bool = False) -> None:
-        rest = self.unsaid("thinking", as_text(text), delta=delta)
-        if rest or delta:
-            self.words("thinking", rest)
+        self.utter("thinking", as_text(text), delta=delta)
         if not delta:
             self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
@@ -2357,20 +2360,22 @@ class Dialect:
         if self.maker.redacts and places:
             self.event.raw = blank_strings(self.event.raw, places)
 
-    # Parts of the moves.
-
-    def unsaid(self, kind: str, text: str, *, delta: bool) -> str:
-        """The part of a text that wasn't said yet: deltas may be followed by their whole text."""
-        deltas = self.said.setdefault((kind, self.parent), [])
+    def utter(self, kind: str, text: str, *, delta: bool) -> None:
+        """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
+        which stays whole where the agent's own line is printed."""
+        maker, said, rest = self.maker, self.said[kind, self.parent], text
         if delta:
-            deltas.append(text)
-            return text
-        said = "".join(deltas)
-        deltas.clear()
-        if said.startswith(text):
-            deltas.append(said[len(text) :])
-            return ""
-        return text.removeprefix(said)
+            said.append(text)
+        elif said:
+            before = "".join(said)
+            rest = text.removeprefix(before)
+            said[:] = [before[len(text) :]] if before.startswith(text) else []
+            rest = "" if said else rest
+        whole = maker.native and kind == "assistant"
+        if rest or delta or whole:
+            part = self.words(kind, text if whole else rest)
+            if delta and maker.redacts and whole:
+                part.timestamp_ms = CERTAIN_DELTA
 
 
 @functools.cache
@@ -2388,15 +2393,6 @@ class Cursor(Dialect):
 
     def finish(self) -> None:
         """Its lines are never translated."""
-
-
-SHARED_TYPES = frozenset(
-    ("user", "assistant", "error", "result")
-)  # of other agents as well, in other shapes
-CURSOR_TYPES = SHARED_TYPES | frozenset(
-    "thinking tool_call interaction_query connection retry turn_ended".split()
-)
-NATIVE_TYPES = CURSOR_TYPES | {"system"}
 
 
 def blank_strings(raw: bytes, places: Places) -> bytes:
@@ -2508,7 +2504,8 @@ class Claude(Dialect):
     def stream(self, inner: Any) -> None:
         delta = inner.delta
         if inner.type == "message_start":
-            self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
+            for spoken in ("assistant", "thinking"):
+                self.said.pop((spoken, self.parent), None)
         elif delta is None:
             return
         elif delta.text is not None:
@@ -3318,9 +3315,9 @@ class Runs:
                 acts = 0
             event.raw = line
             named, found = event.session_id, self.dialects.translate(source, event)
-            counted = self.add_acts(found) if self.talk and found is not None else None
-            if counted is not None:
-                yield from counted
+            talk = self.talk
+            if talk and talk.acts and talk is self.dialects.shown and found is not None:
+                yield from self.add_acts(found)
             else:
                 yield from self.dispatch(event, found, named)
                 session, plain, run = self.session, self.plain, self.run
@@ -3337,16 +3334,9 @@ class Runs:
             yield from self.ends()
         self.dialects.due.clear()
 
-    def add_acts(self, found: Sequence[Event]) -> list[Event] | None:
-        """Count a foreign line that only adds to the run of the previous one: its parts are acts,
-        or it has no counterpart. The events of it that are read; None if it may do more."""
-        if self.dialects.shown is not self.talk:
-            return None
-        for whole in found:
-            for part in parts_of(whole):
-                if part.type not in ACTS and (not part.foreign or part.type in NATIVE_TYPES):
-                    return None
-        run, counted = cast("Run", self.run), []
+    def add_acts(self, found: Sequence[Event]) -> list[Event]:
+        """Count a line that only adds to the previous one's run; its events that are read."""
+        run, read = cast("Run", self.run), []
         for whole in found:
             whole.run = run
             for part in parts_of(whole):
@@ -3355,8 +3345,8 @@ class Runs:
                 if part.type == "tool_call":
                     self.track(run, part)
             if not self.is_unread(whole):
-                counted.append(whole)
-        return counted
+                read.append(whole)
+        return read
 
     def is_unread(self, whole: Event) -> bool:
         """Does an event go no further: words, or a line that is neither translated nor printed?"""
