@@ -2002,19 +2002,25 @@ class ForeignCall(Struct, gc=False):
             args |= {"todos": listed} if listed else {}
         return args
 
-    def exit_code(self) -> int | None:
-        """The exit status of a command; an agent's own word for a failure goes before."""
+    def ending(self) -> tuple[str, int | None, str]:
+        """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
+        command goes before other signs, but for the agent's own word for a failure."""
         answer: Any = self.answer
-        code = answer.code
-        return code if type(code) is int and self.tool == "shell" and not answer.kind else None
+        known = type(answer.code) is int and self.tool == "shell" and not answer.kind
+        if known or not answer.failed:
+            code = answer.code if known else None
+            return "failure" if code else "success", code, ""
+        text = as_text(answer.content)
+        tagged = re.match(ERROR_TAG, text)
+        text = tagged[1] if tagged else text
+        said = (as_text(answer.kind), text)
+        told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
+        return next(told, "error"), None, text
 
     def outcome(self) -> tuple[str, str, int]:
         """The tool of an ended call, its status and exit code, as its line has them."""
-        answer: Any = self.answer
-        code = self.exit_code()
-        if answer.failed and code is None:
-            return self.tool, VARIANTS[failure_of_call(answer)[0]], 0
-        return self.tool, "nonzero" if code else "ok", code or 0
+        variant, code, _ = self.ending()
+        return self.tool, "nonzero" if code else VARIANTS[variant], code or 0
 
 
 @functools.lru_cache(256)
@@ -2042,15 +2048,13 @@ TODO_STATES = ("pending", "completed")
 
 def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """Cursor's result of a call."""
+    variant, code, why = called.ending()
+    if variant not in ("success", "failure"):
+        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
     content = "" if answer.content is None else answer.content
-    code = called.exit_code()
-    if answer.failed and code is None:
-        variant, text = failure_of_call(answer)
-        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
-    told = [*make_success(called.tool, args, content).items(), *answer.facts.items()]
-    told.append(("exitCode", code))
-    success = {key: value for key, value in told if value is not None}
-    return {"failure" if success.get("exitCode") else "success": success}
+    told = make_success(called.tool, args, content).items(), answer.facts.items()
+    stated = [*itertools.chain(*told), ("exitCode", code)]
+    return {variant: {key: value for key, value in stated if value is not None}}
 
 
 def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
@@ -2069,16 +2073,6 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
     return {"message" if tool == "edit" else "content": content}
-
-
-def failure_of_call(answer: Answer) -> tuple[str, str]:
-    """Cursor's variant of a failed call's result, and its text."""
-    text = as_text(answer.content)
-    tagged = re.match(ERROR_TAG, text)
-    text = tagged[1] if tagged else text
-    said = (as_text(answer.kind), text)
-    told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
-    return next(told, "error"), text
 
 
 def line_members(
@@ -2113,9 +2107,7 @@ class Foreign(Struct, gc=False, eq=False):
     places: Places | None = None
 
 
-SHARED_TYPES = frozenset(
-    ("user", "assistant", "error", "result")
-)  # of other agents as well, in other shapes
+SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # other agents' as well
 CURSOR_TYPES = SHARED_TYPES | frozenset(
     "thinking tool_call interaction_query connection retry turn_ended".split()
 )
@@ -2174,7 +2166,8 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
-        kind, self.decode = line_decoder(self.line_type, maker.kind)
+        kind = self.line_type(maker.kind)
+        self.decode = msgspec.json.Decoder(kind).decode
         self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
         self.begun = False
@@ -2378,14 +2371,6 @@ class Dialect:
                 part.timestamp_ms = CERTAIN_DELTA
 
 
-@functools.cache
-def line_decoder(
-    line_type: Callable[[type[Event]], Any], base: type[Event]
-) -> tuple[Any, Callable[[bytes], Any]]:
-    kind = line_type(base)
-    return kind, msgspec.json.Decoder(kind).decode
-
-
 class Cursor(Dialect):
     """agentfmt's own vocabulary."""
 
@@ -2410,9 +2395,8 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 # Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
 # A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
-CONTROL_TYPES = frozenset(
-    "control_request control_response control_cancel_request keep_alive".split()
-)  # between Claude and its host
+# Types of lines between Claude and its host.
+CONTROL_TYPES = {"control_request", "control_response", "control_cancel_request", "keep_alive"}
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2490,9 +2474,7 @@ class Claude(Dialect):
         if isinstance(content, str):
             say(content)
         for block in content if isinstance(content, list) else ():
-            if (
-                block.tool_use_id is not None
-            ):  # in an assistant event if the model's servers ran the tool
+            if block.tool_use_id is not None:  # also an assistant's: the model's servers ran it
                 self.returned(block, line)
             elif block.text is not None:
                 say(block.text)
@@ -2982,7 +2964,6 @@ class Pi(Dialect):
             self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
 
 
-@functools.cache
 def pi_message() -> Any:
     block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
     more = shape("role", anys="usage stopReason errorMessage", base=Message)
@@ -3154,13 +3135,10 @@ class Conversations:
             last = source.agents.get(kind.name)
             fits = last and not event.session_id and not (session and last.session)
             known = last if last and fits else kind(self.maker)
-        return self.remember(known, session) if session else known
-
-    def remember(self, known: Dialect, session: str) -> Dialect:
-        self.sessions[session] = known
-        if len(self.sessions) > MAX_RUNS:
-            self.finish(next(iter(self.sessions)))
-        known.session = session
+        if session:
+            known.session, self.sessions[session] = session, known
+            if len(self.sessions) > MAX_RUNS:
+                self.finish(next(iter(self.sessions)))
         return known
 
     def finish(self, session: str) -> None:
