@@ -1197,7 +1197,7 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.made and event.made.answer:  # its line need not be made
+    if event.made and event.made.answered:  # its line need not be made
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     tool, body = called_tool(event)
@@ -1950,39 +1950,35 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
-class Answer(Struct, gc=False):
-    """What a call returned: a text, or undecoded.
+class ForeignCall(Struct, gc=False):
+    """A call by another agent, with Cursor's name for its tool. It makes the line of its start,
+    or, once it is ``answered``, of its end.
 
-    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
-    exit status; ``facts`` are members of Cursor's result.
+    ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
+    ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
+    Cursor's result.
     """
 
-    content: Any
+    id: str
+    session: str | None = None
+    parent: str | None = None  # the call of the sub-agent that made it
+    tool: str = ""
+    name: str = ""  # the agent's own name for the tool
+    given: Any = None  # its arguments, decoded or not
+    answered: bool = False
+    content: Any = None
     failed: bool = False
     kind: Any = ""
     code: Any = None
     facts: dict[str, Any] = {}
 
-
-class ForeignCall(Struct, gc=False):
-    """A call by another agent, with Cursor's name for its tool. It makes the line of its start;
-    with an answer, that of its end."""
-
-    id: str
-    session: str | None
-    parent: str | None  # the call of the sub-agent that made it
-    tool: str = ""
-    name: str = ""  # the agent's own name for the tool
-    given: Any = None  # its arguments, decoded or not
-    answer: Answer | None = None
-
     def __call__(self) -> dict[str, Any]:
         """The members of its line."""
-        args, answer = self.args(), self.answer
-        body = {"args": args} | ({"result": make_result(self, args, answer)} if answer else {})
+        args = self.args()
+        body = {"args": args} | ({"result": make_result(self, args)} if self.answered else {})
         call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
-        subtype = "completed" if answer else "started"
+        subtype = "completed" if self.answered else "started"
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
@@ -2005,15 +2001,14 @@ class ForeignCall(Struct, gc=False):
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
         command goes before other signs, but for the agent's own word for a failure."""
-        answer: Any = self.answer
-        known = type(answer.code) is int and self.tool == "shell" and not answer.kind
-        if known or not answer.failed:
-            code = answer.code if known else None
+        known = type(self.code) is int and self.tool == "shell" and not self.kind
+        if known or not self.failed:
+            code = self.code if known else None
             return "failure" if code else "success", code, ""
-        text = as_text(answer.content)
+        text = as_text(self.content)
         tagged = re.match(ERROR_TAG, text)
         text = tagged[1] if tagged else text
-        said = (as_text(answer.kind), text)
+        said = (as_text(self.kind), text)
         told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
         return next(told, "error"), None, text
 
@@ -2046,13 +2041,13 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
+def make_result(called: ForeignCall, args: dict[str, Any]) -> dict[str, Any]:
     """Cursor's result of a call."""
     variant, code, why = called.ending()
     if variant not in ("success", "failure"):
         return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
-    content = "" if answer.content is None else answer.content
-    told = make_success(called.tool, args, content).items(), answer.facts.items()
+    content = "" if called.content is None else called.content
+    told = make_success(called.tool, args, content).items(), called.facts.items()
     stated = [*itertools.chain(*told), ("exitCode", code)]
     return {variant: {key: value for key, value in stated if value is not None}}
 
@@ -2216,13 +2211,10 @@ class Dialect:
             return self.parts if not maker.native else (self.joined(),)
         if event.type in self.shared_types and not maker.native:
             return ()  # the line only repeats
-        event.foreign, self.acts = self.untranslated(), event.type not in NATIVE_TYPES
+        event.foreign = event.foreign or UNTRANSLATED
+        self.acts = event.type not in NATIVE_TYPES
         event.hidden = event.hidden or not (maker.native or event.type in CURSOR_TYPES)
         return (event,)
-
-    def untranslated(self) -> Foreign:
-        """What a line without a counterpart tells about runs."""
-        return UNTRANSLATED
 
     def joined(self) -> Event:
         """The translation of a line that is printed itself, once, in one event."""
@@ -2307,12 +2299,12 @@ class Dialect:
         self.calls[identity] = called
 
     def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
-        """Complete a call; for its ``outcome`` see ``Answer``."""
+        """Complete a call; for its ``outcome`` see ``ForeignCall``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
-        called = msgspec.structs.replace(called, answer=Answer(content, **outcome))
+        called = msgspec.structs.replace(called, answered=True, content=content, **outcome)
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
@@ -2428,7 +2420,7 @@ class Claude(Dialect):
         block: Any = shape(texts, "input content", "is_error", base=TextBlock)
         message = shape(base=Message, content=list[block] | str)
         event = shape("type", delta=shape("type text thinking"))
-        own = "tool_use_id error", "tool_use_result", "is_api_error_message"
+        own = "tool_use_id error hook_name", "tool_use_result", "is_api_error_message"
         return shape(*own, base=base, message=message, event=event)
 
     def read(self, line: Any) -> None:
@@ -2445,6 +2437,10 @@ class Claude(Dialect):
         elif subtype == "init":
             own = members(self.event.raw)
             self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
+        elif kind in CONTROL_TYPES:
+            self.event.foreign = RUNLESS
+        elif (line.hook_name or "").endswith(":resume"):
+            self.event.foreign = EARLY
         elif subtype == "permission_denied" and line.tool_use_id:
             self.denied.add(line.tool_use_id)
         elif subtype == "task_notification" and line.tool_use_id in self.background:
@@ -2457,14 +2453,6 @@ class Claude(Dialect):
         super().finish()
         if self.background and self.ended:
             self.end("error", error="a sub-agent in the background never ended")
-
-    def untranslated(self) -> Foreign:
-        event = self.event
-        if event.type in CONTROL_TYPES:
-            return RUNLESS
-        hook = event.type == "system" and (event.subtype or "").startswith("hook_")
-        resumes = hook and as_text(details(event).get("hook_name")).endswith(":resume")
-        return EARLY if resumes else UNTRANSLATED
 
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
@@ -2511,7 +2499,7 @@ class Claude(Dialect):
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
         text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
-        called = self.calls.get(identity) or ForeignCall(identity, None, None)
+        called = self.calls.get(identity) or ForeignCall(identity)
         failed = block.is_error is True
         kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
