@@ -43,6 +43,7 @@ another agent's lines into it; no other stage knows that dialects exist.
 from __future__ import annotations
 
 import bisect
+import collections
 import contextlib
 import errno
 import functools
@@ -1168,7 +1169,7 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.tool_call is None and event.made and event.made.answer:  # its line need not be made
+    if event.tool_call is None and event.made and event.made.answered:  # its line need not be made
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     return label_call(outcome_of(event))
@@ -1951,39 +1952,35 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
-class Answer(Struct, gc=False):
-    """What a call returned: a text, or undecoded.
+class ForeignCall(Struct, gc=False):
+    """A call by another agent, with Cursor's name for its tool. It makes the line of its start,
+    or, once it is ``answered``, of its end.
 
-    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
-    exit status; ``facts`` are members of Cursor's result.
+    ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
+    ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
+    Cursor's result.
     """
 
-    content: Any
+    id: str
+    session: str | None = None
+    parent: str | None = None  # the call of the sub-agent that made it
+    tool: str = ""
+    name: str = ""  # the agent's own name for the tool
+    given: Any = None  # its arguments, decoded or not
+    answered: bool = False
+    content: Any = None
     failed: bool = False
     kind: Any = ""
     code: Any = None
     facts: dict[str, Any] = {}
 
-
-class ForeignCall(Struct, gc=False):
-    """A call by another agent, with Cursor's name for its tool. It makes the line of its start;
-    with an answer, that of its end."""
-
-    id: str
-    session: str | None
-    parent: str | None  # the call of the sub-agent that made it
-    tool: str = ""
-    name: str = ""  # the agent's own name for the tool
-    given: Any = None  # its arguments, decoded or not
-    answer: Answer | None = None
-
     def __call__(self) -> dict[str, Any]:
         """The members of its line."""
-        args, answer = self.args(), self.answer
-        body = {"args": args} | ({"result": make_result(self, args, answer)} if answer else {})
+        args = self.args()
+        body = {"args": args} | ({"result": make_result(self, args)} if self.answered else {})
         call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
-        subtype = "completed" if answer else "started"
+        subtype = "completed" if self.answered else "started"
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
@@ -2003,19 +2000,24 @@ class ForeignCall(Struct, gc=False):
             args |= {"todos": listed} if listed else {}
         return args
 
-    def exit_code(self) -> int | None:
-        """The exit status of a command; an agent's own word for a failure goes before."""
-        answer: Any = self.answer
-        code = answer.code
-        return code if type(code) is int and self.tool == "shell" and not answer.kind else None
+    def ending(self) -> tuple[str, int | None, str]:
+        """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
+        command goes before other signs, but for the agent's own word for a failure."""
+        known = type(self.code) is int and self.tool == "shell" and not self.kind
+        if known or not self.failed:
+            code = self.code if known else None
+            return "failure" if code else "success", code, ""
+        text = as_text(self.content)
+        tagged = re.match(ERROR_TAG, text)
+        text = tagged[1] if tagged else text
+        said = (as_text(self.kind), text)
+        told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
+        return next(told, "error"), None, text
 
     def outcome(self) -> tuple[str, str, int]:
         """The tool of an ended call, its status and exit code, as its line has them."""
-        answer: Any = self.answer
-        code = self.exit_code()
-        if answer.failed and code is None:
-            return self.tool, VARIANTS[failure_of_call(answer)[0]], 0
-        return self.tool, "nonzero" if code else "ok", code or 0
+        variant, code, _ = self.ending()
+        return self.tool, "nonzero" if code else VARIANTS[variant], code or 0
 
 
 @functools.lru_cache(256)
@@ -2041,17 +2043,15 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
+def make_result(called: ForeignCall, args: dict[str, Any]) -> dict[str, Any]:
     """Cursor's result of a call."""
-    content = "" if answer.content is None else answer.content
-    code = called.exit_code()
-    if answer.failed and code is None:
-        variant, text = failure_of_call(answer)
-        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
-    told = [*make_success(called.tool, args, content).items(), *answer.facts.items()]
-    told.append(("exitCode", code))
-    success = {key: value for key, value in told if value is not None}
-    return {"failure" if success.get("exitCode") else "success": success}
+    variant, code, why = called.ending()
+    if variant not in ("success", "failure"):
+        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
+    content = "" if called.content is None else called.content
+    told = make_success(called.tool, args, content).items(), called.facts.items()
+    stated = [*itertools.chain(*told), ("exitCode", code)]
+    return {variant: {key: value for key, value in stated if value is not None}}
 
 
 def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
@@ -2070,16 +2070,6 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
     return {"message" if tool == "edit" else "content": content}
-
-
-def failure_of_call(answer: Answer) -> tuple[str, str]:
-    """Cursor's variant of a failed call's result, and its text."""
-    text = as_text(answer.content)
-    tagged = re.match(ERROR_TAG, text)
-    text = tagged[1] if tagged else text
-    said = (as_text(answer.kind), text)
-    told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
-    return next(told, "error"), text
 
 
 def line_members(
@@ -2114,6 +2104,11 @@ class Foreign(Struct, gc=False, eq=False):
     places: Places | None = None
 
 
+SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # other agents' as well
+CURSOR_TYPES = SHARED_TYPES | frozenset(
+    "thinking tool_call interaction_query connection retry turn_ended".split()
+)
+NATIVE_TYPES = CURSOR_TYPES | {"system"}
 ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
 UNTRANSLATED = Foreign()  # for a line without a counterpart
 RUNLESS = Foreign()  # for one that shows no run, either
@@ -2168,7 +2163,8 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
-        kind, self.decode = line_decoder(self.line_type, maker.kind)
+        kind = self.line_type(maker.kind)
+        self.decode = msgspec.json.Decoder(kind).decode
         self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
         self.begun = False
@@ -2176,9 +2172,10 @@ class Dialect:
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
+        self.acts = False  # it holds nothing but acts, or the event has no counterpart
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
-        self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
+        self.said = collections.defaultdict[Any, list[str]](list)  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
@@ -2208,7 +2205,7 @@ class Dialect:
 
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
-        maker, self.event, self.parts = self.maker, event, []
+        maker, self.event, self.parts, self.acts = self.maker, event, [], True
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         self.read(event if type(event) is self.kind else self.line())
@@ -2216,13 +2213,10 @@ class Dialect:
             return self.parts if not maker.native else (self.joined(),)
         if event.type in self.shared_types and not maker.native:
             return ()  # the line only repeats
-        event.foreign = self.untranslated()
+        event.foreign = event.foreign or UNTRANSLATED
+        self.acts = event.type not in NATIVE_TYPES
         event.hidden = event.hidden or not (maker.native or event.type in CURSOR_TYPES)
         return (event,)
-
-    def untranslated(self) -> Foreign:
-        """What a line without a counterpart tells about runs."""
-        return UNTRANSLATED
 
     def joined(self) -> Event:
         """The translation of a line that is printed itself, once, in one event."""
@@ -2255,6 +2249,7 @@ class Dialect:
         if maker.lines and made:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
+        self.acts = self.acts and kind in ACTS
         self.latest = self.latest if kind == "error" else kind
         return new
 
@@ -2288,17 +2283,10 @@ class Dialect:
         self.words("user", as_text(text))
 
     def say(self, text: Any, *, delta: bool = False) -> None:
-        text = as_text(text)
-        rest = self.unsaid("assistant", text, delta=delta)
-        if rest or delta or self.maker.native:
-            part = self.words("assistant", (self.maker.native and text) or rest)
-            if delta and self.maker.redacts:
-                part.timestamp_ms = CERTAIN_DELTA
+        self.utter("assistant", as_text(text), delta=delta)
 
     def think(self, text: Any, *, delta: bool = False) -> None:
-        rest = self.unsaid("thinking", as_text(text), delta=delta)
-        if rest or delta:
-            self.words("thinking", rest)
+        self.utter("thinking", as_text(text), delta=delta)
         if not delta:
             self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
@@ -2313,12 +2301,12 @@ class Dialect:
         self.calls[identity] = called
 
     def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
-        """Complete a call; for its ``outcome`` see ``Answer``."""
+        """Complete a call; for its ``outcome`` see ``ForeignCall``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
-        called = msgspec.structs.replace(called, answer=Answer(content, **outcome))
+        called = msgspec.structs.replace(called, answered=True, content=content, **outcome)
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
@@ -2359,28 +2347,22 @@ class Dialect:
         if self.maker.redacts and places:
             self.event.raw = blank_strings(self.event.raw, places)
 
-    # Parts of the moves.
-
-    def unsaid(self, kind: str, text: str, *, delta: bool) -> str:
-        """The part of a text that wasn't said yet: deltas may be followed by their whole text."""
-        deltas = self.said.setdefault((kind, self.parent), [])
+    def utter(self, kind: str, text: str, *, delta: bool) -> None:
+        """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
+        which stays whole where the agent's own line is printed."""
+        maker, said, rest = self.maker, self.said[kind, self.parent], text
         if delta:
-            deltas.append(text)
-            return text
-        said = "".join(deltas)
-        deltas.clear()
-        if said.startswith(text):
-            deltas.append(said[len(text) :])
-            return ""
-        return text.removeprefix(said)
-
-
-@functools.cache
-def line_decoder(
-    line_type: Callable[[type[Event]], Any], base: type[Event]
-) -> tuple[Any, Callable[[bytes], Any]]:
-    kind = line_type(base)
-    return kind, msgspec.json.Decoder(kind).decode
+            said.append(text)
+        elif said:
+            before = "".join(said)
+            rest = text.removeprefix(before)
+            said[:] = [before[len(text) :]] if before.startswith(text) else []
+            rest = "" if said else rest
+        whole = maker.native and kind == "assistant"
+        if rest or delta or whole:
+            part = self.words(kind, text if whole else rest)
+            if delta and maker.redacts and whole:
+                part.timestamp_ms = CERTAIN_DELTA
 
 
 class Cursor(Dialect):
@@ -2390,15 +2372,6 @@ class Cursor(Dialect):
 
     def finish(self) -> None:
         """Its lines are never translated."""
-
-
-SHARED_TYPES = frozenset(
-    ("user", "assistant", "error", "result")
-)  # of other agents as well, in other shapes
-CURSOR_TYPES = SHARED_TYPES | frozenset(
-    "thinking tool_call interaction_query connection retry turn_ended".split()
-)
-NATIVE_TYPES = CURSOR_TYPES | {"system"}
 
 
 def blank_strings(raw: bytes, places: Places) -> bytes:
@@ -2416,9 +2389,8 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 # Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
 # A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
-CONTROL_TYPES = frozenset(
-    "control_request control_response control_cancel_request keep_alive".split()
-)  # between Claude and its host
+# Types of lines between Claude and its host.
+CONTROL_TYPES = {"control_request", "control_response", "control_cancel_request", "keep_alive"}
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2450,7 +2422,7 @@ class Claude(Dialect):
         block: Any = shape(texts, "input content", "is_error", base=TextBlock)
         message = shape(base=Message, content=list[block] | str)
         event = shape("type", delta=shape("type text thinking"))
-        own = "tool_use_id error", "tool_use_result", "is_api_error_message"
+        own = "tool_use_id error hook_name", "tool_use_result", "is_api_error_message"
         return shape(*own, base=base, message=message, event=event)
 
     def read(self, line: Any) -> None:
@@ -2467,6 +2439,10 @@ class Claude(Dialect):
         elif subtype == "init":
             own = members(self.event.raw)
             self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
+        elif kind in CONTROL_TYPES:
+            self.event.foreign = RUNLESS
+        elif (line.hook_name or "").endswith(":resume"):
+            self.event.foreign = EARLY
         elif subtype == "permission_denied" and line.tool_use_id:
             self.denied.add(line.tool_use_id)
         elif subtype == "task_notification" and line.tool_use_id in self.background:
@@ -2480,14 +2456,6 @@ class Claude(Dialect):
         if self.background and self.ended:
             self.end("error", error="a sub-agent in the background never ended")
 
-    def untranslated(self) -> Foreign:
-        event = self.event
-        if event.type in CONTROL_TYPES:
-            return RUNLESS
-        hook = event.type == "system" and (event.subtype or "").startswith("hook_")
-        resumes = hook and as_text(details(event).get("hook_name")).endswith(":resume")
-        return EARLY if resumes else UNTRANSLATED
-
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
         if line.error or line.is_api_error_message is True:
@@ -2496,9 +2464,7 @@ class Claude(Dialect):
         if isinstance(content, str):
             say(content)
         for block in content if isinstance(content, list) else ():
-            if (
-                block.tool_use_id is not None
-            ):  # in an assistant event if the model's servers ran the tool
+            if block.tool_use_id is not None:  # also an assistant's: the model's servers ran it
                 self.returned(block, line)
             elif block.text is not None:
                 say(block.text)
@@ -2510,7 +2476,8 @@ class Claude(Dialect):
     def stream(self, inner: Any) -> None:
         delta = inner.delta
         if inner.type == "message_start":
-            self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
+            for spoken in ("assistant", "thinking"):
+                self.said.pop((spoken, self.parent), None)
         elif delta is None:
             return
         elif delta.text is not None:
@@ -2534,7 +2501,7 @@ class Claude(Dialect):
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
         text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
-        called = self.calls.get(identity) or ForeignCall(identity, None, None)
+        called = self.calls.get(identity) or ForeignCall(identity)
         failed = block.is_error is True
         kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
@@ -2987,7 +2954,6 @@ class Pi(Dialect):
             self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
 
 
-@functools.cache
 def pi_message() -> Any:
     block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
     more = shape("role", anys="usage stopReason errorMessage", base=Message)
@@ -3159,13 +3125,10 @@ class Conversations:
             last = source.agents.get(kind.name)
             fits = last and not event.session_id and not (session and last.session)
             known = last if last and fits else kind(self.maker)
-        return self.remember(known, session) if session else known
-
-    def remember(self, known: Dialect, session: str) -> Dialect:
-        self.sessions[session] = known
-        if len(self.sessions) > MAX_RUNS:
-            self.finish(next(iter(self.sessions)))
-        known.session = session
+        if session:
+            known.session, self.sessions[session] = session, known
+            if len(self.sessions) > MAX_RUNS:
+                self.finish(next(iter(self.sessions)))
         return known
 
     def finish(self, session: str) -> None:
@@ -3320,9 +3283,9 @@ class Runs:
                 acts = 0
             event.raw = line
             named, found = event.session_id, self.dialects.translate(source, event)
-            counted = self.add_acts(found) if self.talk and found is not None else None
-            if counted is not None:
-                yield from counted
+            talk = self.talk
+            if talk and talk.acts and talk is self.dialects.shown and found is not None:
+                yield from self.add_acts(found)
             else:
                 yield from self.dispatch(event, found, named)
                 session, plain, run = self.session, self.plain, self.run
@@ -3339,16 +3302,9 @@ class Runs:
             yield from self.ends()
         self.dialects.due.clear()
 
-    def add_acts(self, found: Sequence[Event]) -> list[Event] | None:
-        """Count a foreign line that only adds to the run of the previous one: its parts are acts,
-        or it has no counterpart. The events of it that are read; None if it may do more."""
-        if self.dialects.shown is not self.talk:
-            return None
-        for whole in found:
-            for part in parts_of(whole):
-                if part.type not in ACTS and (not part.foreign or part.type in NATIVE_TYPES):
-                    return None
-        run, counted = cast("Run", self.run), []
+    def add_acts(self, found: Sequence[Event]) -> list[Event]:
+        """Count a line that only adds to the previous one's run; its events that are read."""
+        run, read = cast("Run", self.run), []
         for whole in found:
             whole.run = run
             for part in parts_of(whole):
@@ -3357,8 +3313,8 @@ class Runs:
                 if part.type == "tool_call":
                     self.track(run, part)
             if not self.is_unread(whole):
-                counted.append(whole)
-        return counted
+                read.append(whole)
+        return read
 
     def is_unread(self, whole: Event) -> bool:
         """Does an event go no further: words, or a line that is neither translated nor printed?"""
