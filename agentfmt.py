@@ -813,19 +813,22 @@ def words_of(event: Any) -> str:
 # A tool_call event in, an action out, by a table of tools. It must not know runs or writers.
 
 
-class FinishedCall(NamedTuple):
-    """A finished call; ``created``: it is an edit that created its file."""
+class Outcome(NamedTuple):
+    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is what a success holds."""
 
     event: Event
+    tool: str
     body: Any
-    result: Any
-    created: bool
+    status: str
+    code: int
+    variant: str
+    found: Any
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
 # came out of it. Either is "" if the call doesn't say.
 Target: TypeAlias = Callable[[Any, str], str]
-Fact: TypeAlias = Callable[[FinishedCall], str]
+Fact: TypeAlias = Callable[[Outcome], str]
 
 
 def arg(*names: str) -> Target:
@@ -872,39 +875,43 @@ def short_text(given: Any) -> str | None:
     return short[0] if len(short) == 1 else None
 
 
-def launched(call: FinishedCall) -> str:
-    return "in background" if call.result.isBackground is True else ""
+def launched(call: Outcome) -> str:
+    return "in background" if call.found.isBackground is True else ""
 
 
-def time_taken(call: FinishedCall) -> str:
-    took = call_duration(call.event, call.result)
+def time_taken(call: Outcome) -> str:
+    took = call_duration(call.event, call.found)
     return "" if took is None else format_duration(took)
 
 
-def exit_status(call: FinishedCall) -> str:
-    code = as_integer(call.result.exitCode)
+def exit_status(call: Outcome) -> str:
+    code = as_integer(call.found.exitCode)
     return "" if code is None else f"exit {code}"
 
 
-def file_size(call: FinishedCall) -> str:
-    stated = as_count(call.result.fileSize)
+def file_size(call: Outcome) -> str:
+    stated = as_count(call.found.fileSize)
     return "" if stated is None else format_size(stated)
 
 
 def counted(members: str, noun: str, nouns: str = "") -> Fact:
     """The first number that is stated, or length of an undecoded list, with its unit."""
 
-    def fact(call: FinishedCall) -> str:
-        counts = (count_in(getattr(call.result, member)) for member in members.split())
-        count = next((count for count in counts if count is not None), None)
+    def fact(call: Outcome) -> str:
+        count = first_count(getattr(call.found, member) for member in members.split())
         return "" if count is None else plural(count, noun, nouns)
 
     return fact
 
 
-def count_in(value: Any) -> int | None:
-    listed = decode_raw(value) if isinstance(value, Raw) else None
-    return len(listed) if isinstance(listed, list) else as_count(value)
+def first_count(values: Iterable[Any]) -> int | None:
+    """The first number that is stated, or length of an undecoded list."""
+    for value in values:
+        found = decode_raw(value) if isinstance(value, Raw) else value
+        count = len(found) if isinstance(found, list) and found is not value else as_count(found)
+        if count is not None:
+            return count
+    return None
 
 
 def first_fact(*facts: Fact) -> Fact:
@@ -918,8 +925,8 @@ length_read = first_fact(
 )
 
 
-def lines_read(call: FinishedCall) -> str:
-    result, total = call.result, as_count(call.result.totalLines)
+def lines_read(call: Outcome) -> str:
+    result, total = call.found, as_count(call.found.totalLines)
     part = result.readRange if isinstance(result.readRange, dict) else {}
     start, end = as_count(part.get("startLine")), as_count(part.get("endLine"))
     if total and start and end and start <= end and end - start + 1 < total:
@@ -929,9 +936,9 @@ def lines_read(call: FinishedCall) -> str:
     return length_read(call)
 
 
-def lines_changed(call: FinishedCall) -> str:
-    added, removed = as_count(call.result.linesAdded), as_count(call.result.linesRemoved)
-    if call.created:
+def lines_changed(call: Outcome) -> str:
+    added, removed = as_count(call.found.linesAdded), as_count(call.found.linesRemoved)
+    if creates_file(call):
         return "" if added is None else plural(added, "line")
     if added == removed == 0:
         return "no changes"
@@ -939,41 +946,32 @@ def lines_changed(call: FinishedCall) -> str:
     return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
 
 
-def matches_found(call: FinishedCall) -> str:
+def matches_found(call: Outcome) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
-    found = decode_raw(call.result.workspaceResults)
-    spaces = map(as_object, as_object(found).values())
-    modes = [mode for space in spaces for mode in space.values() if isinstance(mode, dict)]
-    stated = ("totalMatchedLines", "totalMatches")
-    lines = sum_known(as_count(mode.get(name)) for mode in modes for name in stated)
-    files = sum_known(map(files_matched, modes))
-    where = plural(files, "file") if files or (files == 0 and lines is None) else ""
-    what = "" if lines is None else plural(lines, "match", "matches")
+    spaces = members(bytes(call.found.workspaceResults)).values()
+    modes = [members(bytes(mode)) for space in spaces for mode in members(bytes(space)).values()]
+    matched, files = (
+        [count for mode in modes if (count := first_count(map(mode.get, names))) is not None]
+        for names in (("totalMatchedLines", "totalMatches"), FILES_MATCHED)
+    )
+    where = plural(sum(files), "file") if sum(files) or (files and not matched) else ""
+    what = plural(sum(matched), "match", "matches") if matched else ""
     return " in ".join(filter(None, (what, where)))
 
 
-def files_matched(mode: dict[str, Any]) -> int | None:
-    listed = (mode.get(name) for name in ("matches", "files", "counts"))
-    lengths = [len(value) for value in listed if isinstance(value, (list, str))]
-    stated = as_count(mode.get("totalFiles"))
-    return next(iter(lengths), None) if stated is None else stated
+FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
-def sum_known(counts: Iterable[int | None]) -> int | None:
-    stated = [count for count in counts if count is not None]
-    return sum(stated) if stated else None
-
-
-def entries_listed(call: FinishedCall) -> str:
-    root = as_object(decode_raw(call.result.directoryTreeRoot))
+def entries_listed(call: Outcome) -> str:
+    root = as_object(decode_raw(call.found.directoryTreeRoot))
     children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
     lists = [child for child in children if isinstance(child, list)]
     return plural(sum(map(len, lists)), "entry", "entries") if lists else ""
 
 
-def page_size(call: FinishedCall) -> str:
+def page_size(call: Outcome) -> str:
     """The size of a page; if redaction replaced it, as its marker states."""
-    page = decode_raw(call.result.markdown)
+    page = decode_raw(call.found.markdown)
     marker = MARKER.fullmatch(page) if isinstance(page, str) else None
     count = as_count(marker[1]) if marker else len(page) if isinstance(page, (str, list)) else None
     return "" if count is None else plural(count, "character")
@@ -982,11 +980,11 @@ def page_size(call: FinishedCall) -> str:
 MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 
-def todos_done(call: FinishedCall) -> str:
+def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
     args = decode_as(given_to(call.body), Args)
     given = None if args.merge is True else args.todos
-    lists = (value for value in (decode_raw(call.result.todos), given) if isinstance(value, list))
+    lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
     return f"{done} of {len(states)} done" if states else ""
@@ -1006,8 +1004,9 @@ class Tool(NamedTuple):
     facts: tuple[Fact, ...]
 
 
-def tool(label: str, target: Target, *facts: Fact) -> Tool:
+def tool(label: str, target: Target = any_arg, *facts: Fact) -> Tool:
     verbs, _, what = label.partition(" ")
+    facts = facts if facts or target is not any_arg else (time_taken,)
     return Tool(Label(*(f"{verb} {what}" for verb in verbs.split("/"))), target, facts)
 
 
@@ -1038,39 +1037,35 @@ TOOLS = {
     "createPlan": tool("Created/create/Creating plan", plan_arg),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
     "exaSearch": tool("Searched/search/Searching web", arg("query"), time_taken),
-    "exaFetch": tool("Fetched/fetch/Fetching web page", any_arg, time_taken),
+    "exaFetch": tool("Fetched/fetch/Fetching web page"),
     "writeShellStdin": tool("Wrote/write/Writing to terminal", arg()),
-} | {
-    name: tool(label, any_arg, time_taken)
-    for name, label in {
-        "getMcpTools": "Listed/list/Listing MCP tools",
-        "listMcpResources": "Listed/list/Listing MCP resources",
-        "readMcpResource": "Read/read/Reading MCP resource",
-        "switchMode": "Switched/switch/Switching mode",
-        "generateImage": "Generated/generate/Generating image",
-        "computerUse": "Used/use/Using computer",
-        "applyAgentDiff": "Applied/apply/Applying diff",
-        "recordScreen": "Recorded/record/Recording screen",
-        "setupVmEnvironment": "Prepared/prepare/Preparing VM environment",
-        "reflect": "Reflected/reflect/Reflecting on progress",
-        "skill": "Used/use/Using skill",
-        "taskStop": "Stopped/stop/Stopping task",
-        "taskList": "Listed/list/Listing tasks",
-        "taskGet": "Read/read/Reading task",
-        "toolSearch": "Searched/search/Searching tools",
-        "lsp": "Queried/query/Querying language server",
-        "structuredOutput": "Returned/return/Returning structured output",
-        "monitor": "Monitored/monitor/Monitoring task",
-        "sendMessage": "Sent/send/Sending message",
-        "saveMemory": "Saved/save/Saving memory",
-    }.items()
+    "getMcpTools": tool("Listed/list/Listing MCP tools"),
+    "listMcpResources": tool("Listed/list/Listing MCP resources"),
+    "readMcpResource": tool("Read/read/Reading MCP resource"),
+    "switchMode": tool("Switched/switch/Switching mode"),
+    "generateImage": tool("Generated/generate/Generating image"),
+    "computerUse": tool("Used/use/Using computer"),
+    "applyAgentDiff": tool("Applied/apply/Applying diff"),
+    "recordScreen": tool("Recorded/record/Recording screen"),
+    "setupVmEnvironment": tool("Prepared/prepare/Preparing VM environment"),
+    "reflect": tool("Reflected/reflect/Reflecting on progress"),
+    "skill": tool("Used/use/Using skill"),
+    "taskStop": tool("Stopped/stop/Stopping task"),
+    "taskList": tool("Listed/list/Listing tasks"),
+    "taskGet": tool("Read/read/Reading task"),
+    "toolSearch": tool("Searched/search/Searching tools"),
+    "lsp": tool("Queried/query/Querying language server"),
+    "structuredOutput": tool("Returned/return/Returning structured output"),
+    "monitor": tool("Monitored/monitor/Monitoring task"),
+    "sendMessage": tool("Sent/send/Sending message"),
+    "saveMemory": tool("Saved/save/Saving memory"),
 }  # fmt: skip
 LABELS = {name: tool.label for name, tool in TOOLS.items()}
 
 
 def tool_named(name: str) -> Tool:
     """A tool, or a stand-in labeled with the name of an unknown one."""
-    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}", any_arg, time_taken)
+    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}")
 
 
 # Variant of a call's result -> status; every other variant is an error.
@@ -1131,15 +1126,7 @@ def started_tool(event: Event) -> str:
     return tool_of(event.started)[0] if event.started else ""
 
 
-class Outcome(NamedTuple):
-    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is a Success, if it has one."""
-
-    tool: str
-    body: Any
-    status: str
-    code: int = 0
-    variant: str = ""
-    found: Any = None
+NOTHING = Success()
 
 
 def outcome_of(event: Event) -> Outcome:
@@ -1147,18 +1134,18 @@ def outcome_of(event: Event) -> Outcome:
     result = as_object(body and body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
-        return Outcome(tool, body, "ok", 0, "success", found)  # nearly always
+        return Outcome(event, tool, body, "ok", 0, "success", found)  # nearly always
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
-    found, status, code = found if type(found) is Success else None, "error", 0
+    found, status, code = found if type(found) is Success else NOTHING, "error", 0
     function = "function" in (event.tool_call or {})  # its result may have any member
     if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
-    elif code := as_integer(found and found.exitCode) or 0:
+    elif code := as_integer(found.exitCode) or 0:
         status = "nonzero"
-    elif tool != "mcp" or not found or found.isError is not True:
+    elif tool != "mcp" or found.isError is not True:
         status = VARIANTS.get(variant, "error")
-    return Outcome(tool, body, status, code, variant, found)
+    return Outcome(event, tool, body, status, code, variant, found)
 
 
 def variant_of(result: dict[str, Any]) -> str:
@@ -1178,7 +1165,7 @@ CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 def creates_file(outcome: Outcome) -> bool:
     """Did an edit create its file?"""
-    if outcome.tool != "edit" or outcome.variant != "success" or outcome.found is None:
+    if outcome.tool != "edit" or outcome.variant != "success":
         return False
     before = bytes(memoryview(outcome.found.beforeFullFileContent)[:5])  # no copy of a file
     diff = bytes(outcome.found.diffString) if before in (b"", b"null", b'""') else b""
@@ -1278,17 +1265,15 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     Its start may have named the target: a completion may hold nothing but the outcome.
     """
     outcome = outcome_of(event)
-    tool, body, *_ = outcome
-    act, given, target = label_call(outcome), given_to(body), begun.target
+    tool, body, target = outcome.tool, outcome.body, begun.target
+    act, given = label_call(outcome), given_to(body)
     if given != begun.given:
         target = find_target(tool, arguments_of(tool, body), here) or target
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
         target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
         return act._replace(target=target, outcome=failure_reason(outcome, told))
-    found = outcome.found or Success()
-    call = FinishedCall(event, body, found, creates_file(outcome))
-    facts = filter(None, [fact(call) for fact in tool_named(tool).facts])
+    facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
     return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
 
 
@@ -6534,7 +6519,7 @@ class Summary(Writer):
         name = add_count(notes.nested if nested else notes.actions, outcome.tool)
         notes.failures[name] = notes.failures.get(name, 0) + failed
         if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-            path = find_target(outcome.tool, arguments_of(*outcome[:2]), "")
+            path = find_target(outcome.tool, arguments_of(outcome.tool, outcome.body), "")
             notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
@@ -6656,8 +6641,7 @@ def result_numbers(event: Event) -> dict[str, float]:
         "turns": as_count(members.get("num_turns")),
     }
     for kind, names in TOKENS:
-        counts = (as_count(usage[name]) for name in names if name in usage)
-        found[kind] = next((count for count in counts if count is not None), None)
+        found[kind] = first_count(map(usage.get, names))
     found["cost"] = cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None
     return {name: number for name, number in found.items() if number is not None}
 
@@ -6795,7 +6779,6 @@ class CallTable(Writer):
 
     def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
         action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
-        result = outcome.found or Success()
         named = event.tool_call.get("name"), outcome.body and outcome.body.name
         return {
             "session": run.session,
@@ -6805,8 +6788,8 @@ class CallTable(Writer):
             "target": action.target or None,
             "status": outcome.status,
             "outcome": action.outcome or None,
-            "exit_code": as_integer(result.exitCode),
-            "duration_ms": call_duration(event, result),
+            "exit_code": as_integer(outcome.found.exitCode),
+            "duration_ms": call_duration(event, outcome.found),
             "parent": event.parent_tool_use_id,
             "where": event.where,
         }
