@@ -875,12 +875,8 @@ def short_text(given: Any) -> str | None:
     return short[0] if len(short) == 1 else None
 
 
-def launched(call: Outcome) -> str:
-    return "in background" if call.found.isBackground is True else ""
-
-
 def time_taken(call: Outcome) -> str:
-    took = call_duration(call.event, call.found)
+    took = call_duration(call)
     return "" if took is None else format_duration(took)
 
 
@@ -889,17 +885,15 @@ def exit_status(call: Outcome) -> str:
     return "" if code is None else f"exit {code}"
 
 
-def file_size(call: Outcome) -> str:
-    stated = as_count(call.found.fileSize)
-    return "" if stated is None else format_size(stated)
-
-
 def counted(members: str, noun: str, nouns: str = "") -> Fact:
     """The first number that is stated, or length of an undecoded list, with its unit."""
+    return stated(members, lambda count: plural(count, noun, nouns))
 
+
+def stated(members: str, show: Callable[[int], str]) -> Fact:
     def fact(call: Outcome) -> str:
         count = first_count(getattr(call.found, member) for member in members.split())
-        return "" if count is None else plural(count, noun, nouns)
+        return "" if count is None else show(count)
 
     return fact
 
@@ -919,6 +913,7 @@ def first_fact(*facts: Fact) -> Fact:
     return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
 
 
+file_size = stated("fileSize", format_size)
 lines_written = first_fact(counted("linesCreated", "line"), file_size)
 length_read = first_fact(
     counted("totalLines", "line"), file_size, counted("totalChars", "character")
@@ -927,8 +922,7 @@ length_read = first_fact(
 
 def lines_read(call: Outcome) -> str:
     result, total = call.found, as_count(call.found.totalLines)
-    part = result.readRange if isinstance(result.readRange, dict) else {}
-    start, end = as_count(part.get("startLine")), as_count(part.get("endLine"))
+    start, end = map(as_count, map(as_object(result.readRange).get, ("startLine", "endLine")))
     if total and start and end and start <= end and end - start + 1 < total:
         return f"lines {start}-{end} of {total}"
     if total is None and result.isEmpty is True:
@@ -982,7 +976,7 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = decode_as(given_to(call.body), Args)
+    args = arguments_of(call.tool, call.body)
     given = None if args.merge is True else args.todos
     lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
@@ -1031,7 +1025,8 @@ TOOLS = {
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
-    "task": tool("Ran/run/Running subagent", arg("description"), launched,
+    "task": tool("Ran/run/Running subagent", arg("description"),
+                 lambda call: "in background" if call.found.isBackground is True else "",
                  counted("conversationSteps", "step"), time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", plan_arg),
@@ -1102,36 +1097,31 @@ ToolCall = shape(anys="name arguments", raws="args", result=Result)
 Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
 
 
+NOTHING, NO_BODY = Success(), ToolCall()
+
+
 def tool_of(event: Event) -> tuple[str, Any]:
-    """The name of a call's tool, and its body: a ToolCall."""
+    """The name of a call's tool, and its body; the name may stand only in its start."""
     if event.tool_call is None:
         event.tool_call = decode_as(line_of(event), Event).tool_call or {}
     body: Any
     for key, body in event.tool_call.items():
         if type(body) is ToolCall:
-            if key == "function":
-                return as_text(body.name) or key, body
             if key.endswith("ToolCall"):
                 return key[: -len("ToolCall")], body
-    return "", None
-
-
-def called_tool(event: Event) -> tuple[str, Any]:
-    """The same of a finished call, which may have named its tool only when it started."""
-    tool, body = tool_of(event)
-    return tool or started_tool(event) or "?", body
+            if key == "function":
+                body.args = body.args or Raw(to_utf8(as_text(body.arguments)))  # JSON in a string
+                return as_text(body.name) or key, body
+    return started_tool(event), NO_BODY
 
 
 def started_tool(event: Event) -> str:
     return tool_of(event.started)[0] if event.started else ""
 
 
-NOTHING = Success()
-
-
 def outcome_of(event: Event) -> Outcome:
-    tool, body = called_tool(event)
-    result = as_object(body and body.result)
+    tool, body = tool_of(event)
+    tool, result = tool or "?", as_object(body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
         return Outcome(event, tool, body, "ok", 0, "success", found)  # nearly always
@@ -1206,23 +1196,14 @@ def plain_action(tool: str, status: str, code: int) -> Action:
 
 
 def find_target(tool: str, args: Any, here: str) -> str:
-    return tool_named(tool).target(args or Args(), here)[:MAX_TARGET].strip()
+    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
 
 
 def arguments_of(tool: str, body: Any) -> Any:
-    """The arguments of a call, or None."""
-    given = given_to(body)
-    args = decode_as(given, Args) if given[:1] == b"{" else None
-    if args and tool not in TOOLS:
-        args.text = short_text(decode_raw(given))
+    args = decode_as(body.args, Args)
+    if tool not in TOOLS:
+        args.text = short_text(decode_raw(body.args))
     return args
-
-
-def given_to(body: Any) -> bytes:
-    """The undecoded arguments of a call; a function's are JSON in a string."""
-    if body is None:
-        return b""
-    return bytes(body.args) or to_utf8(as_text(body.arguments)).lstrip(BLANKS)
 
 
 class OpenCall(Struct):
@@ -1243,7 +1224,7 @@ NOT_BEGUN = OpenCall()
 def open_call(event: Event, here: str, depth: int) -> OpenCall:
     tool, body = tool_of(event)
     target = find_target(tool, arguments_of(tool, body), here)
-    return OpenCall(tool, given_to(body), target, depth, event.hidden, time.monotonic())
+    return OpenCall(tool, bytes(body.args), target, depth, event.hidden, time.monotonic())
 
 
 def end_of_subagent(event: Event) -> Action | None:
@@ -1266,7 +1247,7 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     """
     outcome = outcome_of(event)
     tool, body, target = outcome.tool, outcome.body, begun.target
-    act, given = label_call(outcome), given_to(body)
+    act, given = label_call(outcome), bytes(body.args)
     if given != begun.given:
         target = find_target(tool, arguments_of(tool, body), here) or target
     if outcome.status in REASONS:
@@ -1277,14 +1258,13 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
 
 
-def call_duration(event: Event, result: Any) -> int | None:
+def call_duration(call: Outcome) -> int | None:
     """Milliseconds by the timestamps of the call, else as its result states."""
-    clocks = map((event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
+    clocks = map((call.event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
-    stated = as_count(result.executionTime)
-    return as_count(result.durationMs) if stated is None else stated
+    return first_count((call.found.executionTime, call.found.durationMs))
 
 
 def failure_of_event(event: Event, variant: str) -> Any:
@@ -4020,14 +4000,14 @@ def event_tools(event: Event) -> Iterable[str]:
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
-    tool = tool or started_tool(event)
     yield tool
     own = (event.tool_call or {}).get("name")
     if isinstance(own, str):
         yield own
-    for call in (body, event.started and tool_of(event.started)[1]) if tool == "mcp" else ():
+    started = tool_of(event.started)[1] if event.started else NO_BODY
+    for call in (body, started) if tool == "mcp" else ():
         args = arguments_of(tool, call)
-        if args and args.toolName:
+        if args.toolName:
             yield f"mcp__{args.providerIdentifier}__{args.toolName}"
 
 
@@ -6779,7 +6759,7 @@ class CallTable(Writer):
 
     def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
         action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
-        named = event.tool_call.get("name"), outcome.body and outcome.body.name
+        named = event.tool_call.get("name"), outcome.body.name
         return {
             "session": run.session,
             "call_id": event.call_id,
@@ -6789,7 +6769,7 @@ class CallTable(Writer):
             "status": outcome.status,
             "outcome": action.outcome or None,
             "exit_code": as_integer(outcome.found.exitCode),
-            "duration_ms": call_duration(event, outcome.found),
+            "duration_ms": call_duration(outcome),
             "parent": event.parent_tool_use_id,
             "where": event.where,
         }
