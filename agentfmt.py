@@ -6227,19 +6227,34 @@ class Writer:
     kind: type[Event] = Event
     thinking = words = False
 
+    def __init__(self, report: Report, view: View) -> None:
+        pass
+
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
 
 
-class RunPrefixes:
-    """The open runs in the output; if there are several, lines get a prefix. A run's own state is
-    ahead of the output while redaction holds events back."""
+class LastLine:
+    """The status line of a terminal, which is erased before any other line is written; and the open
+    runs in the output: a run's own state is ahead of it while redaction holds events back."""
 
-    def __init__(self) -> None:
+    ERASE: ClassVar[bytes] = b"\r\x1b[K"
+
+    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
+        self.screen = screen
+        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
         self.open: dict[Run, None] = {}
+        self.words: Sequence[str] = ()  # their incomplete line
+        self.begun = self.since = time.monotonic()  # since: the time of the last other line
+        self.visible = ""
+
+    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in arriving:
+            yield chunk
+            self.done += len(chunk)
 
     def prefix_of(self, run: Run | None) -> str:
-        """The prefix of the lines of a run."""
+        """The prefix of the lines of a run, if there are several."""
         if run is None:
             return ""
         if run not in self.open and run.state != ENDED:
@@ -6254,25 +6269,6 @@ class RunPrefixes:
         if ends_run(event):
             self.open.pop(event.run, None)
 
-
-class LastLine:
-    """The status line of a terminal; it is erased before any other line is written."""
-
-    ERASE: ClassVar[bytes] = b"\r\x1b[K"
-
-    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
-        self.screen = screen
-        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
-        self.prefixes = RunPrefixes()
-        self.words: Sequence[str] = ()  # their incomplete line
-        self.begun = self.since = time.monotonic()  # since: the time of the last other line
-        self.visible = ""
-
-    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
-        for chunk in arriving:
-            yield chunk
-            self.done += len(chunk)
-
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""
         # One column stays free, or the line would wrap; and two for the echo of ^C.
@@ -6284,21 +6280,21 @@ class LastLine:
             what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
         elif self.words:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
-        elif calls := self.open_calls():
+        elif calls := self.calls():
             since, what = max(calls)
             rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
-        elif self.prefixes.open and now - self.since >= 1:
+        elif self.open and now - self.since >= 1:
             what = f"Thinking {format_clock(now - self.since)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
 
-    def open_calls(self) -> list[tuple[float, str]]:
-        """Since when they run, and what is running."""
+    def calls(self) -> list[tuple[float, str]]:
+        """The open calls: since when they run, and what they do."""
+        open_calls = ((run, call) for run in [*self.open] for call in notes_of(run).calls.values())
         return [
-            (call.since, f"{self.prefixes.prefix_of(run)}{describe_call(call)}")
-            for run in [*self.prefixes.open]
-            for call in notes_of(run).calls.values()
+            (call.since, f"{self.prefix_of(run)}{'  ' * call.depth}{doing(call)}")
+            for run, call in open_calls
             if not call.hidden
         ]
 
@@ -6324,9 +6320,8 @@ class LastLine:
             write_all(self.screen.fd or 0, data)
 
 
-def describe_call(call: OpenCall) -> str:
-    doing = tool_named(call.tool or "?").label.doing
-    return f"{'  ' * call.depth}{doing} {escape(call.target)}".rstrip()
+def doing(call: OpenCall) -> str:
+    return f"{tool_named(call.tool or '?').label.doing} {escape(call.target)}".rstrip()
 
 
 def format_clock(seconds: float) -> str:
@@ -6360,7 +6355,7 @@ class Text(Writer):
     ``aside``: actions alone, on stderr.
     """
 
-    def __init__(self, view: View = PLAIN_VIEW, *, aside: bool = False) -> None:
+    def __init__(self, _report: Report, view: View, *, aside: bool = False) -> None:
         self.screen, self.last = view.err if aside else view.out, view.last or LastLine()
         self.acts = aside or view.actions in ("", "stdout")
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
@@ -6371,19 +6366,19 @@ class Text(Writer):
         self.follows = self.detail or (self.acts and (self.screen.live or self.last.screen.live))
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, run, prefix, notes = self.last.prefixes, None, "", notes_of(None)
+        run, prefix, notes = None, "", notes_of(None)
         room = self.screen.width()
         for event in events:
             if event.run is not run:
                 run = event.run
-                prefix, notes = prefixes.prefix_of(run), notes_of(run)
+                prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
                 if notes.segments.open:
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
-                    act = self.finish(event, notes) if self.follows else action_of(event)
+                    begun = notes.finish(event) if self.follows else NOT_BEGUN
                     if not event.hidden:
-                        yield render_action(act, prefix + self.indent(event), room, self.screen)
+                        yield self.act(event, begun, prefix, room)
                 elif self.follows:
                     notes.follow(event)
             elif event.type != "assistant":
@@ -6399,14 +6394,13 @@ class Text(Writer):
                         del line[1:]
                         yield from self.rows(whole, prefix)
 
-    def finish(self, event: Event, notes: RunNotes) -> Action:
-        begun = notes.finish(event)
-        return detailed_action(event, notes.cwd, begun) if self.detail else action_of(event)
-
-    def indent(self, event: Event) -> str:
-        """A sub-agent's call is indented below the call that started it."""
-        nested = self.detail and event.parent_tool_use_id is not None
-        return "  " * notes_of(event.run).depth_of(event) if nested else ""
+    def act(self, event: Event, begun: OpenCall, prefix: str, room: int) -> bytes:
+        """The line of a call; a sub-agent's is indented below the call that started it."""
+        if not self.detail:
+            return render_action(action_of(event), prefix, room, self.screen)
+        notes = notes_of(event.run)
+        prefix += "  " * notes.depth_of(event)
+        return render_action(detailed_action(event, notes.cwd, begun), prefix, room, self.screen)
 
     def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
         if self.detail and (ended := end_of_subagent(event)):
@@ -6421,7 +6415,7 @@ class Text(Writer):
                 yield from self.end_words(event, prefix)
             if self.reports_none and ends_run(event) and not notes_of(run).acted:
                 yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
-            self.last.prefixes.leave(event)
+            self.last.leave(event)
 
     def end_words(self, event: Event, prefix: str) -> Iterable[bytes]:
         """The lines of words that a call, a question or an end completes."""
@@ -6441,21 +6435,16 @@ def end_words(event: Event, run: Run, *, final: bool) -> str:
     segments, line = notes.segments, notes.line
     line += () if event.raw else (segments.held,)
     segments.close()
-    if event.type == "result" and not segments.answer:
-        line.append(result_text(event, run))
-    rest = "".join(line)
+    good = event.type == "result" and run.succeeded
+    stated = first_text(details(event).get("result")) if good else ""
+    # A filtered stream may hold no other words.
+    rest = "".join(line) + ("" if segments.answer else stated)
     line.clear()
     if final:
-        wanted = event.type == "result" and run.succeeded and not event.hidden
-        answer, own = segments.answer or rest, result_text(event, run)
-        answer = own if own and answer.endswith(own) else answer  # Codex: its last message
-        rest = answer if wanted else ""
+        answer = segments.answer or rest
+        answer = stated if stated and answer.endswith(stated) else answer  # Codex: its last message
+        rest = answer if good and not event.hidden else ""
     return rest.removesuffix("\n")
-
-
-def result_text(event: Event, run: Run) -> str:
-    """The answer in a successful result: a filtered stream may hold no other words."""
-    return first_text(details(event).get("result")) if run.succeeded else ""
 
 
 class Summary(Writer):
@@ -6478,7 +6467,7 @@ class Summary(Writer):
             elif not ends_run(event):
                 self.note(event, run)
             else:
-                self.last.prefixes.leave(event)
+                self.last.leave(event)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
 
@@ -6503,14 +6492,13 @@ class Summary(Writer):
             notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
-        notes.stated = result_numbers(event)
-        self.subtract_earlier_cost(run, notes.stated)
+        notes.stated = self.numbers(event, run)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
         # The message about a failure names the place; a single run on a terminal needs no name.
         name = f"{run.name if verdict == 'failed' else run}: "
         if self.screen.glyphs:
-            name = f"{run.name} " if self.verdicts or self.last.prefixes.open else ""
+            name = f"{run.name} " if self.verdicts or self.last.open else ""
         add_count(self.verdicts, verdict)
         for rule, number in self.report.redactions.items():
             add_count(notes.redactions, rule, number)
@@ -6521,14 +6509,16 @@ class Summary(Writer):
         self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
         return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
 
-    def subtract_earlier_cost(self, run: Run, stated: dict[str, float]) -> None:
-        """Reduce the cost to this run's: results state that of all runs of the session."""
+    def numbers(self, event: Event, run: Run) -> dict[str, float]:
+        """What a result states, with this run's cost: it states that of all the session's runs."""
+        stated = result_numbers(event)
         if cost := stated.get("cost"):
             before = self.costs.pop(run.session, 0)
             stated["cost"] = cost - before if before <= cost else cost
             self.costs[run.session] = cost
             if len(self.costs) > MAX_RUNS:
                 del self.costs[next(iter(self.costs))]
+        return stated
 
     def close_all(self) -> bytes:
         verdicts = sorted(self.verdicts.items(), reverse=True)
@@ -6545,12 +6535,12 @@ class Summary(Writer):
         facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
         lead = ("✓ " if good else "✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
-        while True:
-            line = lead + ", ".join(fact for _, fact in facts)
-            if display_width(line) <= room or not max(facts)[0]:
-                line = truncate(line, room)
-                return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
+        line = lead + ", ".join(fact for _, fact in facts)
+        while display_width(line) > room and max(facts)[0]:
             facts.remove(max(facts))
+            line = lead + ", ".join(fact for _, fact in facts)
+        line = truncate(line, room)
+        return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
 
     def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
         """The facts after the verdict, with ranks: the highest rank is dropped first."""
@@ -6619,10 +6609,8 @@ def result_numbers(event: Event) -> dict[str, float]:
     found: dict[str, float | None] = {
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
-    }
-    for kind, names in TOKENS:
-        found[kind] = first_count(map(usage.get, names))
-    found["cost"] = cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None
+        "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
+    } | {kind: first_count(map(usage.get, names)) for kind, names in TOKENS}
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -6701,13 +6689,14 @@ class RunTable(Summary):
                 yield encode_json(self.row(event, run, notes, answer))
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
-        numbers = result_numbers(event)
-        self.subtract_earlier_cost(run, numbers)
+        numbers = self.numbers(event, run)
         counts = dict(notes.actions)
         for name, number in notes.nested.items():
             counts[name] = counts.get(name, 0) + number
-        failures = [notes.failures.get(name, 0) for name in counts]
-        tools = [*zip(counts, counts.values(), failures, strict=True)]
+        tools = [
+            {"tool": name, "actions": number, "failures": notes.failures.get(name, 0)}
+            for name, number in counts.items()
+        ]
         ended = event.raw and run.state == ENDED
         return {
             "session": run.session,
@@ -6719,8 +6708,8 @@ class RunTable(Summary):
             "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),
             "actions": sum(counts.values()),
-            "failures": sum(failures),
-            "tools": [dict(zip(("tool", "actions", "failures"), t, strict=True)) for t in tools],
+            "failures": sum(notes.failures.values()),
+            "tools": tools,
             "tokens_in": numbers.get("in"),
             "tokens_out": numbers.get("out"),
             "tokens_cached": numbers.get("from cache"),
@@ -6731,9 +6720,6 @@ class RunTable(Summary):
 
 class CallTable(Writer):
     """A table of the calls: an object for each at its end, or at the end of its run."""
-
-    def __init__(self, _report: Report, _view: View) -> None:
-        """It depends on no option."""
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -6775,13 +6761,10 @@ class CallTable(Writer):
         }
 
 
-WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
-    "text": Text,
-    "json": Json,
-    "stream-json": StreamJson,
-    "cursor": StreamJson,
-}
-TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls": CallTable}
+WRITERS: dict[str, type[Writer]] = {
+    "text": Text, "json": Json, "stream-json": StreamJson, "cursor": StreamJson,
+}  # fmt: skip
+TABLES: dict[str, type[Writer]] = {"runs": RunTable, "calls": CallTable}
 
 
 class Tee(Writer):
@@ -6809,10 +6792,8 @@ class Tee(Writer):
 def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, together with those that a view asks for."""
     view = view._replace(last=view.last or LastLine())
-    tables: Mapping[str, Callable[..., Writer]] = TABLES
-    main = tables[to](report, view) if to in tables else WRITERS[to]()
-    main = Text(view) if to == "text" else main
-    others: list[Writer] = [Text(view, aside=True)] if view.actions == "stderr" else []
+    main = (WRITERS | TABLES)[to](report, view)
+    others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
     others += [Summary(report, view)] if view.summary else []
     return Tee(main, others, report.write) if others else main
 
