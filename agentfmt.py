@@ -267,6 +267,8 @@ WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 
 def relative_path(path: str, here: str) -> str:
     """A path relative to a directory that contains it. macOS also spells /tmp as /private/tmp."""
+    if not here:
+        return path
     windows = WINDOWS.match(here) is not None
     separators = "\\/" if windows else "/"
     for base in (here, here.removeprefix("/private")):
@@ -437,11 +439,11 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
 
 def as_integer(value: Any) -> int | None:
     """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
+    if type(value) is int:
+        return value
     if isinstance(value, str) and INTEGER.fullmatch(value):
         return int(value)
-    if isinstance(value, float):
-        return int(value) if abs(value) < 1e15 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return int(value) if isinstance(value, float) and abs(value) < 1e15 else None
 
 
 INTEGER = regex(r"-?[0-9]{1,19}")
@@ -1253,9 +1255,9 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
         target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
-        return act._replace(target=target, outcome=failure_reason(outcome, told))
+        return Action(act.label, target, failure_reason(outcome, told), failed=True)
     facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
-    return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
+    return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
 
 
 def call_duration(call: Outcome) -> int | None:
@@ -6154,11 +6156,11 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     if glyphs:
         margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
         prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
-    whole = Action(prefix + act.label, escape(act.target), escape(act.outcome), act.failed)
-    label, target, outcome, failed = fit_action(whole, room)
+    label, target, outcome = prefix + act.label, escape(act.target), escape(act.outcome)
+    label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
     outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
     line = truncate(" ".join(filter(None, (label, target, outcome))), room)
-    if failed:
+    if act.failed:
         line = screen.paint(RED, f"{CROSS_MARK} {line}" if glyphs else line)
     else:
         if outcome and line.endswith(outcome):
@@ -6167,23 +6169,25 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     return encode_line(margin + line)
 
 
-def fit_action(act: Action, room: int) -> Action:
-    """Cut an action to ``room`` columns: first the outcome's details, then the target."""
-    label, target, outcome, failed = act
+def fit_action(
+    label: str, target: str, outcome: str, room: int, *, whole: bool
+) -> tuple[str, str, str]:
+    """Cut an action to ``room`` columns: first the outcome's details, then the target; a ``whole``
+    one keeps its outcome."""
     brackets = len(" ()") if outcome else 0
     free = room - display_width(label) - (len(" ") if target else 0) - brackets
     if display_width(target) + display_width(outcome) <= free:
-        return act
+        return label, target, outcome
     spare = free - display_width(target)
     if display_width(fit_outcome(outcome, 0)) > spare:
         spare = free - max(MIN_PART, free // 2)
     outcome = fit_outcome(outcome, spare)
     left = free - display_width(outcome)
-    if left < min(display_width(target), MIN_TARGET) and not failed:
+    if left < min(display_width(target), MIN_TARGET) and not whole:
         outcome, left = "", free + brackets
     elif left < 0 and room - display_width(outcome) - brackets >= MIN_PART:
         label = truncate(label, room - display_width(outcome) - brackets)
-    return Action(label, cut_target(target, left), outcome, failed)
+    return label, cut_target(target, left), outcome
 
 
 def fit_outcome(outcome: str, room: int) -> str:
