@@ -986,24 +986,20 @@ def todos_done(call: Outcome) -> str:
     return f"{done} of {len(states)} done" if states else ""
 
 
-class Label(NamedTuple):
-    """The label of a call once it is done, after "Failed to", and while it runs."""
+class Tool(NamedTuple):
+    """The label of a call once it is done, after "Failed to" and while it runs; its details."""
 
     done: str
     do: str
     doing: str
-
-
-class Tool(NamedTuple):
-    label: Label
     target: Target
     facts: tuple[Fact, ...]
 
 
 def tool(label: str, target: Target = any_arg, *facts: Fact) -> Tool:
     verbs, _, what = label.partition(" ")
-    facts = facts if facts or target is not any_arg else (time_taken,)
-    return Tool(Label(*(f"{verb} {what}" for verb in verbs.split("/"))), target, facts)
+    done, do, doing = (f"{verb} {what}" for verb in verbs.split("/"))
+    return Tool(done, do, doing, target, facts or (time_taken,) * (target is any_arg))
 
 
 TOOLS = {
@@ -1057,7 +1053,6 @@ TOOLS = {
     "sendMessage": tool("Sent/send/Sending message"),
     "saveMemory": tool("Saved/save/Saving memory"),
 }  # fmt: skip
-LABELS = {name: tool.label for name, tool in TOOLS.items()}
 
 
 def tool_named(name: str) -> Tool:
@@ -1142,12 +1137,10 @@ def outcome_of(event: Event) -> Outcome:
 
 def variant_of(result: dict[str, Any]) -> str:
     """The variant of a result: an object, or a known failure, perhaps without a value."""
-    variants = [
-        variant
-        for variant, found in result.items()
-        if type(found) is Success or VARIANTS.get(variant, "ok") != "ok"
+    named = [
+        key for key in result if type(result[key]) is Success or VARIANTS.get(key, "ok") != "ok"
     ]
-    return min(variants, key=lambda variant: result[variant] is None, default="")
+    return min(named, key=lambda variant: result[variant] is None, default="")
 
 
 # Cursor's three beginnings of the diff of a created file; two replace an empty first line.
@@ -1189,12 +1182,12 @@ def label_call(outcome: Outcome) -> Action:
 
 @functools.lru_cache(256)
 def plain_action(tool: str, status: str, code: int) -> Action:
-    label = tool_named(tool).label
+    named = tool_named(tool)
     if status in REASONS:
-        return Action(f"Failed to {label.do}", "", REASONS[status], failed=True)
+        return Action(f"Failed to {named.do}", "", REASONS[status], failed=True)
     if status == "nonzero":
-        return Action(label.done, "", f"exit {code}", failed=True)
-    return Action(label.done)
+        return Action(named.done, "", f"exit {code}", failed=True)
+    return Action(named.done)
 
 
 def find_target(tool: str, args: Any, here: str) -> str:
@@ -1221,12 +1214,6 @@ class OpenCall(Struct):
 
 
 NOT_BEGUN = OpenCall()
-
-
-def open_call(event: Event, here: str, depth: int) -> OpenCall:
-    tool, body = tool_of(event)
-    target = find_target(tool, arguments_of(tool, body), here)
-    return OpenCall(tool, bytes(body.args), target, depth, event.hidden, time.monotonic())
 
 
 def end_of_subagent(event: Event) -> Action | None:
@@ -3852,7 +3839,10 @@ class RunNotes:
     def follow(self, event: Event) -> None:
         """Note what a completion may lack: the call's target, and the directory."""
         if event.type == "tool_call" and event.subtype == "started":
-            self.calls[event.call_id] = open_call(event, self.cwd, self.depth_of(event))
+            tool, body = tool_of(event)
+            target = find_target(tool, arguments_of(tool, body), self.cwd)
+            noted = (tool, bytes(body.args), target, self.depth_of(event), event.hidden)
+            self.calls[event.call_id] = OpenCall(*noted, time.monotonic())
         elif event.type == "interaction_query":
             self.ask(event)
         elif event.type == "system" and event.subtype == "init":
@@ -5319,7 +5309,7 @@ SHAPE: dict[str, Any] = (
             "cache_read_input_tokens cache_creation_input_tokens",
         ),
         "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
-        "tool_call": {f"{tool}ToolCall": BODY for tool in (*LABELS, "getMcpTools", "generateImage")}
+        "tool_call": {f"{tool}ToolCall": BODY for tool in TOOLS}
         | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
         | {"mcpToolCall": OPAQUE}
         | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
@@ -6028,7 +6018,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
         event.raw = raw
         return event
     new = reread(raw)
-    known = started_tool(event) in LABELS  # else it may be a name to hide
+    known = started_tool(event) in TOOLS  # else it may be a name to hide
     new.raw, new.run, new.hidden = raw, event.run, event.hidden
     new.started = event.started if known else None
     new.where = event.where
@@ -6325,7 +6315,7 @@ class LastLine:
 
 
 def doing(call: OpenCall) -> str:
-    return f"{tool_named(call.tool or '?').label.doing} {escape(call.target)}".rstrip()
+    return f"{tool_named(call.tool or '?').doing} {escape(call.target)}".rstrip()
 
 
 def format_clock(seconds: float) -> str:
@@ -7138,7 +7128,7 @@ def rule_lines() -> Iterator[str]:
 
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "rules": rule_lines,
-    "tools": lambda: (f"{name:16}  {label.done}" for name, label in LABELS.items()),
+    "tools": lambda: (f"{name:16}  {tool.done}" for name, tool in TOOLS.items()),
     "types": lambda: sorted(CURSOR_TYPES),
     "agents": lambda: AGENTS,
     "classes": lambda: (*CLASSES, "all"),

@@ -735,7 +735,7 @@ SHELL = (
     result(),
 )
 PLAIN_LINES = labeled("{shell} npm test (exit 1)\n{read} a (2 lines)\n").encode()
-RUNNING = agentfmt.LABELS["shell"].doing.encode() + b" npm test"
+RUNNING = agentfmt.TOOLS["shell"].doing.encode() + b" npm test"
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
