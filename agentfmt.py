@@ -815,7 +815,7 @@ def words_of(event: Any) -> str:
 # A tool_call event in, an action out, by a table of tools. It must not know runs or writers.
 
 
-class Outcome(NamedTuple):
+class Outcome(Struct, gc=False):
     """How a call ended: ok, nonzero or a key of REASONS; ``found`` is what a success holds."""
 
     event: Event
@@ -1157,7 +1157,7 @@ def creates_file(outcome: Outcome) -> bool:
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
-class Action(NamedTuple):
+class Action(Struct, frozen=True, gc=False):
     """The parts of an action line."""
 
     label: str
@@ -1201,7 +1201,7 @@ def arguments_of(tool: str, body: Any) -> Any:
     return args
 
 
-class OpenCall(Struct):
+class OpenCall(Struct, gc=False):
     """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
 
     tool: str = ""
@@ -6267,30 +6267,25 @@ class LastLine:
         """The progress in files; else the current words, the running call, or "Thinking"."""
         # One column stays free, or the line would wrap; and two for the echo of ^C.
         room = self.screen.width() - 3
-        what, rest = "", ""
+        what = rest = ""
+        silent = now - (self.begun if self.total else self.since)
+        calls = [(run, call) for run in self.open for call in notes_of(run).calls.values()]
+        calls = [(run, call) for run, call in calls if not call.hidden]
         if self.total:  # files: there is no waiting
             percent = min(100 * self.done // self.total, 100)
-            late = now - self.begun >= 1
-            what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
+            what = f"Reading {percent}% of {format_size(self.total)}" if silent >= 1 else ""
         elif self.words:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
-        elif calls := self.calls():
-            since, what = max(calls)
-            rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
+        elif calls:
+            run, call = max(calls, key=lambda pair: pair[1].since)
+            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(call.target)}"
+            what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
+            rest = f"  {format_clock(took)}" if took >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
-        elif self.open and now - self.since >= 1:
-            what = f"Thinking {format_clock(now - self.since)}"
+        elif self.open and silent >= 1:
+            what = f"Thinking {format_clock(silent)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
-
-    def calls(self) -> list[tuple[float, str]]:
-        """The open calls: since when they run, and what they do."""
-        open_calls = ((run, call) for run in [*self.open] for call in notes_of(run).calls.values())
-        return [
-            (call.since, f"{self.prefix_of(run)}{'  ' * call.depth}{doing(call)}")
-            for run, call in open_calls
-            if not call.hidden
-        ]
 
     def show(self) -> None:
         """Update the line: after each write, and after each second of silence."""
@@ -6312,10 +6307,6 @@ class LastLine:
     def put(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # a lost status line does no harm
             write_all(self.screen.fd or 0, data)
-
-
-def doing(call: OpenCall) -> str:
-    return f"{tool_named(call.tool or '?').doing} {escape(call.target)}".rstrip()
 
 
 def format_clock(seconds: float) -> str:
