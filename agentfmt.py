@@ -245,6 +245,8 @@ WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 
 def relative_path(path: str, here: str) -> str:
     """A path relative to a directory that contains it. macOS also spells /tmp as /private/tmp."""
+    if not here:
+        return path
     windows = WINDOWS.match(here) is not None
     separators = "\\/" if windows else "/"
     for base in (here, here.removeprefix("/private")):
@@ -414,11 +416,11 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
 
 def as_integer(value: Any) -> int | None:
     """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
+    if type(value) is int:
+        return value
     if isinstance(value, str) and INTEGER.fullmatch(value):
         return int(value)
-    if isinstance(value, float):
-        return int(value) if abs(value) < 1e15 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return int(value) if isinstance(value, float) and abs(value) < 1e15 else None
 
 
 INTEGER = regex(r"-?[0-9]{1,19}")
@@ -786,19 +788,22 @@ def words_of(event: Any) -> str:
 # A tool_call event in, an action out, by a table of tools. It must not know runs or writers.
 
 
-class FinishedCall(NamedTuple):
-    """A finished call; ``created``: it is an edit that created its file."""
+class Outcome(Struct, gc=False):
+    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is what a success holds."""
 
     event: Event
+    tool: str
     body: Any
-    result: Any
-    created: bool
+    status: str
+    code: int
+    variant: str
+    found: Any
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
 # came out of it. Either is "" if the call doesn't say.
 Target: TypeAlias = Callable[[Any, str], str]
-Fact: TypeAlias = Callable[[FinishedCall], str]
+Fact: TypeAlias = Callable[[Outcome], str]
 
 
 def arg(*names: str) -> Target:
@@ -845,39 +850,37 @@ def short_text(given: Any) -> str | None:
     return short[0] if len(short) == 1 else None
 
 
-def launched(call: FinishedCall) -> str:
-    return "in background" if call.result.isBackground is True else ""
-
-
-def time_taken(call: FinishedCall) -> str:
-    took = call_duration(call.event, call.result)
+def time_taken(call: Outcome) -> str:
+    took = call_duration(call)
     return "" if took is None else format_duration(took)
 
 
-def exit_status(call: FinishedCall) -> str:
-    code = as_integer(call.result.exitCode)
+def exit_status(call: Outcome) -> str:
+    code = as_integer(call.found.exitCode)
     return "" if code is None else f"exit {code}"
-
-
-def file_size(call: FinishedCall) -> str:
-    stated = as_count(call.result.fileSize)
-    return "" if stated is None else format_size(stated)
 
 
 def counted(members: str, noun: str, nouns: str = "") -> Fact:
     """The first number that is stated, or length of an undecoded list, with its unit."""
+    return stated(members, lambda count: plural(count, noun, nouns))
 
-    def fact(call: FinishedCall) -> str:
-        counts = (count_in(getattr(call.result, member)) for member in members.split())
-        count = next((count for count in counts if count is not None), None)
-        return "" if count is None else plural(count, noun, nouns)
+
+def stated(members: str, show: Callable[[int], str]) -> Fact:
+    def fact(call: Outcome) -> str:
+        count = first_count(getattr(call.found, member) for member in members.split())
+        return "" if count is None else show(count)
 
     return fact
 
 
-def count_in(value: Any) -> int | None:
-    listed = decode_raw(value) if isinstance(value, Raw) else None
-    return len(listed) if isinstance(listed, list) else as_count(value)
+def first_count(values: Iterable[Any]) -> int | None:
+    """The first number that is stated, or length of an undecoded list."""
+    for value in values:
+        found = decode_raw(value) if isinstance(value, Raw) else value
+        count = len(found) if isinstance(found, list) and found is not value else as_count(found)
+        if count is not None:
+            return count
+    return None
 
 
 def first_fact(*facts: Fact) -> Fact:
@@ -885,16 +888,16 @@ def first_fact(*facts: Fact) -> Fact:
     return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
 
 
+file_size = stated("fileSize", format_size)
 lines_written = first_fact(counted("linesCreated", "line"), file_size)
 length_read = first_fact(
     counted("totalLines", "line"), file_size, counted("totalChars", "character")
 )
 
 
-def lines_read(call: FinishedCall) -> str:
-    result, total = call.result, as_count(call.result.totalLines)
-    part = result.readRange if isinstance(result.readRange, dict) else {}
-    start, end = as_count(part.get("startLine")), as_count(part.get("endLine"))
+def lines_read(call: Outcome) -> str:
+    result, total = call.found, as_count(call.found.totalLines)
+    start, end = map(as_count, map(as_object(result.readRange).get, ("startLine", "endLine")))
     if total and start and end and start <= end and end - start + 1 < total:
         return f"lines {start}-{end} of {total}"
     if total is None and result.isEmpty is True:
@@ -902,9 +905,9 @@ def lines_read(call: FinishedCall) -> str:
     return length_read(call)
 
 
-def lines_changed(call: FinishedCall) -> str:
-    added, removed = as_count(call.result.linesAdded), as_count(call.result.linesRemoved)
-    if call.created:
+def lines_changed(call: Outcome) -> str:
+    added, removed = as_count(call.found.linesAdded), as_count(call.found.linesRemoved)
+    if creates_file(call):
         return "" if added is None else plural(added, "line")
     if added == removed == 0:
         return "no changes"
@@ -912,41 +915,32 @@ def lines_changed(call: FinishedCall) -> str:
     return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
 
 
-def matches_found(call: FinishedCall) -> str:
+def matches_found(call: Outcome) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
-    found = decode_raw(call.result.workspaceResults)
-    spaces = map(as_object, as_object(found).values())
-    modes = [mode for space in spaces for mode in space.values() if isinstance(mode, dict)]
-    stated = ("totalMatchedLines", "totalMatches")
-    lines = sum_known(as_count(mode.get(name)) for mode in modes for name in stated)
-    files = sum_known(map(files_matched, modes))
-    where = plural(files, "file") if files or (files == 0 and lines is None) else ""
-    what = "" if lines is None else plural(lines, "match", "matches")
+    spaces = members(bytes(call.found.workspaceResults)).values()
+    modes = [members(bytes(mode)) for space in spaces for mode in members(bytes(space)).values()]
+    matched, files = (
+        [count for mode in modes if (count := first_count(map(mode.get, names))) is not None]
+        for names in (("totalMatchedLines", "totalMatches"), FILES_MATCHED)
+    )
+    where = plural(sum(files), "file") if sum(files) or (files and not matched) else ""
+    what = plural(sum(matched), "match", "matches") if matched else ""
     return " in ".join(filter(None, (what, where)))
 
 
-def files_matched(mode: dict[str, Any]) -> int | None:
-    listed = (mode.get(name) for name in ("matches", "files", "counts"))
-    lengths = [len(value) for value in listed if isinstance(value, (list, str))]
-    stated = as_count(mode.get("totalFiles"))
-    return next(iter(lengths), None) if stated is None else stated
+FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
-def sum_known(counts: Iterable[int | None]) -> int | None:
-    stated = [count for count in counts if count is not None]
-    return sum(stated) if stated else None
-
-
-def entries_listed(call: FinishedCall) -> str:
-    root = as_object(decode_raw(call.result.directoryTreeRoot))
+def entries_listed(call: Outcome) -> str:
+    root = as_object(decode_raw(call.found.directoryTreeRoot))
     children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
     lists = [child for child in children if isinstance(child, list)]
     return plural(sum(map(len, lists)), "entry", "entries") if lists else ""
 
 
-def page_size(call: FinishedCall) -> str:
+def page_size(call: Outcome) -> str:
     """The size of a page; if redaction replaced it, as its marker states."""
-    page = decode_raw(call.result.markdown)
+    page = decode_raw(call.found.markdown)
     marker = MARKER.fullmatch(page) if isinstance(page, str) else None
     count = as_count(marker[1]) if marker else len(page) if isinstance(page, (str, list)) else None
     return "" if count is None else plural(count, "character")
@@ -955,33 +949,30 @@ def page_size(call: FinishedCall) -> str:
 MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 
-def todos_done(call: FinishedCall) -> str:
+def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = decode_as(given_to(call.body), Args)
+    args = arguments_of(call.tool, call.body)
     given = None if args.merge is True else args.todos
-    lists = (value for value in (decode_raw(call.result.todos), given) if isinstance(value, list))
+    lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
     return f"{done} of {len(states)} done" if states else ""
 
 
-class Label(NamedTuple):
-    """The label of a call once it is done, after "Failed to", and while it runs."""
+class Tool(NamedTuple):
+    """The label of a call once it is done, after "Failed to" and while it runs; its details."""
 
     done: str
     do: str
     doing: str
-
-
-class Tool(NamedTuple):
-    label: Label
     target: Target
     facts: tuple[Fact, ...]
 
 
-def tool(label: str, target: Target, *facts: Fact) -> Tool:
+def tool(label: str, target: Target = any_arg, *facts: Fact) -> Tool:
     verbs, _, what = label.partition(" ")
-    return Tool(Label(*(f"{verb} {what}" for verb in verbs.split("/"))), target, facts)
+    done, do, doing = (f"{verb} {what}" for verb in verbs.split("/"))
+    return Tool(done, do, doing, target, facts or (time_taken,) * (target is any_arg))
 
 
 TOOLS = {
@@ -1005,45 +996,41 @@ TOOLS = {
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
-    "task": tool("Ran/run/Running subagent", arg("description"), launched,
+    "task": tool("Ran/run/Running subagent", arg("description"),
+                 lambda call: "in background" if call.found.isBackground is True else "",
                  counted("conversationSteps", "step"), time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", plan_arg),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
     "exaSearch": tool("Searched/search/Searching web", arg("query"), time_taken),
-    "exaFetch": tool("Fetched/fetch/Fetching web page", any_arg, time_taken),
+    "exaFetch": tool("Fetched/fetch/Fetching web page"),
     "writeShellStdin": tool("Wrote/write/Writing to terminal", arg()),
-} | {
-    name: tool(label, any_arg, time_taken)
-    for name, label in {
-        "getMcpTools": "Listed/list/Listing MCP tools",
-        "listMcpResources": "Listed/list/Listing MCP resources",
-        "readMcpResource": "Read/read/Reading MCP resource",
-        "switchMode": "Switched/switch/Switching mode",
-        "generateImage": "Generated/generate/Generating image",
-        "computerUse": "Used/use/Using computer",
-        "applyAgentDiff": "Applied/apply/Applying diff",
-        "recordScreen": "Recorded/record/Recording screen",
-        "setupVmEnvironment": "Prepared/prepare/Preparing VM environment",
-        "reflect": "Reflected/reflect/Reflecting on progress",
-        "skill": "Used/use/Using skill",
-        "taskStop": "Stopped/stop/Stopping task",
-        "taskList": "Listed/list/Listing tasks",
-        "taskGet": "Read/read/Reading task",
-        "toolSearch": "Searched/search/Searching tools",
-        "lsp": "Queried/query/Querying language server",
-        "structuredOutput": "Returned/return/Returning structured output",
-        "monitor": "Monitored/monitor/Monitoring task",
-        "sendMessage": "Sent/send/Sending message",
-        "saveMemory": "Saved/save/Saving memory",
-    }.items()
+    "getMcpTools": tool("Listed/list/Listing MCP tools"),
+    "listMcpResources": tool("Listed/list/Listing MCP resources"),
+    "readMcpResource": tool("Read/read/Reading MCP resource"),
+    "switchMode": tool("Switched/switch/Switching mode"),
+    "generateImage": tool("Generated/generate/Generating image"),
+    "computerUse": tool("Used/use/Using computer"),
+    "applyAgentDiff": tool("Applied/apply/Applying diff"),
+    "recordScreen": tool("Recorded/record/Recording screen"),
+    "setupVmEnvironment": tool("Prepared/prepare/Preparing VM environment"),
+    "reflect": tool("Reflected/reflect/Reflecting on progress"),
+    "skill": tool("Used/use/Using skill"),
+    "taskStop": tool("Stopped/stop/Stopping task"),
+    "taskList": tool("Listed/list/Listing tasks"),
+    "taskGet": tool("Read/read/Reading task"),
+    "toolSearch": tool("Searched/search/Searching tools"),
+    "lsp": tool("Queried/query/Querying language server"),
+    "structuredOutput": tool("Returned/return/Returning structured output"),
+    "monitor": tool("Monitored/monitor/Monitoring task"),
+    "sendMessage": tool("Sent/send/Sending message"),
+    "saveMemory": tool("Saved/save/Saving memory"),
 }  # fmt: skip
-LABELS = {name: tool.label for name, tool in TOOLS.items()}
 
 
 def tool_named(name: str) -> Tool:
     """A tool, or a stand-in labeled with the name of an unknown one."""
-    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}", any_arg, time_taken)
+    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}")
 
 
 # Variant of a call's result -> status; every other variant is an error.
@@ -1080,68 +1067,53 @@ ToolCall = shape(anys="name arguments", raws="args", result=Result)
 Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
 
 
+NOTHING, NO_BODY = Success(), ToolCall()
+
+
 def tool_of(event: Event) -> tuple[str, Any]:
-    """The name of a call's tool, and its body: a ToolCall."""
+    """The name of a call's tool, and its body; the name may stand only in its start."""
     if event.tool_call is None:
         event.tool_call = decode_as(line_of(event), Event).tool_call or {}
     body: Any
     for key, body in event.tool_call.items():
         if type(body) is ToolCall:
-            if key == "function":
-                return as_text(body.name) or key, body
             if key.endswith("ToolCall"):
                 return key[: -len("ToolCall")], body
-    return "", None
-
-
-def called_tool(event: Event) -> tuple[str, Any]:
-    """The same of a finished call, which may have named its tool only when it started."""
-    tool, body = tool_of(event)
-    return tool or started_tool(event) or "?", body
+            if key == "function":
+                body.args = body.args or Raw(to_utf8(as_text(body.arguments)))  # JSON in a string
+                return as_text(body.name) or key, body
+    return started_tool(event), NO_BODY
 
 
 def started_tool(event: Event) -> str:
     return tool_of(event.started)[0] if event.started else ""
 
 
-class Outcome(NamedTuple):
-    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is a Success, if it has one."""
-
-    tool: str
-    body: Any
-    status: str
-    code: int = 0
-    variant: str = ""
-    found: Any = None
-
-
 def outcome_of(event: Event) -> Outcome:
-    tool, body = called_tool(event)
-    result = as_object(body and body.result)
+    tool, body = tool_of(event)
+    tool, result = tool or "?", as_object(body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
-        return Outcome(tool, body, "ok", 0, "success", found)  # nearly always
+        return Outcome(event, tool, body, "ok", 0, "success", found)  # nearly always
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
-    found, status, code = found if type(found) is Success else None, "error", 0
+    found, status, code = found if type(found) is Success else NOTHING, "error", 0
     function = "function" in (event.tool_call or {})  # its result may have any member
     if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
-    elif code := as_integer(found and found.exitCode) or 0:
+    elif code := as_integer(found.exitCode) or 0:
         status = "nonzero"
-    elif tool != "mcp" or not found or found.isError is not True:
+    elif tool != "mcp" or found.isError is not True:
         status = VARIANTS.get(variant, "error")
-    return Outcome(tool, body, status, code, variant, found)
+    return Outcome(event, tool, body, status, code, variant, found)
 
 
 def variant_of(result: dict[str, Any]) -> str:
     """The variant of a result: an object, or a known failure, perhaps without a value."""
-    variants = [
-        variant
-        for variant, found in result.items()
-        if type(found) is Success or VARIANTS.get(variant, "ok") != "ok"
+    named = [
+        key for key in result if type(result[key]) is Success or VARIANTS.get(key, "ok") != "ok"
     ]
-    return min(variants, key=lambda variant: result[variant] is None, default="")
+    return min(named, key=lambda variant: result[variant] is None, default="")
 
 
 # Cursor's three beginnings of the diff of a created file; two replace an empty first line.
@@ -1151,14 +1123,14 @@ CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 def creates_file(outcome: Outcome) -> bool:
     """Did an edit create its file?"""
-    if outcome.tool != "edit" or outcome.variant != "success" or outcome.found is None:
+    if outcome.tool != "edit" or outcome.variant != "success":
         return False
     before = bytes(memoryview(outcome.found.beforeFullFileContent)[:5])  # no copy of a file
     diff = bytes(outcome.found.diffString) if before in (b"", b"null", b'""') else b""
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
-class Action(NamedTuple):
+class Action(Struct, frozen=True, gc=False):
     """The parts of an action line."""
 
     label: str
@@ -1183,35 +1155,26 @@ def label_call(outcome: Outcome) -> Action:
 
 @functools.lru_cache(256)
 def plain_action(tool: str, status: str, code: int) -> Action:
-    label = tool_named(tool).label
+    named = tool_named(tool)
     if status in REASONS:
-        return Action(f"Failed to {label.do}", "", REASONS[status], failed=True)
+        return Action(f"Failed to {named.do}", "", REASONS[status], failed=True)
     if status == "nonzero":
-        return Action(label.done, "", f"exit {code}", failed=True)
-    return Action(label.done)
+        return Action(named.done, "", f"exit {code}", failed=True)
+    return Action(named.done)
 
 
 def find_target(tool: str, args: Any, here: str) -> str:
-    return tool_named(tool).target(args or Args(), here)[:MAX_TARGET].strip()
+    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
 
 
 def arguments_of(tool: str, body: Any) -> Any:
-    """The arguments of a call, or None."""
-    given = given_to(body)
-    args = decode_as(given, Args) if given[:1] == b"{" else None
-    if args and tool not in TOOLS:
-        args.text = short_text(decode_raw(given))
+    args = decode_as(body.args, Args)
+    if tool not in TOOLS:
+        args.text = short_text(decode_raw(body.args))
     return args
 
 
-def given_to(body: Any) -> bytes:
-    """The undecoded arguments of a call; a function's are JSON in a string."""
-    if body is None:
-        return b""
-    return bytes(body.args) or to_utf8(as_text(body.arguments)).lstrip(BLANKS)
-
-
-class OpenCall(Struct):
+class OpenCall(Struct, gc=False):
     """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
 
     tool: str = ""
@@ -1224,12 +1187,6 @@ class OpenCall(Struct):
 
 
 NOT_BEGUN = OpenCall()
-
-
-def open_call(event: Event, here: str, depth: int) -> OpenCall:
-    tool, body = tool_of(event)
-    target = find_target(tool, arguments_of(tool, body), here)
-    return OpenCall(tool, given_to(body), target, depth, event.hidden, time.monotonic())
 
 
 def end_of_subagent(event: Event) -> Action | None:
@@ -1251,28 +1208,25 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     Its start may have named the target: a completion may hold nothing but the outcome.
     """
     outcome = outcome_of(event)
-    tool, body, *_ = outcome
-    act, given, target = label_call(outcome), given_to(body), begun.target
+    tool, body, target = outcome.tool, outcome.body, begun.target
+    act, given = label_call(outcome), bytes(body.args)
     if given != begun.given:
         target = find_target(tool, arguments_of(tool, body), here) or target
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
         target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
-        return act._replace(target=target, outcome=failure_reason(outcome, told))
-    found = outcome.found or Success()
-    call = FinishedCall(event, body, found, creates_file(outcome))
-    facts = filter(None, [fact(call) for fact in tool_named(tool).facts])
-    return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
+        return Action(act.label, target, failure_reason(outcome, told), failed=True)
+    facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
+    return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
 
 
-def call_duration(event: Event, result: Any) -> int | None:
+def call_duration(call: Outcome) -> int | None:
     """Milliseconds by the timestamps of the call, else as its result states."""
-    clocks = map((event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
+    clocks = map((call.event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
-    stated = as_count(result.executionTime)
-    return as_count(result.durationMs) if stated is None else stated
+    return first_count((call.found.executionTime, call.found.durationMs))
 
 
 def failure_of_event(event: Event, variant: str) -> Any:
@@ -3767,7 +3721,10 @@ class RunNotes:
     def follow(self, event: Event) -> None:
         """Note what a completion may lack: the call's target, and the directory."""
         if event.type == "tool_call" and event.subtype == "started":
-            self.calls[event.call_id] = open_call(event, self.cwd, self.depth_of(event))
+            tool, body = tool_of(event)
+            target = find_target(tool, arguments_of(tool, body), self.cwd)
+            noted = (tool, bytes(body.args), target, self.depth_of(event), event.hidden)
+            self.calls[event.call_id] = OpenCall(*noted, time.monotonic())
         elif event.type == "interaction_query":
             self.ask(event)
         elif event.type == "system" and event.subtype == "init":
@@ -3811,14 +3768,14 @@ def event_tools(event: Event) -> Iterable[str]:
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
-    tool = tool or started_tool(event)
     yield tool
     own = (event.tool_call or {}).get("name")
     if isinstance(own, str):
         yield own
-    for call in (body, event.started and tool_of(event.started)[1]) if tool == "mcp" else ():
+    started = tool_of(event.started)[1] if event.started else NO_BODY
+    for call in (body, started) if tool == "mcp" else ():
         args = arguments_of(tool, call)
-        if args and args.toolName:
+        if args.toolName:
             yield f"mcp__{args.providerIdentifier}__{args.toolName}"
 
 
@@ -5155,7 +5112,7 @@ SHAPE: dict[str, Any] = (
             "cache_read_input_tokens cache_creation_input_tokens",
         ),
         "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
-        "tool_call": {f"{tool}ToolCall": BODY for tool in (*LABELS, "getMcpTools", "generateImage")}
+        "tool_call": {f"{tool}ToolCall": BODY for tool in TOOLS}
         | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
         | {"mcpToolCall": OPAQUE}
         | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
@@ -5822,7 +5779,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
         event.raw = raw
         return event
     new = reread(raw)
-    known = started_tool(event) in LABELS  # else it may be a name to hide
+    known = started_tool(event) in TOOLS  # else it may be a name to hide
     new.raw, new.run, new.hidden = raw, event.run, event.hidden
     new.started = event.started if known else None
     new.where = event.where
@@ -5950,11 +5907,11 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     if glyphs:
         margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
         prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
-    whole = Action(prefix + act.label, escape(act.target), escape(act.outcome), act.failed)
-    label, target, outcome, failed = fit_action(whole, room)
+    label, target, outcome = prefix + act.label, escape(act.target), escape(act.outcome)
+    label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
     outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
     line = truncate(" ".join(filter(None, (label, target, outcome))), room)
-    if failed:
+    if act.failed:
         line = screen.paint(RED, f"{CROSS_MARK} {line}" if glyphs else line)
     else:
         if outcome and line.endswith(outcome):
@@ -5963,23 +5920,25 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     return encode_line(margin + line)
 
 
-def fit_action(act: Action, room: int) -> Action:
-    """Cut an action to ``room`` columns: first the outcome's details, then the target."""
-    label, target, outcome, failed = act
+def fit_action(
+    label: str, target: str, outcome: str, room: int, *, whole: bool
+) -> tuple[str, str, str]:
+    """Cut an action to ``room`` columns: first the outcome's details, then the target; a ``whole``
+    one keeps its outcome."""
     brackets = len(" ()") if outcome else 0
     free = room - display_width(label) - (len(" ") if target else 0) - brackets
     if display_width(target) + display_width(outcome) <= free:
-        return act
+        return label, target, outcome
     spare = free - display_width(target)
     if display_width(fit_outcome(outcome, 0)) > spare:
         spare = free - max(MIN_PART, free // 2)
     outcome = fit_outcome(outcome, spare)
     left = free - display_width(outcome)
-    if left < min(display_width(target), MIN_TARGET) and not failed:
+    if left < min(display_width(target), MIN_TARGET) and not whole:
         outcome, left = "", free + brackets
     elif left < 0 and room - display_width(outcome) - brackets >= MIN_PART:
         label = truncate(label, room - display_width(outcome) - brackets)
-    return Action(label, cut_target(target, left), outcome, failed)
+    return label, cut_target(target, left), outcome
 
 
 def fit_outcome(outcome: str, room: int) -> str:
@@ -6023,19 +5982,34 @@ class Writer:
     kind: type[Event] = Event
     thinking = words = False
 
+    def __init__(self, report: Report, view: View) -> None:
+        pass
+
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
 
 
-class RunPrefixes:
-    """The open runs in the output; if there are several, lines get a prefix. A run's own state is
-    ahead of the output while redaction holds events back."""
+class LastLine:
+    """The status line of a terminal, which is erased before any other line is written; and the open
+    runs in the output: a run's own state is ahead of it while redaction holds events back."""
 
-    def __init__(self) -> None:
+    ERASE: ClassVar[bytes] = b"\r\x1b[K"
+
+    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
+        self.screen = screen
+        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
         self.open: dict[Run, None] = {}
+        self.words: Sequence[str] = ()  # their incomplete line
+        self.begun = self.since = time.monotonic()  # since: the time of the last other line
+        self.visible = ""
+
+    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in arriving:
+            yield chunk
+            self.done += len(chunk)
 
     def prefix_of(self, run: Run | None) -> str:
-        """The prefix of the lines of a run."""
+        """The prefix of the lines of a run, if there are several."""
         if run is None:
             return ""
         if run not in self.open and run.state != ENDED:
@@ -6050,53 +6024,29 @@ class RunPrefixes:
         if ends_run(event):
             self.open.pop(event.run, None)
 
-
-class LastLine:
-    """The status line of a terminal; it is erased before any other line is written."""
-
-    ERASE: ClassVar[bytes] = b"\r\x1b[K"
-
-    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
-        self.screen = screen
-        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
-        self.prefixes = RunPrefixes()
-        self.words: Sequence[str] = ()  # their incomplete line
-        self.begun = self.since = time.monotonic()  # since: the time of the last other line
-        self.visible = ""
-
-    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
-        for chunk in arriving:
-            yield chunk
-            self.done += len(chunk)
-
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""
         # One column stays free, or the line would wrap; and two for the echo of ^C.
         room = self.screen.width() - 3
-        what, rest = "", ""
+        what = rest = ""
+        silent = now - (self.begun if self.total else self.since)
+        calls = [(run, call) for run in self.open for call in notes_of(run).calls.values()]
+        calls = [(run, call) for run, call in calls if not call.hidden]
         if self.total:  # files: there is no waiting
             percent = min(100 * self.done // self.total, 100)
-            late = now - self.begun >= 1
-            what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
+            what = f"Reading {percent}% of {format_size(self.total)}" if silent >= 1 else ""
         elif self.words:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
-        elif calls := self.open_calls():
-            since, what = max(calls)
-            rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
+        elif calls:
+            run, call = max(calls, key=lambda pair: pair[1].since)
+            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(call.target)}"
+            what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
+            rest = f"  {format_clock(took)}" if took >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
-        elif self.prefixes.open and now - self.since >= 1:
-            what = f"Thinking {format_clock(now - self.since)}"
+        elif self.open and silent >= 1:
+            what = f"Thinking {format_clock(silent)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
-
-    def open_calls(self) -> list[tuple[float, str]]:
-        """Since when they run, and what is running."""
-        return [
-            (call.since, f"{self.prefixes.prefix_of(run)}{describe_call(call)}")
-            for run in [*self.prefixes.open]
-            for call in notes_of(run).calls.values()
-            if not call.hidden
-        ]
 
     def show(self) -> None:
         """Update the line: after each write, and after each second of silence."""
@@ -6118,11 +6068,6 @@ class LastLine:
     def put(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # a lost status line does no harm
             write_all(self.screen.fd or 0, data)
-
-
-def describe_call(call: OpenCall) -> str:
-    doing = tool_named(call.tool or "?").label.doing
-    return f"{'  ' * call.depth}{doing} {escape(call.target)}".rstrip()
 
 
 def format_clock(seconds: float) -> str:
@@ -6156,7 +6101,7 @@ class Text(Writer):
     ``aside``: actions alone, on stderr.
     """
 
-    def __init__(self, view: View = PLAIN_VIEW, *, aside: bool = False) -> None:
+    def __init__(self, _report: Report, view: View, *, aside: bool = False) -> None:
         self.screen, self.last = view.err if aside else view.out, view.last or LastLine()
         self.acts = aside or view.actions in ("", "stdout")
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
@@ -6167,19 +6112,19 @@ class Text(Writer):
         self.follows = self.detail or (self.acts and (self.screen.live or self.last.screen.live))
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, run, prefix, notes = self.last.prefixes, None, "", notes_of(None)
+        run, prefix, notes = None, "", notes_of(None)
         room = self.screen.width()
         for event in events:
             if event.run is not run:
                 run = event.run
-                prefix, notes = prefixes.prefix_of(run), notes_of(run)
+                prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
                 if notes.segments.open:
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
-                    act = self.finish(event, notes) if self.follows else action_of(event)
+                    begun = notes.finish(event) if self.follows else NOT_BEGUN
                     if not event.hidden:
-                        yield render_action(act, prefix + self.indent(event), room, self.screen)
+                        yield self.act(event, begun, prefix, room)
                 elif self.follows:
                     notes.follow(event)
             elif event.type != "assistant":
@@ -6195,14 +6140,13 @@ class Text(Writer):
                         del line[1:]
                         yield from self.rows(whole, prefix)
 
-    def finish(self, event: Event, notes: RunNotes) -> Action:
-        begun = notes.finish(event)
-        return detailed_action(event, notes.cwd, begun) if self.detail else action_of(event)
-
-    def indent(self, event: Event) -> str:
-        """A sub-agent's call is indented below the call that started it."""
-        nested = self.detail and event.parent_tool_use_id is not None
-        return "  " * notes_of(event.run).depth_of(event) if nested else ""
+    def act(self, event: Event, begun: OpenCall, prefix: str, room: int) -> bytes:
+        """The line of a call; a sub-agent's is indented below the call that started it."""
+        if not self.detail:
+            return render_action(action_of(event), prefix, room, self.screen)
+        notes = notes_of(event.run)
+        prefix += "  " * notes.depth_of(event)
+        return render_action(detailed_action(event, notes.cwd, begun), prefix, room, self.screen)
 
     def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
         if self.detail and (ended := end_of_subagent(event)):
@@ -6217,7 +6161,7 @@ class Text(Writer):
                 yield from self.end_words(event, prefix)
             if self.reports_none and ends_run(event) and not notes_of(run).acted:
                 yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
-            self.last.prefixes.leave(event)
+            self.last.leave(event)
 
     def end_words(self, event: Event, prefix: str) -> Iterable[bytes]:
         """The lines of words that a call, a question or an end completes."""
@@ -6237,21 +6181,16 @@ def end_words(event: Event, run: Run, *, final: bool) -> str:
     segments, line = notes.segments, notes.line
     line += () if event.raw else (segments.held,)
     segments.close()
-    if event.type == "result" and not segments.answer:
-        line.append(result_text(event, run))
-    rest = "".join(line)
+    good = event.type == "result" and run.succeeded
+    stated = first_text(details(event).get("result")) if good else ""
+    # A filtered stream may hold no other words.
+    rest = "".join(line) + ("" if segments.answer else stated)
     line.clear()
     if final:
-        wanted = event.type == "result" and run.succeeded and not event.hidden
-        answer, own = segments.answer or rest, result_text(event, run)
-        answer = own if own and answer.endswith(own) else answer  # Codex: its last message
-        rest = answer if wanted else ""
+        answer = segments.answer or rest
+        answer = stated if stated and answer.endswith(stated) else answer  # Codex: its last message
+        rest = answer if good and not event.hidden else ""
     return rest.removesuffix("\n")
-
-
-def result_text(event: Event, run: Run) -> str:
-    """The answer in a successful result: a filtered stream may hold no other words."""
-    return first_text(details(event).get("result")) if run.succeeded else ""
 
 
 class Summary(Writer):
@@ -6274,7 +6213,7 @@ class Summary(Writer):
             elif not ends_run(event):
                 self.note(event, run)
             else:
-                self.last.prefixes.leave(event)
+                self.last.leave(event)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
 
@@ -6295,18 +6234,17 @@ class Summary(Writer):
         name = add_count(notes.nested if nested else notes.actions, outcome.tool)
         notes.failures[name] = notes.failures.get(name, 0) + failed
         if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-            path = find_target(outcome.tool, arguments_of(*outcome[:2]), "")
+            path = find_target(outcome.tool, arguments_of(outcome.tool, outcome.body), "")
             notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
-        notes.stated = result_numbers(event)
-        self.subtract_earlier_cost(run, notes.stated)
+        notes.stated = self.numbers(event, run)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
         # The message about a failure names the place; a single run on a terminal needs no name.
         name = f"{run.name if verdict == 'failed' else run}: "
         if self.screen.glyphs:
-            name = f"{run.name} " if self.verdicts or self.last.prefixes.open else ""
+            name = f"{run.name} " if self.verdicts or self.last.open else ""
         add_count(self.verdicts, verdict)
         for rule, number in self.report.redactions.items():
             add_count(notes.redactions, rule, number)
@@ -6317,14 +6255,16 @@ class Summary(Writer):
         self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
         return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
 
-    def subtract_earlier_cost(self, run: Run, stated: dict[str, float]) -> None:
-        """Reduce the cost to this run's: results state that of all runs of the session."""
+    def numbers(self, event: Event, run: Run) -> dict[str, float]:
+        """What a result states, with this run's cost: it states that of all the session's runs."""
+        stated = result_numbers(event)
         if cost := stated.get("cost"):
             before = self.costs.pop(run.session, 0)
             stated["cost"] = cost - before if before <= cost else cost
             self.costs[run.session] = cost
             if len(self.costs) > MAX_RUNS:
                 del self.costs[next(iter(self.costs))]
+        return stated
 
     def close_all(self) -> bytes:
         verdicts = sorted(self.verdicts.items(), reverse=True)
@@ -6341,12 +6281,12 @@ class Summary(Writer):
         facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
         lead = ("✓ " if good else "✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
-        while True:
-            line = lead + ", ".join(fact for _, fact in facts)
-            if display_width(line) <= room or not max(facts)[0]:
-                line = truncate(line, room)
-                return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
+        line = lead + ", ".join(fact for _, fact in facts)
+        while display_width(line) > room and max(facts)[0]:
             facts.remove(max(facts))
+            line = lead + ", ".join(fact for _, fact in facts)
+        line = truncate(line, room)
+        return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
 
     def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
         """The facts after the verdict, with ranks: the highest rank is dropped first."""
@@ -6415,11 +6355,8 @@ def result_numbers(event: Event) -> dict[str, float]:
     found: dict[str, float | None] = {
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
-    }
-    for kind, names in TOKENS:
-        counts = (as_count(usage[name]) for name in names if name in usage)
-        found[kind] = next((count for count in counts if count is not None), None)
-    found["cost"] = cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None
+        "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
+    } | {kind: first_count(map(usage.get, names)) for kind, names in TOKENS}
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -6498,13 +6435,14 @@ class RunTable(Summary):
                 yield encode_json(self.row(event, run, notes, answer))
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
-        numbers = result_numbers(event)
-        self.subtract_earlier_cost(run, numbers)
+        numbers = self.numbers(event, run)
         counts = dict(notes.actions)
         for name, number in notes.nested.items():
             counts[name] = counts.get(name, 0) + number
-        failures = [notes.failures.get(name, 0) for name in counts]
-        tools = [*zip(counts, counts.values(), failures, strict=True)]
+        tools = [
+            {"tool": name, "actions": number, "failures": notes.failures.get(name, 0)}
+            for name, number in counts.items()
+        ]
         ended = event.raw and run.state == ENDED
         return {
             "session": run.session,
@@ -6516,8 +6454,8 @@ class RunTable(Summary):
             "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),
             "actions": sum(counts.values()),
-            "failures": sum(failures),
-            "tools": [dict(zip(("tool", "actions", "failures"), t, strict=True)) for t in tools],
+            "failures": sum(notes.failures.values()),
+            "tools": tools,
             "tokens_in": numbers.get("in"),
             "tokens_out": numbers.get("out"),
             "tokens_cached": numbers.get("from cache"),
@@ -6528,9 +6466,6 @@ class RunTable(Summary):
 
 class CallTable(Writer):
     """A table of the calls: an object for each at its end, or at the end of its run."""
-
-    def __init__(self, _report: Report, _view: View) -> None:
-        """It depends on no option."""
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -6556,8 +6491,7 @@ class CallTable(Writer):
 
     def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
         action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
-        result = outcome.found or Success()
-        named = event.tool_call.get("name"), outcome.body and outcome.body.name
+        named = event.tool_call.get("name"), outcome.body.name
         return {
             "session": run.session,
             "call_id": event.call_id,
@@ -6566,20 +6500,17 @@ class CallTable(Writer):
             "target": action.target or None,
             "status": outcome.status,
             "outcome": action.outcome or None,
-            "exit_code": as_integer(result.exitCode),
-            "duration_ms": call_duration(event, result),
+            "exit_code": as_integer(outcome.found.exitCode),
+            "duration_ms": call_duration(outcome),
             "parent": event.parent_tool_use_id,
             "where": event.where,
         }
 
 
-WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
-    "text": Text,
-    "json": Json,
-    "stream-json": StreamJson,
-    "cursor": StreamJson,
-}
-TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls": CallTable}
+WRITERS: dict[str, type[Writer]] = {
+    "text": Text, "json": Json, "stream-json": StreamJson, "cursor": StreamJson,
+}  # fmt: skip
+TABLES: dict[str, type[Writer]] = {"runs": RunTable, "calls": CallTable}
 
 
 class Tee(Writer):
@@ -6607,10 +6538,8 @@ class Tee(Writer):
 def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, together with those that a view asks for."""
     view = view._replace(last=view.last or LastLine())
-    tables: Mapping[str, Callable[..., Writer]] = TABLES
-    main = tables[to](report, view) if to in tables else WRITERS[to]()
-    main = Text(view) if to == "text" else main
-    others: list[Writer] = [Text(view, aside=True)] if view.actions == "stderr" else []
+    main = (WRITERS | TABLES)[to](report, view)
+    others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
     others += [Summary(report, view)] if view.summary else []
     return Tee(main, others, report.write) if others else main
 
@@ -6953,7 +6882,7 @@ def rule_lines() -> Iterator[str]:
 
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "rules": rule_lines,
-    "tools": lambda: (f"{name:16}  {label.done}" for name, label in LABELS.items()),
+    "tools": lambda: (f"{name:16}  {tool.done}" for name, tool in TOOLS.items()),
     "types": lambda: sorted(CURSOR_TYPES),
     "agents": lambda: AGENTS,
     "classes": lambda: (*CLASSES, "all"),
