@@ -616,15 +616,14 @@ def drain(fd: int) -> Iterator[bytes]:
 
     arrived = select.poll()
     arrived.register(fd, select.POLLIN)
-    chunks, left, more, filler, end = list[bytes](), DRAIN, True, b"", fd
+    chunks, more, filler, end = list[bytes](), True, b"", fd
     with contextlib.suppress(OSError):
         end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    while more and left > 0:
+    while more and sum(map(len, chunks)) < DRAIN:
         chunk = b""
         try:
             chunk = os.read(fd, BLOCK) if arrived.poll(0) else b""
             chunks.append(chunk)
-            left -= len(chunk)
             # A page is written whole, or not at all.
             filler = filler or b"\n" * fcntl.fcntl(end, getattr(fcntl, "F_SETPIPE_SZ", -1), 1)
             more = not os.write(end, filler)
@@ -1351,9 +1350,9 @@ class Report:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
         lines = source.number()
         known = source.outside and not any(one.has_unknown for one in source.outside.values())
-        if known or source.is_named or source.has_run or source.dialect or not lines:
+        if known or source.is_named or source.has_run or source.dialect:
             return
-        if lines >= LINES_TO_HINT or silent:
+        if lines >= (1 if silent else LINES_TO_HINT):
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
             self.message(self.describe_outside(source) if source.outside else what)
             source.is_named = "events" if source.outside else "text"
@@ -1680,8 +1679,8 @@ class Unwrapper:
 
     def __init__(self, unwrap: str, limit: int) -> None:
         """``unwrap``: auto, or the member that holds the line."""
-        self.auto = unwrap == "auto"
-        self.places = ENVELOPES if self.auto else (unwrap,)
+        self.named = unwrap != "auto"
+        self.places = (unwrap,) if self.named else ENVELOPES
         self.probed = 0
         self.limit = limit
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
@@ -1703,10 +1702,10 @@ class Unwrapper:
 
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
-        undecided = self.auto and len(self.places) > 1
+        undecided = self.places is ENVELOPES
         if self.probed > EVENTS_PROBED:
             return line
-        found = contents(line, self.places, named=not self.auto)
+        found = contents(line, self.places, named=self.named)
         one = next((one for one in found if not undecided or is_certain(one)), None)
         if one:
             self.places, self.probed = (one.place,), 0
@@ -7399,13 +7398,13 @@ def complete(instruction: str) -> str:
     line = os.environ.get("COMP_LINE", "")
     words = split_arg_string(line)
     begun = words.pop() if words and not line.endswith(" ") else ""
-    option, equals, _ = begun.partition("=") if begun.startswith("--") else ("", "", "")
-    cut = re.match(".*[=:]", begun) if shell == "bash" else None  # bash splits words at these
+    option = begun[: begun.find("=") + 1] if begun.startswith("--") else ""
+    cut = max(map(begun.rfind, "=:")) + 1 if shell == "bash" else 0  # bash splits words at these
+    between = {"zsh": ":", "fish": "\t"}.get(shell)
     found = []
     for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
-        value = (option + equals + item.value if equals else item.value)[cut.end() if cut else 0 :]
+        value = (option + item.value)[cut:]
         value = value.replace(":", r"\:") if shell == "zsh" else value
-        between = {"zsh": ":", "fish": "\t"}.get(shell)
         found.append(f"{value}{between}{item.help}" if between and item.help else value)
     return "\n".join(found)
 

@@ -226,6 +226,14 @@ def test_a_piece_is_lost(lost: int, status: int) -> None:
         assert (ended.stdout, ended.status) == (init() + result(), status)
 
 
+def test_the_input_ends_within_a_line_in_pieces() -> None:
+    for wrap in (docker, cri):
+        lines = wrap(init() + assistant("x" * 60_000)).splitlines(keepends=True)
+        ended = convert(b"".join(lines[:-1]), *SAME)
+        assert ended.stdout == init()
+        assert ended.stderr.startswith(f"agentfmt: stdin:{len(lines)}: bad JSON (")
+
+
 # ---------------------------------------------------------------- no envelope
 
 
