@@ -1729,28 +1729,6 @@ class Unwrapper:
         return RefusedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
 
 
-def split_objects(text: bytes) -> list[bytes]:
-    """The objects of an array, or those that follow each other; none unless all name a type."""
-    import json
-
-    found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
-    try:
-        if text[:1] == b"[":
-            found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
-        else:
-            chars = text.decode()
-            while position < len(chars):
-                _, end = decode(chars, position)
-                found.append(chars[position:end].encode())
-                position = cast("re.Match[str]", BLANK.match(chars, end)).end()
-    except (*DECODE_ERRORS, ValueError):
-        return []
-    return found if all("type" in members(one) for one in found) else []
-
-
-BLANK = regex(r"[ \t\r]*")
-
-
 class Reader:
     """Turns frames into events with their lines; other lines go to the report."""
 
@@ -1819,10 +1797,24 @@ class Reader:
         return [(text[brace:], event)]
 
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
-        """The events of a line that holds several; none if one of them can't be read."""
-        with contextlib.suppress(ValueError, RecursionError):
-            return [(part, self.reread(part)) for part in split_objects(text)]
-        return []
+        """The events of an array, or those that follow each other; none unless all can be read, and
+        name a type."""
+        import json
+
+        found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
+        try:
+            if text[:1] == b"[":
+                found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
+            chars = "" if found else text.decode()
+            while position < len(chars):
+                _, end = decode(chars, position)
+                found.append(chars[position:end].encode())
+                after = (at for at in range(end, len(chars)) if chars[at] not in " \t\r")
+                position = next(after, len(chars))
+            named = all("type" in members(one) for one in found)
+            return [(one, self.reread(one)) for one in found if named]
+        except (*DECODE_ERRORS, ValueError):
+            return []
 
     def reread(self, text: bytes) -> Event:
         """Decode a line. Raises ValueError with the reason, or RecursionError."""
@@ -7300,7 +7292,8 @@ def view_of(inputs: Sequence[os.stat_result], given: dict[str, Any]) -> View:
     # The status line is on stdout with -t text, else on stderr, unless stdout may mix with it: the
     # reader of a pipe may write to the same terminal.
     live = out if to == "text" and out.live else PLAIN
-    if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
+    pipe = stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
+    if not live.live and (shown is err or not (os.isatty(1) or pipe)):
         live = err
     last = LastLine(live, bytes_to_read(inputs))
     return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
@@ -7407,11 +7400,6 @@ def complete(instruction: str) -> str:
         value = value.replace(":", r"\:") if shell == "zsh" else value
         found.append(f"{value}{between}{item.help}" if between and item.help else value)
     return "\n".join(found)
-
-
-def is_pipe(fd: int) -> bool:
-    mode = os.fstat(fd).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:
