@@ -7431,10 +7431,10 @@ def is_one_of(fd: int, files: Iterable[os.stat_result]) -> bool:
 
 def open_rejects(file: str | None, inputs: Iterable[os.stat_result]) -> int | None:
     """The descriptor of --rejects. Raises click.ClickException, also if it is an input."""
-    import fcntl
-
     if file is None:
         return None
+    import fcntl
+
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         if is_one_of(fd, inputs):
