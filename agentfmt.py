@@ -151,8 +151,9 @@ COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 def escape(text: str) -> str:
     """Escape control characters and CI commands, so that untrusted text is safe within a line."""
-    safe = CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
-    return HASHES.sub(r"\\x23", safe)
+    if not text.isprintable():
+        text = CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
+    return HASHES.sub(r"\\x23", text) if "#" in text else text
 
 
 PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
@@ -370,11 +371,15 @@ def shape(
 
 def coerce(value: Any, kind: Any) -> Any:
     """The part of a parsed value that fits a type, or MISFIT; a misfit member is left out."""
-    parts = getattr(kind, "__args__", ())
-    if getattr(kind, "__origin__", None) is list:
-        items = value if isinstance(value, list) else ()
-        fits = [coerce(item, *parts) for item in items]
-        return [fit for fit in fits if fit is not MISFIT] if items is value else MISFIT
+    origin: Any = getattr(kind, "__origin__", None)
+    parts: Sequence[Any] = getattr(kind, "__args__", ())
+    if origin in (list, dict) and not isinstance(value, origin):
+        return MISFIT
+    if origin is list:
+        return [fit for item in value if (fit := coerce(item, *parts)) is not MISFIT]
+    if origin is dict:
+        pairs = ((key, coerce(item, parts[-1])) for key, item in value.items())
+        return {key: fit for key, fit in pairs if fit is not MISFIT}
     if parts:  # a union
         fits = [coerce(value, part) for part in parts]
         return next((fit for fit in fits if fit is not MISFIT), MISFIT)
@@ -386,7 +391,7 @@ def coerce(value: Any, kind: Any) -> Any:
         return MISFIT
     if issubclass(kind, Struct):
         return coerce_struct(value, kind) if isinstance(value, dict) else MISFIT
-    return value if type(value) is kind else MISFIT
+    return value if type(value) is kind or (kind is float and type(value) is int) else MISFIT
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
@@ -408,11 +413,14 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
 
 def as_integer(value: Any) -> int | None:
     """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
+    if isinstance(value, str) and INTEGER.fullmatch(value):
         return int(value)
     if isinstance(value, float):
         return int(value) if abs(value) < 1e15 else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+INTEGER = regex(r"-?[0-9]{1,19}")
 
 
 def as_count(value: Any) -> int | None:
@@ -695,7 +703,7 @@ class Event(Struct, gc=False):
     subtype: str | None = None
     session_id: str | None = None
     call_id: str | None = None
-    tool_call: Call | None = None  # type: ignore[valid-type]
+    tool_call: Call | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     made: Internal = msgspec.field(name="\x7fmade", default=None)
@@ -777,10 +785,10 @@ def words_of(event: Any) -> str:
 class FinishedCall(NamedTuple):
     """A finished call; ``created``: it is an edit that created its file."""
 
-    args: Any
+    event: Event
+    body: Any
     result: Any
     created: bool
-    event: Event
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
@@ -945,7 +953,8 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: FinishedCall) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    given = None if call.args.merge is True else call.args.todos
+    args = decode_as(given_to(call.body), Args)
+    given = None if args.merge is True else args.todos
     lists = (value for value in (decode_raw(call.result.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
@@ -1026,7 +1035,6 @@ TOOLS = {
     }.items()
 }  # fmt: skip
 LABELS = {name: tool.label for name, tool in TOOLS.items()}
-TOOL_KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
 
 
 def tool_named(name: str) -> Tool:
@@ -1048,39 +1056,37 @@ REASONS = {
 
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
 
-# The members of a call that are decoded, for its target and its outcome; large ones stay undecoded.
+# The members of a call that are decoded: first those of its result, its arguments only for details.
+# Large ones stay undecoded.
 Args = shape(
     anys="path filePath paths command globPattern pattern query searchTerm url server "
     "providerIdentifier toolName name title description questions todos merge taskId timeout "
     "toolCallId text question plan " + " ".join(PATH_MEMBERS)
 )
 Success = shape(
-    anys="exitCode isError signal executionTime durationMs totalLines totalChars fileSize isEmpty "
+    anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
     "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
     "isBackground",
     raws="diffString beforeFullFileContent files workspaceResults directoryTreeRoot codeResults "
-    "references markdown todos conversationSteps content",
+    "references markdown todos conversationSteps",
 )
-Result = shape(anys=" ".join([*VARIANTS][2:]), success=Success, failure=Success)
-ToolCall = shape(anys="name arguments", args=Args, result=Result)
-Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(TOOL_KEYS, ToolCall))
+Other: TypeAlias = list[Raw] | str | float | bool | None
+Result = dict[str, Success | Other] | Other  # type: ignore[valid-type]
+ToolCall = shape(anys="name arguments", raws="args", result=Result)
+Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
 
 
 def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body: a ToolCall."""
-    if event.made and event.tool_call is None:
-        event.tool_call = decode_as(line_of(event), Event).tool_call
-    call = event.tool_call
-    for key, tool in TOOL_KEYS.items():
-        body = getattr(call, key, None)
-        if body is not None:
-            named = tool == "function" and isinstance(body.name, str)
-            return body.name if named else tool, body
-    for key, given in tool_members(event):
-        body = coerce(given, ToolCall)
-        if body.args:
-            body.args.text = short_text(given.get("args"))
-        return key.removesuffix("ToolCall"), body
+    if event.tool_call is None:
+        event.tool_call = decode_as(line_of(event), Event).tool_call or {}
+    body: Any
+    for key, body in event.tool_call.items():
+        if type(body) is ToolCall:
+            if key == "function":
+                return as_text(body.name) or key, body
+            if key.endswith("ToolCall"):
+                return key[: -len("ToolCall")], body
     return "", None
 
 
@@ -1094,48 +1100,44 @@ def started_tool(event: Event) -> str:
     return tool_of(event.started)[0] if event.started else ""
 
 
-def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The members of a call that are named after a tool, with their objects."""
-    for key, body in as_object(details(event).get("tool_call")).items():
-        if key.endswith("ToolCall") and isinstance(body, dict):
-            yield key, body
-
-
 class Outcome(NamedTuple):
-    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is the value of ``variant``."""
+    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is a Success, if it has one."""
 
+    tool: str
+    body: Any
     status: str
     code: int = 0
     variant: str = ""
     found: Any = None
 
 
-def outcome_of(event: Event, tool: str, body: Any) -> Outcome:
-    result = body.result if body else None
-    success = result.success if result else None
-    if success and not success.exitCode and not success.isError:
-        return Outcome("ok", 0, "success", success)  # nearly always
-    variant, found = variant_of(event, result) if result else ("", None)
-    function = getattr(event.tool_call, "function", None) is not None
-    if not variant or (function and variant == "success"):
-        return Outcome("ok", 0, variant, found)
-    if code := as_integer(getattr(found, "exitCode", None)):
-        return Outcome("nonzero", code, variant, found)
-    error = tool == "mcp" and getattr(found, "isError", False) is True
-    return Outcome("error" if error else VARIANTS.get(variant, "error"), 0, variant, found)
+def outcome_of(event: Event) -> Outcome:
+    tool, body = called_tool(event)
+    result = as_object(body and body.result)
+    found: Any = result.get("success")
+    if type(found) is Success and not found.exitCode and not found.isError:
+        return Outcome(tool, body, "ok", 0, "success", found)  # nearly always
+    variant = variant_of(result)
+    found = result.get(variant) if variant in ("success", "failure") else None
+    found, status, code = found if type(found) is Success else None, "error", 0
+    function = "function" in (event.tool_call or {})  # its result may have any member
+    if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
+        status = "ok"
+    elif code := as_integer(found and found.exitCode) or 0:
+        status = "nonzero"
+    elif tool != "mcp" or not found or found.isError is not True:
+        status = VARIANTS.get(variant, "error")
+    return Outcome(tool, body, status, code, variant, found)
 
 
-def variant_of(event: Event, result: Any) -> tuple[str, Any]:
-    """The variant of a result and its value: any object, or a known failure without a value."""
-    for variant in VARIANTS:
-        found = getattr(result, variant)
-        if found is not None:
-            return variant, found
-    for _, body in tool_members(event):
-        for variant, found in as_object(body.get("result")).items():
-            if isinstance(found, dict) or VARIANTS.get(variant, "ok") != "ok":
-                return variant, found
-    return "", None
+def variant_of(result: dict[str, Any]) -> str:
+    """The variant of a result: an object, or a known failure, perhaps without a value."""
+    variants = [
+        variant
+        for variant, found in result.items()
+        if type(found) is Success or VARIANTS.get(variant, "ok") != "ok"
+    ]
+    return min(variants, key=lambda variant: result[variant] is None, default="")
 
 
 # Cursor's three beginnings of the diff of a created file; two replace an empty first line.
@@ -1143,13 +1145,12 @@ CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 
-def creates_file(tool: str, body: Any) -> bool:
+def creates_file(outcome: Outcome) -> bool:
     """Did an edit create its file?"""
-    success = body.result.success if tool == "edit" and body and body.result else None
-    if success is None:
+    if outcome.tool != "edit" or outcome.variant != "success" or outcome.found is None:
         return False
-    before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
-    diff = bytes(success.diffString) if before in (b"", b"null", b'""') else b""
+    before = bytes(memoryview(outcome.found.beforeFullFileContent)[:5])  # no copy of a file
+    diff = bytes(outcome.found.diffString) if before in (b"", b"null", b'""') else b""
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
@@ -1164,15 +1165,15 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.made and event.made.answer:  # its line need not be made
+    if event.tool_call is None and event.made and event.made.answer:  # its line need not be made
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
-    tool, body = called_tool(event)
-    return label_call(tool, outcome_of(event, tool, body), created=creates_file(tool, body))
+    return label_call(outcome_of(event))
 
 
-def label_call(tool: str, outcome: Outcome, *, created: bool) -> Action:
-    tool = "write" if created and outcome.status == "ok" else tool[: EXCERPT + 1]
+def label_call(outcome: Outcome) -> Action:
+    created = outcome.status == "ok" and creates_file(outcome)
+    tool = "write" if created else outcome.tool[: EXCERPT + 1]
     return plain_action(tool, outcome.status, outcome.code)
 
 
@@ -1186,21 +1187,45 @@ def plain_action(tool: str, status: str, code: int) -> Action:
     return Action(label.done)
 
 
-def find_target(tool: str, body: Any, found: Any, here: str) -> str:
-    """The target of a call; a failed one may name it only in its result."""
-    args = call_arguments(body)
-    if args is None:
-        args = coerce_struct(found, Args) if isinstance(found, dict) else Args()
-    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
+def find_target(tool: str, args: Any, here: str) -> str:
+    return tool_named(tool).target(args or Args(), here)[:MAX_TARGET].strip()
 
 
-def call_arguments(body: Any) -> Any:
-    """The arguments of a call; a function's are JSON in a string."""
-    value = body.arguments if body else None
-    if isinstance(value, str):
-        value = decode_raw(Raw(to_utf8(value)))
-    given = coerce_struct(value, Args) if isinstance(value, dict) else None
-    return (body and body.args) or given
+def arguments_of(tool: str, body: Any) -> Any:
+    """The arguments of a call, or None."""
+    given = given_to(body)
+    args = decode_as(given, Args) if given[:1] == b"{" else None
+    if args and tool not in TOOLS:
+        args.text = short_text(decode_raw(given))
+    return args
+
+
+def given_to(body: Any) -> bytes:
+    """The undecoded arguments of a call; a function's are JSON in a string."""
+    if body is None:
+        return b""
+    return bytes(body.args) or to_utf8(as_text(body.arguments)).lstrip(BLANKS)
+
+
+class OpenCall(Struct):
+    """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
+
+    tool: str = ""
+    given: bytes = b""
+    target: str = ""
+    depth: int = 0  # of sub-agents
+    hidden: bool = True
+    since: float = 0.0
+    row: dict[str, Any] | None = None
+
+
+NOT_BEGUN = OpenCall()
+
+
+def open_call(event: Event, here: str, depth: int) -> OpenCall:
+    tool, body = tool_of(event)
+    target = find_target(tool, arguments_of(tool, body), here)
+    return OpenCall(tool, given_to(body), target, depth, event.hidden, time.monotonic())
 
 
 def end_of_subagent(event: Event) -> Action | None:
@@ -1216,28 +1241,29 @@ def end_of_subagent(event: Event) -> Action | None:
     return Action(label, target, outcome, failed)
 
 
-def detailed_action(event: Event, here: str, target: str) -> Action:
+def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     """A finished call with its target and facts.
 
-    ``target`` is the one that its start named: a completion may hold nothing but the outcome.
+    Its start may have named the target: a completion may hold nothing but the outcome.
     """
-    tool, body = called_tool(event)
-    outcome, created = outcome_of(event, tool, body), creates_file(tool, body)
-    act = label_call(tool, outcome, created=created)
-    args, found = call_arguments(body), outcome.found
-    named = find_target(tool, body, found, here)
-    target = (named or target) if args else (target or named)
+    outcome = outcome_of(event)
+    tool, body, *_ = outcome
+    act, given, target = label_call(outcome), given_to(body), begun.target
+    if given != begun.given:
+        target = find_target(tool, arguments_of(tool, body), here) or target
     if outcome.status in REASONS:
-        return act._replace(target=target, outcome=failure_reason(outcome))
-    result = found if isinstance(found, Success) else Success()
-    call = FinishedCall(args or Args(), result, created, event)
-    facts = filter(None, (fact(call) for fact in tool_named(tool).facts))
+        told = failure_of_event(event, outcome.variant)
+        target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
+        return act._replace(target=target, outcome=failure_reason(outcome, told))
+    found = outcome.found or Success()
+    call = FinishedCall(event, body, found, creates_file(outcome))
+    facts = filter(None, [fact(call) for fact in tool_named(tool).facts])
     return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
 
 
 def call_duration(event: Event, result: Any) -> int | None:
     """Milliseconds by the timestamps of the call, else as its result states."""
-    clocks = (getattr(event.tool_call, name, None) for name in ("startedAtMs", "completedAtMs"))
+    clocks = map((event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
@@ -1245,20 +1271,23 @@ def call_duration(event: Event, result: Any) -> int | None:
     return as_count(result.durationMs) if stated is None else stated
 
 
-def failure_reason(outcome: Outcome) -> str:
-    """Why a call failed, with its own message."""
-    status, _, variant, found = outcome
-    own = found if isinstance(found, dict) else {}
-    limit = as_count(own.get("timeoutMs"))
-    if status == "timeout" and limit is not None:
-        return f"{REASONS[status]} after {format_duration(limit)}"
-    if isinstance(found, Success):
-        killed = f"killed by {found.signal}" if first_text(found.signal) else ""
-        text = killed or error_message(decode_raw(found.content))
-    else:
-        unknown = "" if variant in VARIANTS else variant
-        text = first_text(own.get("reason"), error_message(found), unknown)
-    return ": ".join(filter(None, (REASONS[status], text.strip()[:MAX_TARGET])))
+def failure_of_event(event: Event, variant: str) -> Any:
+    """What a variant of the result of a call holds."""
+    bodies = map(as_object, as_object(details(event).get("tool_call")).values())
+    results = (as_object(body.get("result")) for body in bodies)
+    return next((result[variant] for result in results if variant in result), None)
+
+
+def failure_reason(outcome: Outcome, told: Any) -> str:
+    """Why a call failed, with its own message, from the failure in its result."""
+    own, reason = as_object(told), REASONS[outcome.status]
+    limit, signal = as_count(own.get("timeoutMs")), first_text(own.get("signal"))
+    if outcome.status == "timeout" and limit is not None:
+        return f"{reason} after {format_duration(limit)}"
+    texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(told))
+    unknown = "" if outcome.variant in VARIANTS else outcome.variant
+    text = first_text(*texts, error_message(own.get("content")), unknown)
+    return ": ".join(filter(None, (reason, text.strip()[:MAX_TARGET])))
 
 
 # ---------------------------------------------------------------- messages
@@ -1502,7 +1531,7 @@ def read_frames(
 
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
-    tail, cut = bytearray(), False  # the incomplete line; was its beginning refused?
+    tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
             yield b""
@@ -1513,22 +1542,23 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
-        while end:  # a large line is yielded alone and without LF, so that it is copied only once
-            large = len(tail) > BLOCK
+        while end:  # a large line is yielded alone and without LF, so that it is never copied
+            large = tail.tell() > BLOCK
             stop = chunk.find(b"\n") + 1 if large else end
-            block = b"".join((tail, memoryview(chunk)[: stop - large]))
-            tail, chunk, end = bytearray(), chunk[stop:], end - stop
+            tail.write(memoryview(chunk)[: stop - large])
+            block, tail = tail.getvalue(), io.BytesIO()
+            chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
                 whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
                 yield RefusedPiece(whole, too_long(limit)) if whole else frame
-        tail += chunk if tail else chunk.lstrip(b"\0")
-        if len(tail) > limit:
-            yield RefusedPiece(bytes(tail), too_long(limit))
-            tail, cut = bytearray(), True
+        tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
+        if tail.tell() > limit:
+            yield RefusedPiece(tail.getvalue(), too_long(limit))
+            tail, cut = io.BytesIO(), True
     if cut:
         yield RefusedPiece(b"\n")
-    elif tail:
-        yield bytes(tail)
+    elif tail.tell():
+        yield tail.getvalue()
 
 
 def lines_of(block: bytes) -> list[bytes]:
@@ -1910,7 +1940,7 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
-class Answer(NamedTuple):
+class Answer(Struct, gc=False):
     """What a call returned: a text, or undecoded.
 
     If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
@@ -1921,17 +1951,29 @@ class Answer(NamedTuple):
     failed: bool = False
     kind: Any = ""
     code: Any = None
-    facts: Mapping[str, Any] = {}
+    facts: dict[str, Any] = {}
 
 
-class ForeignCall(NamedTuple):
-    """A call by another agent, with Cursor's name for its tool."""
+class ForeignCall(Struct, gc=False):
+    """A call by another agent, with Cursor's name for its tool. It makes the line of its start;
+    with an answer, that of its end."""
 
     id: str
+    session: str | None
+    parent: str | None  # the call of the sub-agent that made it
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
     given: Any = None  # its arguments, decoded or not
-    parent: str | None = None  # the call of the sub-agent that made it
+    answer: Answer | None = None
+
+    def __call__(self) -> dict[str, Any]:
+        """The members of its line."""
+        args, answer = self.args(), self.answer
+        body = {"args": args} | ({"result": make_result(self, args, answer)} if answer else {})
+        call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
+        ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
+        subtype = "completed" if answer else "started"
+        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
         """Its arguments, with Cursor's names."""
@@ -1950,12 +1992,22 @@ class ForeignCall(NamedTuple):
             args |= {"todos": listed} if listed else {}
         return args
 
-    def exit_code(self, answer: Answer) -> int | None:
+    def exit_code(self) -> int | None:
         """The exit status of a command; an agent's own word for a failure goes before."""
+        answer: Any = self.answer
         code = answer.code
         return code if type(code) is int and self.tool == "shell" and not answer.kind else None
 
+    def outcome(self) -> tuple[str, str, int]:
+        """The tool of an ended call, its status and exit code, as its line has them."""
+        answer: Any = self.answer
+        code = self.exit_code()
+        if answer.failed and code is None:
+            return self.tool, VARIANTS[failure_of_call(answer)[0]], 0
+        return self.tool, "nonzero" if code else "ok", code or 0
 
+
+@functools.lru_cache(256)
 def translate_tool(name: str) -> str:
     """Cursor's name for another agent's tool."""
     if ("__" in name or name.startswith("mcp_")) and MCP_TOOL.fullmatch(name):
@@ -1981,7 +2033,7 @@ TODO_STATES = ("pending", "completed")
 def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """Cursor's result of a call."""
     content = "" if answer.content is None else answer.content
-    code = called.exit_code(answer)
+    code = called.exit_code()
     if answer.failed and code is None:
         variant, text = failure_of_call(answer)
         return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
@@ -2019,32 +2071,6 @@ def failure_of_call(answer: Answer) -> tuple[str, str]:
     return next(told, "error"), text
 
 
-class MadeCall(NamedTuple):
-    """The event of a call: of its end if there is an answer, else of its start."""
-
-    session: str | None
-    called: ForeignCall
-    answer: Answer | None
-
-    def __call__(self) -> dict[str, Any]:
-        """The members of its line."""
-        called, answer = self.called, self.answer
-        args = called.args()
-        body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
-        call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
-        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
-        subtype = "completed" if answer else "started"
-        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
-
-    def outcome(self) -> tuple[str, str, int]:
-        """The tool of an ended call, its status and exit code, as its line has them."""
-        answer: Any = self.answer
-        tool, code = self.called.tool, self.called.exit_code(answer)
-        if answer.failed and code is None:
-            return tool, VARIANTS[failure_of_call(answer)[0]], 0
-        return tool, "nonzero" if code else "ok", code or 0
-
-
 def line_members(
     kind: str, subtype: str | None, session: str | None, members: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -2069,63 +2095,35 @@ def places_in(*rows: str) -> dict[str, Places]:
     return {kind: tuple(tuple(path.split(".")) for path in paths) for kind, *paths in split}
 
 
-class Foreign(Struct, gc=False):
+class Foreign(Struct, gc=False, eq=False):
     """The translation of an event that is printed as the agent's own line, and the places of its
     words. It must not refer to the event: such a cycle would never be collected."""
 
-    parts: Sequence[Event]
-    places: Places | None
+    parts: Sequence[Event] = ()
+    places: Places | None = None
 
 
-ACTS = frozenset(("assistant", "thinking", "tool_call"))
-UNTRANSLATED = Foreign((), None)  # for a line without a counterpart
+ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
+UNTRANSLATED = Foreign()  # for a line without a counterpart
+RUNLESS = Foreign()  # for one that shows no run, either
+EARLY = Foreign()  # for one that belongs to the next run of its FILE, whatever session it names
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
 
 class EventMaker(NamedTuple):
-    """Makes events in Cursor's vocabulary.
+    """How dialects make events, of the type ``kind``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``redacts``: strings that can't be redacted are blanked. ``lines``: a stage reads the line of
     each event; else it is made where a stage asks for details.
     """
 
-    reader: Reader
+    kind: type[Event]
     native: bool = False
     converts: bool = False
     redacts: bool = False
     lines: bool = False
-
-    def event(
-        self,
-        kind: str,
-        subtype: str | None,
-        session: str | None,
-        made: Callable[[], Mapping[str, Any]],
-        call_id: str | None = None,
-        parent: str | None = None,
-    ) -> Any:
-        """An event; ``made`` returns the members of its line."""
-        new = self.reader.kind(kind, subtype, session, call_id, None, parent, MADE, made)
-        if self.lines:
-            new.raw, new.made = encode_json(made()), None
-        return new
-
-    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Any:
-        """An event with words; its line is made only if a stage reads all of them."""
-        thought = kind == "thinking"
-        subtype = "delta" if thought else None
-        new = self.reader.kind(kind, subtype, session, None, None, parent, MADE)
-        if isinstance(new, SpokenEvent):
-            new.text = text if thought else None
-            new.message = None if thought else Message([TextBlock(text)])
-        if self.lines:
-            message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said: dict[str, Any] = {"text": text} if thought else {"message": message}
-            said["parent_tool_use_id"] = parent
-            new.raw = encode_json(line_members(kind, subtype, session, said))
-        return new
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
@@ -2142,11 +2140,13 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect. Lines of the
+    types in ``deltas`` hold nothing but pieces of words.
     """
 
     name: ClassVar[str]
     shared_types = frozenset(("error",))
+    deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
 
@@ -2157,9 +2157,9 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
-        self.kind, self.decode = line_decoder(self.line_type, maker.reader.kind)
+        kind, self.decode = line_decoder(self.line_type, maker.kind)
+        self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
-        self.guessed = False  # no event of the session shows this dialect
         self.begun = False
         self.latest = ""  # the type of the last event that was made, errors aside
         self.event = Event()  # the current one
@@ -2178,8 +2178,7 @@ class Dialect:
 
     def line(self) -> Any:
         """The current event with the members of its type; it may be decoded as another agent's."""
-        own = self.kind is not self.maker.reader.kind
-        return decode_as(self.event.raw, self.kind) if own else Node(details(self.event))
+        return decode_as(self.event.raw, self.kind) if self.kind else Node(details(self.event))
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2188,11 +2187,12 @@ class Dialect:
         """Make the moves that are due at the end of the input."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.maker.converts and not self.latest and not self.guessed:
+        elif self.maker.converts and not self.latest:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
-    def session_in(self, event: Event) -> str | None:
-        kind, member = self.names_session or (None, "")
+    @classmethod
+    def session_in(cls, event: Event) -> str | None:
+        kind, member = cls.names_session or (None, "")
         return (kind in ("", event.type) and first_text(details(event).get(member))) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
@@ -2200,17 +2200,18 @@ class Dialect:
         maker, self.event, self.parts = self.maker, event, []
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        is_line = type(event) is self.kind and self.kind is not maker.reader.kind
-        self.read(event if is_line else self.line())
+        self.read(event if type(event) is self.kind else self.line())
         if self.parts:
             return self.parts if not maker.native else (self.joined(),)
-        own = event.type in self.shared_types and not self.guessed
-        if own and not maker.native:
+        if event.type in self.shared_types and not maker.native:
             return ()  # the line only repeats
-        event.foreign = UNTRANSLATED
-        shown = self.guessed or maker.native or event.type in CURSOR_TYPES
-        event.hidden = event.hidden or not shown
+        event.foreign = self.untranslated()
+        event.hidden = event.hidden or not (maker.native or event.type in CURSOR_TYPES)
         return (event,)
+
+    def untranslated(self) -> Foreign:
+        """What a line without a counterpart tells about runs."""
+        return UNTRANSLATED
 
     def joined(self) -> Event:
         """The translation of a line that is printed itself, once, in one event."""
@@ -2226,16 +2227,40 @@ class Dialect:
         return whole
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
-        ids = (members.get("call_id"), members.get("parent_tool_use_id"))
         made = functools.partial(line_members, kind, subtype, self.session, members)
-        new = self.maker.event(kind, subtype, self.session, made, *ids)
+        self.add(kind, subtype, made, members.get("call_id"), members.get("parent_tool_use_id"))
+
+    def add(
+        self,
+        kind: str,
+        subtype: str | None,
+        made: Callable[[], Mapping[str, Any]] | None,
+        call_id: str | None = None,
+        parent: str | None = None,
+    ) -> Any:
+        """Add an event to the translation; ``made`` returns the members of its line."""
+        maker = self.maker
+        new = maker.kind(kind, subtype, self.session, call_id, None, parent, MADE, made)
+        if maker.lines and made:
+            new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
         self.latest = self.latest if kind == "error" else kind
+        return new
 
     def words(self, kind: str, text: str) -> Any:
-        self.parts.append(self.maker.words(kind, text, self.session, self.parent))
-        self.latest = kind
-        return self.parts[-1]
+        """Add an event with words; its line is made only if a stage reads all of them."""
+        thought, parent = kind == "thinking", self.parent
+        subtype = "delta" if thought else None
+        new = self.add(kind, subtype, None, None, parent)
+        if isinstance(new, SpokenEvent):
+            new.text = text if thought else None
+            new.message = None if thought else Message([TextBlock(text)])
+        if self.maker.lines:
+            message = {"role": kind, "content": [{"type": "text", "text": text}]}
+            said: dict[str, Any] = {"text": text} if thought else {"message": message}
+            said["parent_tool_use_id"] = parent
+            new.raw = encode_json(line_members(kind, subtype, self.session, said))
+        return new
 
     # The moves.
 
@@ -2269,33 +2294,25 @@ class Dialect:
     def call(self, identity: Any, name: Any, given: Any) -> None:
         """Start a call; ``given``: its arguments, decoded or not."""
         identity, name = as_text(identity), as_text(name) or "?"
-        known = identity in self.calls
+        tool, parent = translate_tool(name), self.parent
+        called = ForeignCall(identity, self.session, parent, tool, name, given)
         self.finished.pop(identity, None)
-        called = ForeignCall(identity, translate_tool(name), name, given, self.parent)
+        if identity not in self.calls:
+            self.add("tool_call", "started", called, identity, parent)
         self.calls[identity] = called
-        if not known:
-            self.make_call("started", called, None)
 
-    def answer(
-        self,
-        identity: Any,
-        content: Any,
-        *,
-        failed: bool = False,
-        kind: Any = "",
-        code: Any = None,
-        **facts: Any,
-    ) -> None:
-        """Complete a call; see ``Answer``."""
+    def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
+        """Complete a call; for its ``outcome`` see ``Answer``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
-        called = self.calls.pop(identity, None) or ForeignCall(identity, parent=self.parent)
+        called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
+        called = msgspec.structs.replace(called, answer=Answer(content, **outcome))
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
                 del self.finished[next(iter(self.finished))]
-        self.make_call("completed", called, Answer(content, failed, kind, code, facts))
+        self.add("tool_call", "completed", called, identity, called.parent)
 
     def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """Start and complete a call whose line may be repeated."""
@@ -2346,12 +2363,6 @@ class Dialect:
             return ""
         return text.removeprefix(said)
 
-    def make_call(self, subtype: str, called: ForeignCall, answer: Answer | None) -> None:
-        made: Any = MadeCall(self.session, called, answer)
-        ids = (called.id, called.parent)
-        self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
-        self.latest = "tool_call"
-
 
 @functools.cache
 def line_decoder(
@@ -2394,6 +2405,9 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 # Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
 # A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
+CONTROL_TYPES = frozenset(
+    "control_request control_response control_cancel_request keep_alive".split()
+)  # between Claude and its host
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2409,6 +2423,7 @@ class Claude(Dialect):
 
     name = "claude"
     shared_types = SHARED_TYPES
+    deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
@@ -2453,6 +2468,14 @@ class Claude(Dialect):
         super().finish()
         if self.background and self.ended:
             self.end("error", error="a sub-agent in the background never ended")
+
+    def untranslated(self) -> Foreign:
+        event = self.event
+        if event.type in CONTROL_TYPES:
+            return RUNLESS
+        hook = event.type == "system" and (event.subtype or "").startswith("hook_")
+        resumes = hook and as_text(details(event).get("hook_name")).endswith(":resume")
+        return EARLY if resumes else UNTRANSLATED
 
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
@@ -2500,7 +2523,7 @@ class Claude(Dialect):
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
         text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
-        called = self.calls.get(identity) or ForeignCall(identity)
+        called = self.calls.get(identity) or ForeignCall(identity, None, None)
         failed = block.is_error is True
         kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
@@ -2508,7 +2531,7 @@ class Claude(Dialect):
             self.background[identity] = called.args().get("description")
         given = text if text or content[:1] == b'"' else Raw(content)
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
-        self.answer(identity, given, failed=failed, kind=kind, code=code, **facts)
+        self.answer(identity, given, failed=failed, kind=kind, code=code, facts=facts)
 
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
@@ -2726,7 +2749,7 @@ class OpenCode(Dialect):
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = end - start if start and end else None
-        self.call_once(*call, text, failed=failed, code=code, executionTime=took)
+        self.call_once(*call, text, failed=failed, code=code, facts={"executionTime": took})
 
     def finish(self) -> None:
         if self.fatal_error:
@@ -2858,6 +2881,7 @@ class Pi(Dialect):
 
     name = "pi"
     shared_types = frozenset()
+    deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
         "message_update message assistantMessageEvent.partial",
@@ -2968,9 +2992,7 @@ PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 # Events in, events in Cursor's vocabulary out. It must not know runs or writers.
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
-CONTROL_TYPES = frozenset(
-    "control_request control_response control_cancel_request keep_alive".split()
-)  # between Claude and its host; they show no run
+CLAUDE_MEMBERS = {"claude_code_version", "qwen_code_version", "uuid", "slash_commands"}  # of inits
 CLAUDE_TYPES = CONTROL_TYPES | {"stream_event", "rate_limit_event"}
 PI_TYPES = frozenset(
     "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
@@ -2980,47 +3002,48 @@ PI_TYPES = frozenset(
 
 
 def recognize(line: bytes) -> str | None:
-    """The dialect that a line shows, or None. The first sign counts: agentfmt's own conversions,
-    other agents, Claude and its relatives, Cursor."""
+    """The dialect that a line shows, or None."""
     try:
         e = decode_json(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(e, dict) or not isinstance(e.get("type"), str):
-        return None
+    typed = isinstance(e, dict) and isinstance(e.get("type"), str)
+    return next((dialect for dialect, holds in signs_in(e) if holds), None) if typed else None
+
+
+def signs_in(e: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Dialects, and whether an event shows them. The first sign counts: agentfmt's own conversions,
+    other agents, Claude and its relatives, Cursor."""
     kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
+    yield "cursor", "converted_from" in has
+    yield "codex", kind.startswith(("thread.", "turn.", "item."))
+    yield "copilot", "." in kind and isinstance(e.get("data"), dict)
+    yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
+    yield "opencode", "sessionID" in has
+    yield "pi", kind.startswith("tool_execution_") or kind in PI_TYPES
+    yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
+    yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
+    yield "gemini", kind == "result" and has >= {"status", "stats"}
+    yield "gemini", kind == "error" and "severity" in has
+    yield "droid", kind == "message" and has >= {"role", "text"}
+    yield "droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}
+    yield "droid", kind == "completion" or (kind == "error" and "source" in has)
     init, own_key = name == "system/init", e.get("apiKeySource") in CURSOR_KEY_SOURCES
+    yield "droid", init and "reasoning_effort" in has
+    yield "claude", init and has & CLAUDE_MEMBERS
+    yield "claude", init and "mcp_servers" in has and not own_key
+    yield "claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")
+    yield "claude", str(e.get("session_id")).startswith("T-")  # Amp
     shared = kind in ("assistant", "user", "system", "result")
-    signs: tuple[tuple[str, Any], ...] = (
-        ("cursor", "converted_from" in has),
-        ("codex", kind.startswith(("thread.", "turn.", "item."))),
-        ("copilot", "." in kind and isinstance(e.get("data"), dict)),
-        ("copilot", kind == "result" and has >= {"sessionId", "exitCode"}),
-        ("opencode", "sessionID" in has),
-        ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
-        ("gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})),
-        ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
-        ("gemini", kind == "result" and has >= {"status", "stats"}),
-        ("gemini", kind == "error" and "severity" in has),
-        ("droid", kind == "message" and has >= {"role", "text"}),
-        ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
-        ("droid", kind == "completion" or (kind == "error" and "source" in has)),
-        ("droid", init and "reasoning_effort" in has),
-        ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        ("claude", init and "qwen_code_version" in has),
-        ("claude", init and "mcp_servers" in has and not own_key),
-        ("claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")),
-        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
-        ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
-        ("claude", block_types(e) & {"tool_use", "tool_result"}),
-        ("claude", kind == "result" and "total_cost_usd" in has),
-        ("cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"),
-        ("cursor", name in ("thinking/delta", "thinking/completed")),
-        ("cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}),
-        ("cursor", kind == "result" and "request_id" in has),
-        ("cursor", init and own_key and "tools" not in has),
-    )
-    return next((dialect for dialect, holds in signs if holds), None)
+    yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
+    blocks = Node(e).each("message.content")
+    yield "claude", any(block["type"] in ("tool_use", "tool_result") for block in blocks)
+    yield "claude", kind == "result" and "total_cost_usd" in has
+    yield "cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"
+    yield "cursor", name in ("thinking/delta", "thinking/completed")
+    yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
+    yield "cursor", kind == "result" and "request_id" in has
+    yield "cursor", init and own_key and "tools" not in has
 
 
 @functools.lru_cache(256)
@@ -3035,13 +3058,6 @@ def wraps_event(event: Event) -> bool:
     return any(
         recognize(one.text) or decode_as(one.text, Event).type in NATIVE_TYPES for one in found
     )
-
-
-def block_types(event: dict[str, Any]) -> set[str]:
-    message = event.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    blocks = content if isinstance(content, list) else ()
-    return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
 DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
@@ -3064,7 +3080,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.speaker: Dialect | None = None  # shown by the last event, unless all is Cursor's
+        self.shown: Dialect | None = None  # by the last event, unless all is Cursor's
         self.due: list[Event] = []  # made at the end of conversations
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
@@ -3075,23 +3091,18 @@ class Conversations:
         known = source.dialect
         if known and self.continues(known, event):
             return known.translate(event)
-        stray = event.type == "error" and not event.session_id
         known = self.conversation_of(source, event)
         if known is None:
             return (event,)
-        stray = stray and known.ended and not recognize(event.raw)
         if isinstance(known, Cursor):
             return None
         if self.strict:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        nameless = not (event.session_id or self.speaker)
-        if nameless and (not parts or event.foreign is UNTRANSLATED):
+        if not (self.shown or event.session_id) and (not parts or event.foreign is UNTRANSLATED):
             event.hidden = False
             return (event,)  # perhaps another agent's
-        if stray and len(known.parts) == 1:
-            known.parts[0].raw, known.parts[0].made = event.raw, None  # it names no session
         return parts
 
     def continues(self, known: Dialect, event: Event) -> bool:
@@ -3100,59 +3111,50 @@ class Conversations:
         if isinstance(known, Cursor):
             return False
         if event.session_id:
-            self.speaker = None
-            return self.sessions.get(event.session_id) is known
-        naming = known.names_session[0] if known.names_session else None
-        if naming in ("", event.type) or dialect_of_type(event.type) != known.name:
-            return False
-        event.session_id, self.speaker = known.session, known
-        return True
+            certain = self.sessions.get(event.session_id) is known
+        else:
+            naming = known.names_session and known.names_session[0] in ("", event.type)
+            certain = not naming and dialect_of_type(event.type) == known.name
+        if certain:
+            event.session_id, self.shown = event.session_id or known.session, known
+        return certain
 
     def conversation_of(self, source: Source, event: Event) -> Dialect | None:
         """The conversation of an event; None if it may be any agent's."""
-        last, session, speaker = source.dialect, event.session_id, None
+        last, session, self.shown = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
-        if known is None or known.guessed or not session:
-            typed = dialect_of_type(event.type)
-            sure = known and not known.guessed and typed == known.name
-            shown = typed if sure else recognize(event.raw)
-            name = self.given or shown
-            if self.given and not session and shown not in (None, DIALECTS[self.given].name):
-                self.speaker = None
+        if known is None or not session:
+            sign = recognize(event.raw)
+            name = self.given or sign
+            another = self.given and sign not in (None, DIALECTS[self.given].name)
+            late = event.type == "error" and not sign and last and last.ended
+            if not session and (another or late):
                 return None
             if name:
-                known = self.named_conversation(source, event, known, name)
-            elif known is None and session and isinstance(last, Claude):  # others show themselves
-                known = Claude(self.maker)
-                self.remember(known, session).guessed = True
+                known = self.named_conversation(source, event, DIALECTS[name])
             alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
             if name and known and not alone:
-                event.session_id, speaker = session or known.session, known
-        self.speaker = speaker
-        if known and known is not last and not known.guessed:
+                event.session_id, self.shown = session or known.session, known
+        if known:
             source.dialect = known
+            source.agents[known.name] = known
         return known
 
-    def named_conversation(
-        self, source: Source, event: Event, known: Dialect | None, name: str
-    ) -> Dialect:
+    def named_conversation(self, source: Source, event: Event, kind: type[Dialect]) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
-        kind, session = DIALECTS[name], event.session_id
+        session = event.session_id or kind.session_in(event)
+        known = self.sessions.get(session) if session else None
         if not isinstance(known, kind):
-            known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
-        session = session or known.session_in(event)
-        if session and session != known.session:
-            other = self.sessions.get(session)
-            fresh = kind(self.maker) if known.session else known
-            known = other if isinstance(other, kind) else fresh
-        source.agents[kind.name] = known
+            last = source.agents.get(kind.name)
+            fits = last and not event.session_id and not (session and last.session)
+            known = last if last and fits else kind(self.maker)
         return self.remember(known, session) if session else known
 
     def remember(self, known: Dialect, session: str) -> Dialect:
         self.sessions[session] = known
         if len(self.sessions) > MAX_RUNS:
             self.finish(next(iter(self.sessions)))
-        known.session, known.guessed = session, False
+        known.session = session
         return known
 
     def finish(self, session: str) -> None:
@@ -3176,10 +3178,8 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # differs from any event's session
-HOOKS = ("hook_started", "hook_progress", "hook_response")
-RESUMING = "resuming"  # the key of hooks before a resumed session's init: they name another session
+NOTHING = frozenset[str | None]()
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
-SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
 # Events of these types show no other agent, even if they name no session.
@@ -3227,7 +3227,6 @@ class Run:
         self.cwd = ""  # as its init states
         self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
-        self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
         self.error: str | None = None  # the message of the last error event
         self.notes: RunNotes | None = None  # kept by later stages
 
@@ -3253,12 +3252,12 @@ class Runs:
     def __init__(
         self,
         report: Report,
+        dialects: Conversations,
         *,
         thinking: bool,
         words: bool,
         silent: bool = False,
         fail_on: Sequence[Selector] = (),
-        dialects: Conversations | None = None,
         locates: bool = False,
     ) -> None:
         """``dialects`` translate each event that isn't simply one more of its run. ``locates``:
@@ -3268,7 +3267,7 @@ class Runs:
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
         self.unread = frozenset(kind for kind in read if not read[kind])
-        self.speech = SPEECH_TYPES if silent else frozenset[str | None]()
+        self.silent = silent
         self.fail_on = fail_on
         self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
         self.had_run: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
@@ -3278,110 +3277,103 @@ class Runs:
         self.source = Source("")
         self.line = b""  # the current one, as it was read
         self.run: Run | None = None  # of the previous event
-        self.session: object = NO_SESSION  # of the previous event, while its run is open
-        self.foreign: object = NO_SESSION  # the same for a foreign event
-        self.last_key: object = NO_SESSION  # the last event's key
-        self.speaker: Dialect | None = None  # the conversation that the event shows
-        self.nameless = False  # the event, as read, names no session and shows no agent
+        # Of the previous event, while its run is begun: the session that it names, if any, the
+        # types that need no other look, and its conversation, unless that is Cursor's.
+        self.session: object = NO_SESSION
+        self.plain: frozenset[str | None] = ACTS
+        self.talk: Dialect | None = None
         self.implied_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[str] = []  # messages that follow the output of failed runs
 
     def follow(self, source: Source, events: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the previous event's run, and only counted."""
         if source is not self.source:
-            self.source, self.session, self.foreign = source, NO_SESSION, NO_SESSION
+            self.source, self.session, self.talk = source, NO_SESSION, None
             if not self.runs:
                 self.report.prose = None
-        unread, speech = self.unread, self.speech
-        session, foreign, run, acts = self.session, self.foreign, self.run, 0
+        read = ACTS - self.unread
+        session, plain, run, acts = self.session, self.plain, self.run, 0
         for line, event in events:
             kind = event.type
-            if event.session_id == session and kind in ACTS:
+            if event.session_id == session and kind in plain:
                 acts += 1
-                if kind in unread:
+                if kind not in read:
                     continue
                 event.raw, event.run = line, run
                 if kind == "tool_call":
                     self.track(run, event)  # type: ignore[arg-type]
                 yield event
-            elif kind in speech and event.session_id == foreign:
-                acts += 1
+                continue
+            if acts:
+                run.events += acts  # type: ignore[union-attr]
+                acts = 0
+            event.raw = line
+            named, found = event.session_id, self.dialects.translate(source, event)
+            counted = self.add_acts(found) if self.talk and found is not None else None
+            if counted is not None:
+                yield from counted
             else:
-                if acts:
-                    run.events += acts  # type: ignore[union-attr]
-                    acts = 0
-                event.raw = line
-                found = self.dialects.translate(source, event) if self.dialects else None
-                if found is None or not self.is_act(found):
-                    yield from self.dispatch(event, found)
-                    session, foreign, run = self.session, self.foreign, self.run
-                elif found:
-                    yield from self.add_acts(found)
+                yield from self.dispatch(event, found, named)
+                session, plain, run = self.session, self.plain, self.run
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
     def follow_due(self) -> Iterator[Event]:
         """What conversations add at their ends; it comes from no line of the FILE."""
-        due = self.dialects.due if self.dialects else []
-        last, line = self.source.last, self.line
-        for event in due:
-            self.line = b""
+        last, self.line, self.talk = self.source.last, b"", None
+        for event in self.dialects.due:
             self.advance(event)
-            self.source.last, self.line = last, line
+            self.source.last = last
             yield event
             yield from self.ends()
-        due.clear()
+        self.dialects.due.clear()
 
-    def is_act(self, found: Sequence[Event]) -> bool:
-        """Does a foreign line go on with the previous one's run: are its parts acts, or is it a
-        line without a counterpart?"""
-        if self.nameless or self.dialects.speaker is not self.speaker:  # type: ignore[union-attr]
-            return False
+    def add_acts(self, found: Sequence[Event]) -> list[Event] | None:
+        """Count a foreign line that only adds to the run of the previous one: its parts are acts,
+        or it has no counterpart. The events of it that are read; None if it may do more."""
+        if self.dialects.shown is not self.talk:
+            return None
         for whole in found:
             for part in parts_of(whole):
-                if part.session_id != self.foreign:
-                    return False
                 if part.type not in ACTS and (not part.foreign or part.type in NATIVE_TYPES):
-                    return False
-        return True
-
-    def add_acts(self, found: Sequence[Event]) -> list[Event]:
-        """Count foreign acts of the previous event's run; those that are read."""
-        read, run = [], self.run
+                    return None
+        run, counted = cast("Run", self.run), []
         for whole in found:
-            parts = parts_of(whole)
-            for part in parts:
-                part.run = run
-                run.events += 1  # type: ignore[union-attr]
-                if part.type == "tool_call":
-                    self.track(run, part)  # type: ignore[arg-type]
             whole.run = run
-            if not self.is_unread(whole, parts):
-                read.append(whole)
-        return read
+            for part in parts_of(whole):
+                part.run = run
+                run.events += 1
+                if part.type == "tool_call":
+                    self.track(run, part)
+            if not self.is_unread(whole):
+                counted.append(whole)
+        return counted
 
-    def is_unread(self, whole: Event, parts: Sequence[Event]) -> bool:
+    def is_unread(self, whole: Event) -> bool:
         """Does an event go no further: words, or a line that is neither translated nor printed?"""
         if whole.type in self.unread:
-            return all(part.type == whole.type for part in parts)
-        return whole.foreign is UNTRANSLATED and whole.hidden and whole.type not in NATIVE_TYPES
+            return not whole.foreign or all(part.type == whole.type for part in parts_of(whole))
+        return whole.foreign is not None and whole.hidden and whole.type not in NATIVE_TYPES
 
-    def dispatch(self, event: Event, found: Sequence[Event] | None) -> Iterator[Event]:
-        """Follow each part of an event's translation."""
-        yield from self.follow_due()
-        self.line, self.speaker = event.raw, self.dialects.speaker if self.dialects else None
-        self.nameless = not event.session_id and not self.speaker
+    def dispatch(
+        self, event: Event, found: Sequence[Event] | None, session: object
+    ) -> Iterator[Event]:
+        """Follow each part of an event's translation; ``session``: that it named as it was read."""
+        yield from self.follow_due() if self.dialects.due else ()
+        self.line, self.run = event.raw, None
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
             for part in parts:
                 self.advance(part)
                 yield from self.ends() if self.implied_ends else ()
-                if part is parts[-1] and not self.is_unread(whole, parts):
+                if part is parts[-1] and not self.is_unread(whole):
                     whole.run = part.run
                     yield whole
                 yield from self.ends() if self.failures else ()
-        self.foreign = NO_SESSION if found is None else self.session
-        self.session = self.session if found is None else NO_SESSION
+        talk = self.dialects.shown if found is not None else None
+        begun = self.run and self.run.state == BEGUN and not self.fail_on
+        self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
+        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NOTHING
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
@@ -3402,8 +3394,6 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == BEGUN and not self.fail_on
-        self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
         event.where = self.source.where()
@@ -3419,7 +3409,7 @@ class Runs:
 
     def key(self, event: Event) -> object:
         """The session, else the conversation, else the FILE of an event."""
-        return event.session_id or self.speaker or self.source
+        return event.session_id or self.dialects.shown or self.source
 
     def find_run(self, key: object, kind: str) -> Run | None:
         """The run that an event of a key belongs to."""
@@ -3428,22 +3418,18 @@ class Runs:
             named = last and last.converted and last.session
             own = kind == INIT or (kind == ACT and named)
             return run if own or not last or last.state == ENDED else last
-        if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
+        known = self.had_run.get(hash(key), False)
+        if run is None and kind == END and (self.dialects.shown or not known):
             others = map(self.runs.get, self.source.agents.values())
-            converted = (other for other in others if other and other.converted)
-            run = self.runs.get(self.speaker or self.source) or next(converted, None)
-        if key != self.last_key:
-            self.remember(key)
-        return run
-
-    def remember(self, key: object) -> None:
-        """Make another key the most recently active one."""
-        self.last_key = key
+            converted = (other for other in others if other and other.converted and not known)
+            run = self.runs.get(self.dialects.shown or self.source) or next(converted, None)
         if key in self.runs:
-            self.runs[key] = self.runs.pop(key)
-        self.had_run[hash(key)] = self.had_run.pop(hash(key), False)
+            self.runs[key] = self.runs.pop(key)  # the most recently active one
+        self.had_run.pop(hash(key), None)
+        self.had_run[hash(key)] = known
         if len(self.had_run) > MAX_RUNS:
             del self.had_run[next(iter(self.had_run))]
+        return run
 
     # Actions of transitions: each takes the open run, if any, and returns the next one.
 
@@ -3452,18 +3438,20 @@ class Runs:
         session, or an error without one, shows a run whose end is unknown. So do several events of
         unknown type, or without one unless they are lines of an ordinary log."""
         source, key = self.source, self.key(event)
-        if event.subtype in HOOKS and as_text(details(event).get("hook_name")).endswith(":resume"):
-            key = RESUMING
+        if event.foreign is EARLY:
+            key = EARLY
         count_matches(self.matches, self.fail_on, event, source)
-        stray = self.nameless and event.type == "error"
-        if self.had_run.get(hash(key)) and key is not source and not stray:
+        stray = key is source and event.type == "error"
+        if self.had_run.get(hash(key)) and key is not source:
             source.has_run = True
             return
-        if event.type in CONTROL_TYPES:
+        if event.foreign is RUNLESS:
             return
+        if stray and source.last and source.last.agent != "cursor":
+            key = source.last.key  # the next run of its session takes it
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
+        known = event.type in KNOWN_TYPES | {"error"} or (self.dialects.shown and event.session_id)
         certain = stray or (key is not source and known) or wraps_event(event)
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
@@ -3481,7 +3469,8 @@ class Runs:
     def check_unknown(self, run: Run, event: Event) -> Run:
         """An unknown type within a run may be new in its agent. Several that lack the run's session
         are another agent's; so are events without a type that look like an agent's."""
-        strange = self.nameless and run.key is not self.source and event.type not in KNOWN_TYPES
+        nameless = self.key(event) is self.source
+        strange = nameless and run.key is not self.source and event.type not in KNOWN_TYPES
         if strange and event.type is None:
             known = details(event).keys()
             strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
@@ -3515,19 +3504,12 @@ class Runs:
 
     def check_fail_on(self, run: Run, event: Event) -> None:
         """Note matches of --fail-on: they fail the run, whatever its result says."""
-        if not self.fail_on:
-            return
-        told: Sequence[Selector] = ()
-        if event.type == "tool_call":
-            event.started = run.calls.get(event.call_id) if event.subtype != "started" else None
-            told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
-        fresh = [choice for choice in self.fail_on if choice not in told]
-        found = count_matches(run.matches, fresh, event, self.source)
-        if event.type == "tool_call" and event.subtype == "started":
-            run.told[event.call_id] = found
+        if self.fail_on and event.type == "tool_call" and event.subtype != "started":
+            event.started = run.calls.get(event.call_id)
+        count_matches(run.matches, self.fail_on, event, self.source)
 
     def begin(self, run: Run, event: Event) -> Run:
-        self.source.outside.pop(RESUMING, None)
+        self.source.outside.pop(EARLY, None)
         run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
         run.converted = b'"converted_from"' in self.line
@@ -3627,8 +3609,8 @@ class Runs:
             self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
-        for session in list(self.dialects.sessions) if self.dialects else ():
-            self.dialects.finish(session)  # type: ignore[union-attr]
+        for session in list(self.dialects.sessions):
+            self.dialects.finish(session)
         yield from self.follow_due()
         if self.given_up_count:
             more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
@@ -3642,13 +3624,13 @@ class Runs:
 
 def count_matches(
     matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
-) -> list[Selector]:
-    """Count the matches of each selector, with the place of the first."""
-    found = [choice for choice in selectors if choice.matches(event)]
-    for choice in found:
-        count, where = matches.get(choice.text, (0, source.where()))
-        matches[choice.text] = (count + 1, where)
-    return found
+) -> None:
+    """Count the matches of each selector, with the place of the first; a call counts once."""
+    for choice in selectors:
+        known = event.subtype == "completed" and event.started and choice.matches(event.started)
+        if not known and choice.matches(event):
+            count, where = matches.get(choice.text, (0, source.where()))
+            matches[choice.text] = (count + 1, where)
 
 
 def describe_matches(matches: Matches) -> str:
@@ -3721,27 +3703,26 @@ class Segments:
     the next event: after another delta it was a delta, at the segment's end a replay.
     """
 
-    __slots__ = ("answer", "held", "length", "said", "segment")
-
     def __init__(self) -> None:
-        self.said = io.StringIO()  # complete segments
+        self.said: list[str] = []  # complete segments
         self.segment: list[str] = []  # the deltas since the last call
         self.length = 0  # characters of these deltas
         self.held = ""  # a delta or a replay
         self.answer = ""  # the last closed segment that isn't blank
+        self.open = False  # words were added since the last close
 
     def text(self) -> str:
         """All words of the run, at its end."""
-        return join_surrogates(self.said.getvalue() + "".join(self.segment) + self.held)
+        return join_surrogates("".join((*self.said, *self.segment, self.held)))
 
-    def say(self, event: SpokenEvent) -> str:
+    def say(self, event: Any) -> str:
         """Take an assistant event; its text that wasn't said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
             return ""
-        message = event.message
-        content = message.content if message else None
+        self.open = True
+        content = event.message.content if event.message else None
         if type(content) is list and len(content) == 1:
-            text = content[0].text or ""  # nearly always: it saves a call
+            text: str = content[0].text or ""  # nearly always: it saves a call
         else:
             text = message_text(content)
         if event.timestamp_ms is None or event.model_call_id is not None:
@@ -3778,7 +3759,7 @@ class Segments:
         """End the segment: at a call, a question, a result, or its whole text in one event."""
         segment = "".join(self.segment)
         new = whole.removeprefix(segment)
-        self.said.write(segment + new)
+        self.said += (segment, new)
         self.segment.clear()
         self.length, self.held = 0, ""
         return new
@@ -3786,10 +3767,11 @@ class Segments:
     def close(self) -> None:
         """End the segment, and keep it as the answer unless it is blank."""
         self.cut()
-        segment = self.said.getvalue()
+        segment = "".join(self.said)
         if segment.strip():
             self.answer = segment
-        self.said = io.StringIO()
+        self.said.clear()
+        self.open = False
 
 
 class RunNotes:
@@ -3799,9 +3781,8 @@ class RunNotes:
         self.segments = Segments()
         self.line: list[str] = []  # the incomplete line of the words
         self.cwd = self.model = ""
-        self.targets: dict[str | None, str] = {}  # of open calls
+        self.calls: dict[str | None, OpenCall] = {}
         self.acted = False  # a call has finished
-        self.depths: dict[str | None, int] = {}  # of open calls that sub-agents made
         self.actions: dict[str, int] = {}  # finished calls, by tool
         self.nested: dict[str, int] = {}  # finished calls of sub-agents
         self.failures: dict[str, int] = {}  # finished calls that failed, by tool
@@ -3811,8 +3792,40 @@ class RunNotes:
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.redactions: dict[str, int] = {}  # by rule
 
+    def depth_of(self, event: Event) -> int:
+        """How many sub-agents a call is below the agent."""
+        parent = event.parent_tool_use_id
+        return 0 if parent is None else self.calls.get(parent, NOT_BEGUN).depth + 1
 
-def notes_of(run: Run) -> RunNotes:
+    def follow(self, event: Event) -> None:
+        """Note what a completion may lack: the call's target, and the directory."""
+        if event.type == "tool_call" and event.subtype == "started":
+            self.calls[event.call_id] = open_call(event, self.cwd, self.depth_of(event))
+        elif event.type == "interaction_query":
+            self.ask(event)
+        elif event.type == "system" and event.subtype == "init":
+            self.cwd = first_text(details(event).get("cwd"))
+
+    def finish(self, event: Event) -> OpenCall:
+        """Close a call; what was noted of it."""
+        self.acted = True
+        return self.calls.pop(event.call_id, NOT_BEGUN)
+
+    def ask(self, event: Event) -> None:
+        """Note the target in a question: a call that isn't allowed never starts."""
+        query = as_object(details(event).get("query"))
+        for name, body in query.items():
+            given = as_object(as_object(body).get("args"))
+            call_id = first_text(given.get("toolCallId"), query.get("toolCallId"))
+            if given and call_id and call_id not in self.calls:
+                tool = re.sub("(Request|Interaction)Query$", "", name)
+                target = find_target(tool, coerce_struct(given, Args), self.cwd)
+                self.calls[call_id] = OpenCall(tool, target=target)
+
+
+def notes_of(run: Run | None) -> RunNotes:
+    if run is None:
+        return RunNotes()
     run.notes = run.notes or RunNotes()
     return run.notes
 
@@ -3833,19 +3846,19 @@ def event_tools(event: Event) -> Iterable[str]:
     tool, body = tool_of(event)
     tool = tool or started_tool(event)
     yield tool
-    own = event.tool_call.name if event.tool_call else None
+    own = (event.tool_call or {}).get("name")
     if isinstance(own, str):
         yield own
     for call in (body, event.started and tool_of(event.started)[1]) if tool == "mcp" else ():
-        if call and call.args and call.args.toolName:
-            yield f"mcp__{call.args.providerIdentifier}__{call.args.toolName}"
+        args = arguments_of(tool, call)
+        if args and args.toolName:
+            yield f"mcp__{args.providerIdentifier}__{args.toolName}"
 
 
 def event_statuses(event: Event) -> Iterable[str]:
     if event.type != "tool_call" or event.subtype != "completed":
         return ()
-    tool, body = tool_of(event)
-    status = outcome_of(event, tool or started_tool(event), body).status
+    status = outcome_of(event).status
     return (status,) if status == "ok" else (status, "failed")
 
 
@@ -3854,12 +3867,12 @@ def event_paths(event: Event) -> Iterable[str]:
     if event.type != "tool_call":
         return
     found: list[Any] = []
-    for _, body in tool_members(event):
-        for group in (body.get("args"), *as_object(body.get("result")).values()):
-            found += map(as_object(group).get, PATH_MEMBERS)
-    if not any(found) and event.started:
-        args = getattr(tool_of(event.started)[1], "args", None)
-        found += (getattr(args, name, None) for name in PATH_MEMBERS)
+    for call in (event, event.started) if event.started else (event,):
+        for body in map(as_object, as_object(details(call).get("tool_call")).values()):
+            for group in (body.get("args"), *as_object(body.get("result")).values()):
+                found += map(as_object(group).get, PATH_MEMBERS)
+        if any(found):
+            break
     here = event.run.cwd
     for one in found:
         for path in one if isinstance(one, list) else [one]:
@@ -4060,10 +4073,6 @@ class Rule(NamedTuple):
         _, literal, rest = self.parts()
         head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
         return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
-
-    def begins_word(self) -> bool:
-        """Does the literal begin a word?"""
-        return self.source.startswith("^") and not self.parts()[0]
 
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
@@ -4378,11 +4387,6 @@ def ends_of(name: str) -> tuple[str, ...]:
     return ()
 
 
-def least_of(name: str) -> int:
-    """The strength that a value of this name needs; unreachable for a name that is not secret."""
-    return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM + 1)
-
-
 # Values that are no secrets: the whole value matches one of these.
 PLAIN_VALUE = regex(
     "|".join(
@@ -4463,7 +4467,8 @@ def strength(value: str) -> int:
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is this value no secret, given its name: a variable, a call, a version, an address, a
     placeholder, a word? ``least`` is the strength its form needs; 0 if any word will do."""
-    if not ends_of(name):
+    ends = ends_of(name)
+    if not ends:
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
@@ -4472,12 +4477,13 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     tells, plain = strength(value), squash(value)
     repeats = plain in NEEDED or (
         tells < MIXED
-        and plain.endswith(ends_of(name))
+        and plain.endswith(ends)
         and not (name == "url-password" or LONG_WORD.fullmatch(value))
     )
     if value == name or (least and (repeats or (tells < MIXED and ROOTED.fullmatch(value)))):
         return True
-    return tells < (max(least, least_of(name)) if least else WORD)
+    needed = min(NEEDED[end] for end in ends[1:])
+    return tells < (max(least, needed) if least else WORD)
 
 
 ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w+)+#\w+")
@@ -4581,8 +4587,8 @@ LINE_BEGIN = regex(
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z$]|$)", re.MULTILINE)
-UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
-TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
+UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`,;)}\]<>&|\\]+")
+TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\]+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
@@ -4591,6 +4597,8 @@ OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
 NEAR = 256  # bytes around a name that are examined
+MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
+UNMARKED_LINE = regex(rb"[^\n\f]+")
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
@@ -4696,8 +4704,8 @@ class Scanner:
         ]
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
         self.finders += [
-            (quoted(start), self.values)
-            for start in sorted({form[:TELLTALE] for form in self.spellings})
+            (start, self.values)
+            for start in sorted({escaped(form[:TELLTALE]) for form in self.spellings})
         ]
         hints = [hint for hint, _ in self.finders]
         self.which = expression_set(hints)
@@ -4706,7 +4714,7 @@ class Scanner:
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"[^\\](?:\\\\)*\\" + hidden
-        first = {rule.hint() for rule in RULES if rule.begins_word()}
+        first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
         self.tokens = expression("|".join(tokens), capture=False)
@@ -4729,7 +4737,7 @@ class Scanner:
     def known(self) -> Any:
         """An expression for all spellings of the known values, the longest first."""
         ordered = sorted(self.spellings, key=len, reverse=True)
-        return expression("|".join(map(quoted, ordered))) if ordered else None
+        return expression("|".join(map(escaped, ordered))) if ordered else None
 
     @functools.cached_property
     def beginnings(self) -> Any:
@@ -4741,14 +4749,21 @@ class Scanner:
         A marker in the place of a secret may make a secret of what stands beside it: looked for
         until there is none, or redacting twice would change something.
         """
-        found = self.found(text)
-        for _ in range(ROUNDS if found else 0):
-            changes = [(first, last, marker(name)) for first, last, name in found]
-            more = self.found(splice(text, changes))
+        found: list[Span] = []
+        text = self.masked(text)
+        for _ in range(ROUNDS):
+            more = self.found(text)
             if not more:
                 break
-            found = merged(found + [(*moved_back(span, changes), span[2]) for span in more])
+            found = merged(found + more)
+            text = splice(text, [(a, b, MASK * (b - a)) for a, b, _ in more])
         return found
+
+    def masked(self, text: bytes) -> bytes:
+        """A text with its markers made unrecognizable; positions stay."""
+        if b"[REDACTED:" not in text:
+            return text
+        return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
     def found(self, text: bytes) -> list[Span]:
         # The set alone costs least for a short text, but most for a long one.
@@ -4757,8 +4772,8 @@ class Scanner:
         finders = dict.fromkeys(self.finders[number][1] for number in which)
         found = [span for finder in (*finders, self.assigned) for span in finder(text)]
         for name, pattern in self.patterns.items():
-            found += self.matches(name, pattern, text)
-        return merged(self.unmarked(text, merged(found))) if found else []
+            found += matches(name, pattern, text)
+        return merged(found)
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -4766,25 +4781,6 @@ class Scanner:
         while match := self.known.search(text, position):
             yield *match.span(), self.spellings[match.group()]
             position = match.start() + 1
-
-    def matches(self, name: str, pattern: Any, text: bytes) -> Iterator[Span]:
-        """The matches of a user's pattern in each line, as in a stream of deltas."""
-        start = 0
-        for line in io.BytesIO(text):
-            markers, position = self.markers(line), 0
-            while match := pattern.search(line.removesuffix(b"\n"), position):
-                begun = inside(match.start(), markers)  # a marker holds no secret
-                position = begun or max(match.end(), position + 1)
-                first, last = match.span(1 if pattern.groups else 0)
-                if first < last and not begun:
-                    yield start + first, start + last, name
-            start += len(line)
-
-    def markers(self, text: bytes) -> list[tuple[int, int]]:
-        """The spans of markers."""
-        if b"[REDACTED:" not in text:
-            return []
-        return [match.span() for match in self.marker.finditer(text)]
 
     def settled(self, text: str, end: int) -> int:
         """How much of some whole lines cannot have a value on a line that is still to come."""
@@ -4800,37 +4796,24 @@ class Scanner:
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The spans of values assigned to secret names. A rejected value consumes nothing."""
         position = 0
-        markers = self.markers(text)
         while match := self.names.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
-            position = name[1]
-            if not inside(name[0], markers):  # the name of a rule
-                found = assigned_value(text, *name)
-                if found:
-                    yield found
-                    position = found[1]
-
-    def unmarked(self, text: bytes, spans: list[Span]) -> list[Span]:
-        """Spans without the markers in them, so that redacting twice changes nothing."""
-        markers = self.markers(text)
-        if not markers:
-            return spans
-        return [
-            rest
-            for span in spans
-            for rest in ([span] if span[2] == "private-key" else without(span, markers))
-        ]
+            found = assigned_value(text, *name)
+            position = found[1] if found else name[1]
+            if found:
+                yield found
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
         """A text with markers for secrets; ``cut_off``: also for one that begins at the end."""
         data = to_utf8(text)
         spans = self.spans(data)
         if cut_off:
-            spans = self.unmarked(data, merged(spans + self.begun(data)))
+            spans = merged(spans + self.begun(data))
         return from_utf8(splice(data, [(a, b, marker(name)) for a, b, name in spans]))
 
     def begun(self, text: bytes) -> list[Span]:
         """Spans at the end of a cut-off text that may be the beginning of a secret."""
+        text = self.masked(text)
         tail = text[-CONCEALED:]
         begin = len(text) - len(tail)
         starts = [
@@ -4851,6 +4834,10 @@ def any_of(expressions: Iterable[str]) -> str:
 
 
 ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
+
+
+def escaped(form: bytes) -> str:
+    return re.escape(form).decode("latin-1")
 
 
 def options(*, capture: bool = True, latin: bool = True) -> Any:
@@ -4883,13 +4870,6 @@ def expression_set(expressions: Iterable[str]) -> Any:
         found.Add(text.encode("latin-1"))
     found.Compile()
     return found
-
-
-def quoted(form: bytes) -> str:
-    import re2
-
-    escaped: bytes = re2.escape(form)
-    return escaped.decode("latin-1")
 
 
 def user_expression(name: str, text: str) -> Any:
@@ -4964,10 +4944,7 @@ def split_pairs(text: str) -> Iterator[str]:
 
 
 def surrogates(char: str) -> str:
-    units = char.encode("utf-16-be")
-    return units[:2].decode("utf-16-be", "surrogatepass") + units[2:].decode(
-        "utf-16-be", "surrogatepass"
-    )
+    return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
@@ -4989,22 +4966,28 @@ def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
 
 
 @functools.cache
-def rule_pattern(rule: Rule) -> tuple[Any, int]:
-    """Its expression, and the group that is hidden."""
-    pattern = expression(rule.expression())
-    return pattern, pattern.groups
+def rule_pattern(rule: Rule) -> Any:
+    return expression(rule.expression())
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern, group = rule_pattern(rule)
-    for match in pattern.finditer(text):
-        first, last = match.span(group)
+    for match in rule_pattern(rule).finditer(text):
+        first, last = match.span(1)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not (
             PLAIN_VALUE.fullmatch(shown)
             or (rule.name.endswith("password") and is_plain(rule.name, shown))
         ):
             yield first, last, rule.name
+
+
+def matches(name: str, pattern: Any, text: bytes) -> Iterator[Span]:
+    """The matches of a user's pattern in each line, as in a stream of deltas, outside markers."""
+    for line in UNMARKED_LINE.finditer(text):
+        for match in pattern.finditer(line[0]):
+            first, last = match.span(1 if pattern.groups else 0)
+            if first < last:
+                yield line.start() + first, line.start() + last, name
 
 
 def private_keys(text: bytes) -> Iterator[Span]:
@@ -5029,7 +5012,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
             continue
-        shown = text[value[0] : value[1]].decode("utf-8", "replace")
+        shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         plain = is_plain(name, shown, form.least, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
@@ -5104,40 +5087,6 @@ def merged(spans: list[Span]) -> list[Span]:
         else:
             result.append((start, end, name))
     return result
-
-
-def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
-    start, end, name = span
-    for number in range(max(0, bisect.bisect(markers, (start,)) - 1), len(markers)):
-        first, last = markers[number]
-        if first >= end:
-            break
-        if last > start:
-            if start < first:
-                yield start, first, name
-            start = last
-    if start < end:
-        yield start, end, name
-
-
-def inside(position: int, spans: list[tuple[int, int]]) -> int:
-    """The end of the span that holds a position; 0 if none does."""
-    number = bisect.bisect(spans, (position, sys.maxsize))
-    return spans[number - 1][1] if number and position < spans[number - 1][1] else 0
-
-
-def moved_back(span: Span, changes: list[Change]) -> tuple[int, int]:
-    """The place of a span before some changes; no change is cut."""
-    start, end, _ = span
-    moved = 0  # by the changes so far
-    first = last = None
-    for begin, over, new in changes:
-        if first is None and start < begin + moved:
-            first = start - moved
-        if last is None and end <= begin + moved:
-            last = end - moved
-        moved += len(new) - (over - begin)
-    return start - moved if first is None else first, end - moved if last is None else last
 
 
 def marker(name: str) -> bytes:
@@ -5308,79 +5257,69 @@ class EventRedactor:
     ) -> bytes:
         """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
-        quickly = self.redact_tokens(raw, event, edits)
-        if quickly is not None:
-            return quickly
-        found = [*find_strings(raw)]
+        words = "" if edits is None else words_of(event)
+        quick = self.token_strings(raw, event, words)
+        found = [*find_strings(raw)] if quick is None else quick
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
-        words = [one for one in found if one.path in places and not one.is_key]
-        if edits is not None and "".join(one.text for one in words) != words_of(event):
+        spoken = [one for one in found if one.path in places and not one.is_key]
+        if edits is not None and "".join(one.text for one in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
-        decided = {one.start: one.text for one in words} if edits is not None else {}
-        rest = [one for one in found if one.start not in decided]
-        lengths = itertools.accumulate(map(len, decided.values()), initial=0)
-        starts = dict(zip(decided, lengths, strict=False))
-        assigned = secret_members(rest) if self.scanner else set()
-        doubtful = {*decided, *assigned, *self.suspects(rest)}
+        decided: dict[int, str] = {}
+        begin = 0
+        for one in spoken if edits is not None else ():
+            end = begin + len(one.text)
+            decided[one.start] = splice(one.text, clip(edits or (), begin, end))
+            begin = end
+        assigned: set[int] = set()
+        if quick is None:
+            rest = [one for one in found if one.start not in decided]
+            assigned = secret_members(rest) if self.scanner else assigned
+            suspects = self.suspects([to_utf8(one.text) for one in rest])
+            doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
+            found = [one for one in found if one.start in doubtful]
         names: dict[tuple[int, str], int] = {}
 
         def change(one: StringLiteral) -> str:
-            text = one.text
             if one.start in decided:
-                begin = starts[one.start]
-                return splice(text, clip(edits or [], begin, begin + len(text)))
+                return decided[one.start]
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
             if one.is_key:
-                new = number_names(names, one.holder, text, new)
-            if new != text:
-                self.count(new, text)
+                new = number_names(names, one.holder, one.text, new)
+            if new != one.text:
+                self.count(new, one.text)
             return new
 
-        return edit_strings(raw, [one for one in found if one.start in doubtful], change)
+        return edit_strings(raw, found, change)
 
-    def redact_tokens(
-        self, raw: bytes, event: Event, edits: Sequence[Replacement] | None
-    ) -> bytes | None:
-        """The same for an event whose secrets are tokens in values: nearly always. Else None."""
+    def token_strings(self, raw: bytes, event: Event, words: str) -> list[StringLiteral] | None:
+        """The words and the values with tokens, if nothing else can be a secret: nearly always."""
         scanner = self.scanner
         if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
             return None
-        words = {} if edits is None else dict(match.span(1) for match in SPOKEN_TEXT.finditer(raw))
-        texts = {start: decode_json(raw[start:end]) for start, end in words.items()}
-        if edits is not None and "".join(texts.values()) != words_of(event):
+        tokens = [match.span() for match in scanner.tokens.finditer(raw)]
+        if any(b"\\" in raw[first:last] for first, last in tokens):  # an escape may hide a name
             return None
+        spoken = [match.span(1) for match in SPOKEN_TEXT.finditer(raw)] if words else []
+        found: list[StringLiteral] = []
         end = 0
-        for first, last in (match.span() for match in scanner.tokens.finditer(raw)):
-            if b"\\" in raw[first:last]:
-                return None
+        for first, last in sorted(spoken + tokens):
             if first >= end:
-                literal = literal_at(raw, first)
+                literal = literal_at(raw, first + 1)
                 start, end = literal.span(1)
-                if raw[start - 1] not in b"{[,:" or last > end or literal[2]:  # a number, a name
+                if raw[start - 1] not in b"{[,:" or literal[2]:  # a number, a name
                     return None
-                texts[start] = texts.get(start) or decode_json(literal[1])
-            elif last > end:
+                path = SPOKEN_PLACES[-1] if (start, end) in spoken else ()
+                text = decode_json(literal[1])
+                found.append(StringLiteral(start, end, text, path, False, 0, False))
+            if last > end:
                 return None
+        return found if "".join(one.text for one in found if one.path) == words else None
 
-        changes: list[Change] = []
-        begin = 0
-        for start, text in sorted(texts.items()):
-            if start in words:
-                new = splice(text, clip(edits or (), begin, begin + len(text)))
-                begin += len(text)
-            else:
-                new = scanner.conceal(text)
-                self.count(new, text)
-            if new != text:
-                changes.append((start, literal_at(raw, start + 1).end(1), encode_json(new)))
-        return splice(raw, changes)
-
-    def suspects(self, found: list[StringLiteral]) -> set[int]:
-        """The starts of strings that may have to change."""
-        if self.classes or not self.scanner or self.scanner.patterns:
-            return {one.start for one in found}
-        numbers = hits(self.scanner.hints, [to_utf8(one.text) for one in found])
-        return {found[number].start for number in numbers}
+    def suspects(self, texts: list[bytes]) -> Iterable[int]:
+        """The numbers of the texts that may have to change."""
+        if self.classes or not self.scanner or self.scanner.anchored:
+            return range(len(texts))
+        return hits(self.scanner.hints, texts)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -5507,6 +5446,7 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 
 
+KIND = operator.attrgetter("type", "subtype", "parent_tool_use_id")
 LONG_LINE = 64 * 1024  # characters of words that may wait for the end of their line
 MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
 EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
@@ -5518,56 +5458,52 @@ class Segment:
 
     done = 0  # characters that are decided
     left = 0  # characters that are not
-    size = 0  # characters of all deltas
+    due = False  # a line was completed, or is too long to wait
     edits: Sequence[Replacement] = ()  # decided changes
     closed = cut_off = False
-    has_line = False  # a line was completed
-    at_start = True  # nothing is decided
+    marker = "[messages]"  # if words are replaced; "" where it stands already
     word = False  # inside a word whose first LONG_LINE characters are hidden
     key = False  # inside a private key that began in an earlier line
 
-    def __init__(self, *events: Event) -> None:
-        self.events: list[Any] = [*events]  # that wait
-        self.texts: list[str] = []  # of these events, but for new deltas
-        self.deltas: list[str] = []  # all text in deltas: of the assistant's, a replay may follow
+    def __init__(self) -> None:
+        self.events: list[Any] = []  # that wait
+        self.texts: list[str] = []  # of these events
+        self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def collect(self) -> None:
-        """Take the texts of new deltas."""
-        if new := [words_of(event) for event in self.events[len(self.texts) :]]:
-            text = self.add(new)
-            if self.events[-1].type == "assistant":
-                self.deltas.append(text)
-                self.size += len(text)
-
-    def add(self, texts: list[str]) -> str:
+    def add(self, events: list[Any], *, delta: bool = False) -> None:
+        texts = texts_of(events)
         text = "".join(texts)
+        self.events += events
         self.texts += texts
         self.left += len(text)
-        self.has_line = self.has_line or "\n" in text
-        return text
+        self.due = self.due or self.left > LONG_LINE or "\n" in text
+        if delta and events[0].type == "assistant":
+            self.said.write(text)
 
     def close(self, *, cut_off: bool = False) -> list[Segment]:
         """End it. If the input was cut off, a secret may be incomplete."""
-        self.collect()
         self.closed, self.cut_off = True, cut_off
         if cut_off or not self.is_doubtful():
             return [self]
-        replay = Segment(self.events.pop())
-        replay.add([self.texts.pop()])
+        replay = Segment()
+        replay.add([self.events.pop()])
         replay.closed = True
+        self.texts.pop()
         return [self, replay]
 
     def is_doubtful(self) -> bool:
         """Is its last event a delta, or a replay of all others that looks like one?"""
         last = self.texts[-1] if self.texts else ""
-        if not self.size == 2 * len(last) > 0 or self.events[-1].timestamp_ms is CERTAIN_DELTA:
+        if not self.said.tell() == 2 * len(last) > 0:
             return False
-        return "".join(self.deltas) == last * 2
+        return (
+            self.events[-1].timestamp_ms is not CERTAIN_DELTA and self.said.getvalue() == last * 2
+        )
 
     def undecided(self, *, whole: bool) -> str:
         """The text that may be decided: all, or all before an event that may be a replay."""
         doubtful = not whole and self.is_doubtful()
-        self.has_line = self.has_line and doubtful
+        self.due = self.due and doubtful
         return "".join(self.texts[: -1 if doubtful else None])[self.done :]
 
     def advance(self, size: int, changes: list[Replacement]) -> None:
@@ -5588,12 +5524,28 @@ class Segment:
         self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
 
 
+def is_delta(event: Any) -> bool:
+    stamped = event.timestamp_ms is not None and event.model_call_id is None
+    return stamped and event.type == "assistant"
+
+
+def texts_of(events: list[Any]) -> list[str]:
+    """The words of events of one type; nearly always a text, or one block with a text."""
+    if events[0].type == "thinking":
+        return [event.text or "" for event in events]
+    try:
+        return [block.text or "" for event in events for (block,) in [event.message.content]]
+    except (AttributeError, TypeError, ValueError):
+        return [*map(words_of, events)]
+
+
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
     """The parts of edits within a span, relative to it; a replacement goes to its edit's start."""
+    first = bisect.bisect(edits, begin, key=operator.itemgetter(1))
+    behind = bisect.bisect_left(edits, end, key=operator.itemgetter(0))
     return [
-        (max(first, begin) - begin, min(last, end) - begin, new if first >= begin else "")
-        for first, last, new in edits
-        if first < end and last > begin
+        (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
+        for start, last, new in edits[first:behind]
     ]
 
 
@@ -5609,8 +5561,6 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
 class RunWords:
     """Redaction's state of a run: its segments, and its waiting events in order."""
 
-    __slots__ = ("closed", "cwd", "ended", "last_s", "open", "pending", "sizes")
-
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
         self.open: dict[str, Segment] = {}  # by kind and parent
@@ -5619,6 +5569,10 @@ class RunWords:
         self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
         self.ended = False
+
+    def add(self, key: str, events: list[Any], *, delta: bool = False) -> None:
+        segment = self.open.get(key) or self.open.setdefault(key, Segment())
+        segment.add(events, delta=delta)
 
     def close(self, *keys: str, cut_off: bool = False) -> None:
         for key in keys:
@@ -5641,8 +5595,6 @@ class Redactor:
         self.redaction = redaction
         self.scanner = redaction.scanner
         self.reread = reread
-        anchored = self.scanner is not None and self.scanner.anchored
-        self.every = bool(redaction.classes) or anchored  # every event is a suspect
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
         self.spoken = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
@@ -5655,7 +5607,7 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        for number in self.suspects([event.raw for event in batch]):
+        for number in self.redaction.suspects([event.raw for event in batch]):
             batch[number].edits = ()
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
@@ -5670,49 +5622,31 @@ class Redactor:
         return ready
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
-        """Take the words of events of a run."""
-        for event in stretch:
-            segment = state.open.get(event.type)
-            if (
-                segment is not None
-                and event.timestamp_ms is not None
-                and event.model_call_id is None
-                and event.parent_tool_use_id is None
-                and event.subtype != "completed"
-            ):  # nearly always: it saves a call
-                segment.events.append(event)
-            elif event.type in self.spoken:
-                self.hear(state, event)
+        """Take events of a run: those that may end segments, and those with words."""
+        for (kind, subtype, parent), group in itertools.groupby(stretch, KIND):
+            events = [*group]
+            key = kind if parent is None else f"{kind} {parent}"
+            if kind not in self.spoken:
+                for event in events:
+                    self.pause(state, event)
+            elif kind == "thinking" and subtype != "completed":
+                state.add(key, events)
             else:
-                self.pause(state, event)
+                for delta, some in itertools.groupby(events, is_delta):
+                    if delta:
+                        state.add(key, [*some], delta=True)
+                    else:
+                        for event in some:
+                            self.hear(state, key, event)
 
-    def suspects(self, texts: list[bytes]) -> Iterable[int]:
-        """The numbers of the texts that may hold what is to be redacted."""
-        if self.every or not self.scanner:
-            return range(len(texts))
-        return hits(self.scanner.hints, texts)
-
-    def hear(self, state: RunWords, event: Any) -> None:
-        """Take an event with words."""
-        kind, parent = event.type, event.parent_tool_use_id
-        key = kind if parent is None else f"{kind} {parent}"
-        if event.subtype == "completed" and kind == "thinking":
+    def hear(self, state: RunWords, key: str, event: Any) -> None:
+        """Take the end of thoughts, or a whole text, which may be a replay of deltas."""
+        replay = key in state.open and state.open[key].said.tell() > 0
+        if replay or event.type == "thinking":
             state.close(key)
-        segment = state.open.get(key)
-        if segment is None:
-            segment = state.open[key] = Segment()
-        if kind == "thinking" or (event.timestamp_ms is not None and event.model_call_id is None):
-            segment.events.append(event)
-            return
-        segment.collect()
-        if segment.size:  # its replay
+        state.add(key, [event])
+        if replay:
             state.close(key)
-            segment = Segment(event)
-            state.closed.append(segment)
-            segment.closed = True
-        else:
-            segment.events.append(event)
-        segment.add([words_of(event)])
 
     def pause(self, state: RunWords, event: Event) -> None:
         """Take an event without words, which may end segments."""
@@ -5727,10 +5661,8 @@ class Redactor:
         self.redaction.run = run
         segments, state.closed = state.closed, []
         for segment in state.open.values():
-            segment.collect()
             segment.advance(0, [])
-            long = segment.left > LONG_LINE
-            if segment.has_line or long or overdue or self.replaces_words:
+            if segment.due or overdue or self.replaces_words:
                 segments.append(segment)
         self.decide(state, segments, overdue=overdue)
         self.release(state)
@@ -5743,55 +5675,39 @@ class Redactor:
     def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
         """Decide words: all of closed segments; of others complete lines, or all if overdue."""
         texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
-        suspects = self.suspects([*map(to_utf8, texts)]) if texts else ()
+        suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
+            parts = split_lines(text, segment.word)
             cut_off = segment.cut_off or overdue
-            odd = cut_off or segment.key or segment.word or len(text) > LONG_LINE
-            clean = not odd and number not in suspects
-            if not (clean and segment.closed and not segment.edits):  # else nothing is left to do
-                whole = segment.closed or overdue
-                found = self.search(state, segment, text, whole=whole, cut_off=cut_off, clean=clean)
-                segment.advance(*found)
+            clean = not (
+                cut_off or segment.key or segment.word or len(parts) > 1 or number in suspects
+            )
+            whole = segment.closed or overdue or self.replaces_words
+            size = len(text) if whole else self.decidable(text, parts)
+            changes: list[Replacement] = []
+            if self.replaces_words:
+                changes = self.replaced(segment, size)
+            elif size and not clean:
+                parts = [
+                    (first, min(last, size), long) for first, last, long in parts if first < size
+                ]
+                changes = self.search(segment, text[:size], parts, state.cwd, cut_off=cut_off)
+            if changes or segment.edits or not segment.closed:  # else nothing is left to do
+                segment.advance(size, changes)
 
-    def search(
-        self,
-        state: RunWords,
-        segment: Segment,
-        text: str,
-        *,
-        whole: bool,
-        cut_off: bool,
-        clean: bool,
-    ) -> tuple[int, list[Replacement]]:
-        """How many characters can be decided, and their changes; a clean text needs none."""
-        if self.replaces_words:
-            return self.replace_all(segment, len(text))
-        parts = split_lines(text, segment.word)
-        size = len(text) if whole else self.decidable(text, parts)
-        if clean or not size:
-            return size, []
-        text = text[:size]
-        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.changes(text, parts, segment.key, state.cwd, cut_off=cut_off)
-        # The rest of a secret that was decided early is hidden, too.
-        begun = cut_off and bool(changes) and changes[-1][1] == size
-        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
-        if segment.key or "-----BEGIN" in text:
-            segment.key = ends_inside_key(to_utf8(text), segment.key)
-        return size, changes
-
-    def replace_all(self, segment: Segment, size: int) -> tuple[int, list[Replacement]]:
+    def replaced(self, segment: Segment, size: int) -> list[Replacement]:
         """Replace words: [messages] at the beginning of their segment, nothing for the rest."""
-        new = "[messages]" if segment.at_start and size else ""
-        segment.at_start = segment.at_start and not size
+        new = segment.marker if size else ""
+        segment.marker = "" if size else segment.marker
         self.redaction.count(new)
-        return size, [(0, size, new)]
+        return [(0, size, new)]
 
     def release(self, state: RunWords) -> None:
         """Release events, in order, up to the first one that waits for its words."""
         pending, sizes = state.pending, state.sizes
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
-        count = next((n for n, one in enumerate(pending) if id(one) in held), len(pending))
+        waits = map(held.__contains__, map(id, pending))
+        count = next(itertools.compress(itertools.count(), waits), len(pending))
         self.ready += [
             event if event.edits is None else self.rewritten(event, state)
             for event in pending[:count]
@@ -5851,46 +5767,50 @@ class Redactor:
             return end
         return whole_blocks(text, self.scanner.settled(text, end), self.scanner.blocks)
 
-    def changes(
-        self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
+    def search(
+        self, segment: Segment, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
-        """The changes in complete lines of words; ``inside``: they begin in a private key."""
+        """The changes in words that can be decided."""
         data = to_utf8(text)
-        spans = self.find_spans(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
-        if not spans and not self.redaction.classes:
-            return []
-        changes = self.redaction.with_paths(data, cwd, markers_for(spans))
+        spans = (
+            self.find_spans(text, data, parts, segment.key, cut_off=cut_off) if self.scanner else []
+        )
+        changes = [*in_characters(data, self.redaction.with_paths(data, cwd, markers_for(spans)))]
         for _, _, new in changes:
-            self.redaction.count(from_utf8(new))
-        if data.isascii():
-            return [(first, last, from_utf8(new)) for first, last, new in changes]
-        return [
-            (len(from_utf8(data[:first])), len(from_utf8(data[:last])), from_utf8(new))
-            for first, last, new in changes
-        ]
+            self.redaction.count(new)
+        # The rest of a secret that was decided early is hidden, too.
+        begun = cut_off and bool(changes) and changes[-1][1] == len(text)
+        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
+        segment.key = ends_inside_key(data, segment.key)
+        return changes
 
     def find_spans(
         self, text: str, data: bytes, parts: list[Part], inside: bool, *, cut_off: bool
     ) -> list[Span]:
+        """The spans in words; ``inside``: they begin in a private key."""
         scanner: Any = self.scanner
-        if len(parts) == 1 and not (parts[0][2] or inside or cut_off):
-            nearly_always: list[Span] = scanner.spans(data)
-            return nearly_always
-        doubtful: list[Span] = []  # markers in these stay
         found, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
             piece = to_utf8(text[first:last])
             if overlong:
-                doubtful.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
+                found.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
             else:
                 found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
             start += len(piece)
-        doubtful += scanner.begun(data) if cut_off else ()
-        found += scanner.unmarked(data, merged(doubtful))
+        found += scanner.begun(data) if cut_off else ()
         if inside:
             over = PEM_END.search(data)
             found.append((-1, over.end() if over else len(data), ""))
         return merged(found)
+
+
+def in_characters(data: bytes, changes: list[Change]) -> Iterator[Replacement]:
+    """Changes of UTF-8 in characters."""
+    done = size = 0
+    for first, last, new in changes:
+        start = size + len(from_utf8(data[done:first]))
+        size, done = start + len(from_utf8(data[first:last])), last
+        yield start, size, from_utf8(new)
 
 
 def markers_for(spans: Iterable[Span]) -> list[Change]:
@@ -6168,9 +6088,10 @@ class RunPrefixes:
     def __init__(self) -> None:
         self.open: dict[Run, None] = {}
 
-    def prefix_of(self, event: Event) -> str:
-        """The prefix of the lines of an event."""
-        run = event.run
+    def prefix_of(self, run: Run | None) -> str:
+        """The prefix of the lines of a run."""
+        if run is None:
+            return ""
         if run not in self.open and run.state != ENDED:
             if len(self.open) > MAX_RUNS:  # for runs whose end didn't arrive
                 self.open = {run: None for run in self.open if run.state != ENDED}
@@ -6193,7 +6114,6 @@ class LastLine:
         self.screen = screen
         self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
         self.prefixes = RunPrefixes()
-        self.calls: dict[tuple[Run, str | None], tuple[str, float]] = {}  # open calls: text, start
         self.words: Sequence[str] = ()  # their incomplete line
         self.begun = self.since = time.monotonic()  # since: the time of the last other line
         self.visible = ""
@@ -6202,9 +6122,6 @@ class LastLine:
         for chunk in arriving:
             yield chunk
             self.done += len(chunk)
-
-    def leave(self, run: Run) -> None:
-        self.calls = {key: call for key, call in self.calls.items() if key[0] is not run}
 
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""
@@ -6217,14 +6134,23 @@ class LastLine:
             what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
         elif self.words:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
-        elif self.calls:
-            what, since = next(reversed(self.calls.values()))
+        elif calls := self.open_calls():
+            since, what = max(calls)
             rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
-            rest += f"  (+{len(self.calls) - 1} more)" if len(self.calls) > 1 else ""
+            rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
         elif self.prefixes.open and now - self.since >= 1:
             what = f"Thinking {format_clock(now - self.since)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
+
+    def open_calls(self) -> list[tuple[float, str]]:
+        """Since when they run, and what is running."""
+        return [
+            (call.since, f"{self.prefixes.prefix_of(run)}{describe_call(call)}")
+            for run in [*self.prefixes.open]
+            for call in notes_of(run).calls.values()
+            if not call.hidden
+        ]
 
     def show(self) -> None:
         """Update the line: after each write, and after each second of silence."""
@@ -6246,6 +6172,11 @@ class LastLine:
     def put(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # a lost status line does no harm
             write_all(self.screen.fd or 0, data)
+
+
+def describe_call(call: OpenCall) -> str:
+    doing = tool_named(call.tool or "?").label.doing
+    return f"{'  ' * call.depth}{doing} {escape(call.target)}".rstrip()
 
 
 def format_clock(seconds: float) -> str:
@@ -6272,149 +6203,104 @@ PLAIN_VIEW = View()
 
 
 class Text(Writer):
-    """Progress: a line for each finished call; with ``detail`` its target and outcome, too. On a
-    terminal the status line shows the running call."""
+    """Progress: a line for each finished call; with ``detail`` its target and outcome, too. The
+    assistant's words, each line once it is complete, or the last segment of each successful run. On
+    a terminal, the status line shows the running call, and lines of words wrap between words.
 
-    def __init__(self, view: View = PLAIN_VIEW, last: LastLine | None = None) -> None:
-        self.screen = view.err if view.actions == "stderr" else view.out
-        self.last, self.detail = last or LastLine(), view.detail
-        self.reports_none = self.screen.live and not view.summary  # print "No actions"
-        self.follows = self.detail or self.screen.live or self.last.screen.live  # reads starts
+    ``aside``: actions alone, on stderr.
+    """
+
+    def __init__(self, view: View = PLAIN_VIEW, *, aside: bool = False) -> None:
+        self.screen, self.last = view.err if aside else view.out, view.last or LastLine()
+        self.acts = aside or view.actions in ("", "stdout")
+        self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
+        self.kind = SpokenEvent if self.words else Event
+        self.detail = self.acts and view.detail
+        self.reports_none = self.acts and self.screen.live and not view.summary  # "No actions"
+        # reads the starts of calls
+        self.follows = self.detail or (self.acts and (self.screen.live or self.last.screen.live))
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, screen, run, prefix = self.last.prefixes, self.screen, None, ""
-        room = screen.width()
+        prefixes, run, prefix, notes = self.last.prefixes, None, "", notes_of(None)
+        room = self.screen.width()
         for event in events:
             if event.run is not run:
-                run, prefix = event.run, prefixes.prefix_of(event) if event.run else ""
-            if event.type == "tool_call" and event.subtype == "completed":
-                target = self.finish(event) if self.follows else ""
-                if not event.hidden:
-                    act = (
-                        detailed_action(event, notes_of(run).cwd, target)
-                        if self.detail
-                        else action_of(event)
-                    )
-                    yield render_action(act, prefix + self.indent(event), room, screen)
-            elif self.detail and (ended := end_of_subagent(event)):
-                yield render_action(ended, prefix, room, screen)
-            elif run is not None:
-                if self.follows:
-                    self.follow(event, run, prefix)
-                if event.type != "tool_call":
-                    if self.reports_none and ends_run(event) and not notes_of(run).acted:
-                        yield encode_line(screen.paint(DIM, f"{prefix}No actions"))
-                    prefixes.leave(event)
-                    run = None
+                run = event.run
+                prefix, notes = prefixes.prefix_of(run), notes_of(run)
+            if event.type == "tool_call":
+                if notes.segments.open:
+                    yield from self.end_words(event, prefix)
+                if event.subtype == "completed" and self.acts:
+                    act = self.finish(event, notes) if self.follows else action_of(event)
+                    if not event.hidden:
+                        yield render_action(act, prefix + self.indent(event), room, self.screen)
+                elif self.follows:
+                    notes.follow(event)
+            elif event.type != "assistant":
+                yield from self.other(event, prefix, room)
+                run = None
+            elif self.words:
+                new, line = notes.segments.say(event), notes.line
+                if not self.final and not event.hidden:
+                    line.append(new)
+                    self.last.words = line
+                    if "\n" in new:
+                        *whole, line[0] = "".join(line).split("\n")
+                        del line[1:]
+                        yield from self.rows(whole, prefix)
+
+    def finish(self, event: Event, notes: RunNotes) -> Action:
+        begun = notes.finish(event)
+        return detailed_action(event, notes.cwd, begun) if self.detail else action_of(event)
 
     def indent(self, event: Event) -> str:
-        """The indentation of a sub-agent's call, below the call that started it."""
-        parent = event.parent_tool_use_id
-        depths: dict[str | None, int] = notes_of(event.run).depths
-        if parent is None or not self.detail:
-            return ""
-        depth = depths.get(parent, 0) + 1
-        if event.subtype == "started":
-            depths[event.call_id] = depth
-        else:
-            depths.pop(event.call_id, None)
-        return "  " * depth
+        """A sub-agent's call is indented below the call that started it."""
+        nested = self.detail and event.parent_tool_use_id is not None
+        return "  " * notes_of(event.run).depth_of(event) if nested else ""
 
-    def finish(self, event: Event) -> str:
-        """Close a call; the target that its start named."""
-        notes = notes_of(event.run)
-        notes.acted = True
-        self.last.calls.pop((event.run, event.call_id), None)
-        target: str = notes.targets.pop(event.call_id, "")
-        return target
+    def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
+        if self.detail and (ended := end_of_subagent(event)):
+            yield render_action(ended, prefix, room, self.screen)
+        run: Run | None = event.run
+        if run is None:
+            return
+        if self.follows:
+            notes_of(run).follow(event)
+        if event.type in SEGMENT_ENDS or ends_run(event):
+            if self.words:
+                yield from self.end_words(event, prefix)
+            if self.reports_none and ends_run(event) and not notes_of(run).acted:
+                yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
+            self.last.prefixes.leave(event)
 
-    def follow(self, event: Event, run: Run, prefix: str) -> None:
-        """Remember what a completion may lack: the call's target, and the directory."""
-        notes = notes_of(run)
-        if event.type == "tool_call" and event.subtype == "started":
-            tool, body = tool_of(event)
-            target = notes.targets[event.call_id] = find_target(tool, body, None, notes.cwd)
-            prefix += self.indent(event)
-            line = f"{prefix}{tool_named(tool or '?').label.doing} {escape(target)}"
-            if not event.hidden and self.last.screen.live:
-                self.last.calls[run, event.call_id] = line.rstrip(), time.monotonic()
-        elif event.type == "interaction_query":
-            self.ask(event, notes)
-        elif event.type == "system" and event.subtype == "init":
-            notes.cwd = first_text(details(event).get("cwd"))
-        elif ends_run(event):
-            self.last.leave(run)
+    def end_words(self, event: Event, prefix: str) -> Iterable[bytes]:
+        """The lines of words that a call, a question or an end completes."""
+        rest = end_words(event, event.run, final=self.final)
+        return self.rows(rest.split("\n"), prefix) if rest else ()
 
-    def ask(self, event: Event, notes: RunNotes) -> None:
-        """Remember the target in a question: a call that isn't allowed never starts."""
-        query = as_object(details(event).get("query"))
-        for name, body in query.items():
-            called = coerce(body, ToolCall) if isinstance(body, dict) else ToolCall()
-            call_id = first_text(called.args and called.args.toolCallId, query.get("toolCallId"))
-            tool = re.sub("(Request|Interaction)Query$", "", name)
-            if called.args and call_id and call_id not in notes.targets:
-                notes.targets[call_id] = find_target(tool, called, None, notes.cwd)
+    def rows(self, lines: Iterable[str], prefix: str) -> Iterator[bytes]:
+        room = self.screen.width() - len(prefix)
+        for line in map(escape_line, lines):
+            for row in wrap(line, room) if self.screen.fd is not None else (line,):
+                yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
 
 
-class Words(Writer):
-    """The assistant's words, each line once it is complete; with ``final`` only the last segment
-    with words of each successful run. On a terminal, lines wrap between words."""
-
-    kind, words = SpokenEvent, True
-
-    def __init__(self, view: View, last: LastLine) -> None:
-        self.screen, self.last, self.final = view.out, last, view.messages == "final"
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, run, prefix = self.last.prefixes, None, ""
-        for event in events:
-            if event.run is not run:
-                run, prefix = event.run, prefixes.prefix_of(event) if event.run else ""
-            if run is None:
-                continue
-            for line in self.completed_lines(event, run):
-                room = self.screen.width() - len(prefix)
-                safe = escape_line(line)
-                rows = wrap(safe, room) if self.screen.fd is not None else (safe,)
-                for row in rows:
-                    yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
-            if event.type != "assistant":
-                prefixes.leave(event)
-                run = None
-
-    def completed_lines(self, event: Any, run: Run) -> Iterable[str]:
-        """The lines that an event completes; a call, a question or an end completes any line."""
-        notes = notes_of(run)
-        segments, line = notes.segments, notes.line
-        if event.type == "assistant":
-            new = segments.say(event)
-            self.last.words = line
-            return () if self.final or event.hidden else complete_lines(line, new)
-        if event.type not in SEGMENT_ENDS and not ends_run(event):
-            return ()
-        line += () if event.raw else (segments.held,)
-        segments.close()
-        if event.type == "result" and not segments.answer:
-            line.append(result_text(event, run))
-        rest = "".join(line)
-        line.clear()
-        if self.final:
-            wanted = event.type == "result" and run.succeeded and not event.hidden
-            answer, own = segments.answer or rest, result_text(event, run)
-            answer = own if own and answer.endswith(own) else answer  # Codex: its last message
-            rest = answer if wanted else ""
-        return rest.removesuffix("\n").split("\n") if rest else ()
-
-
-def complete_lines(line: list[str], text: str) -> Iterable[str]:
-    """The lines that a text completes; ``line`` holds the incomplete one."""
-    if "\n" not in text:  # nearly always
-        line.append(text)
-        return ()
-    *whole, rest = text.split("\n")
-    whole[0] = "".join((*line, whole[0]))
-    line[:] = (rest,)
-    return whole
+def end_words(event: Event, run: Run, *, final: bool) -> str:
+    """End a segment: the rest of its last line, or, if ``final``, the answer of a run that ends."""
+    notes = notes_of(run)
+    segments, line = notes.segments, notes.line
+    line += () if event.raw else (segments.held,)
+    segments.close()
+    if event.type == "result" and not segments.answer:
+        line.append(result_text(event, run))
+    rest = "".join(line)
+    line.clear()
+    if final:
+        wanted = event.type == "result" and run.succeeded and not event.hidden
+        answer, own = segments.answer or rest, result_text(event, run)
+        answer = own if own and answer.endswith(own) else answer  # Codex: its last message
+        rest = answer if wanted else ""
+    return rest.removesuffix("\n")
 
 
 def result_text(event: Event, run: Run) -> str:
@@ -6428,8 +6314,8 @@ class Summary(Writer):
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
     CHANGING = frozenset(("edit", "write", "delete"))
 
-    def __init__(self, report: Report, view: View, last: LastLine) -> None:
-        self.report, self.screen, self.last = report, view.err, last
+    def __init__(self, report: Report, view: View) -> None:
+        self.report, self.screen, self.last = report, view.err, view.last or LastLine()
         self.total, self.verdicts = RunNotes(), dict[str, int]()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
@@ -6458,15 +6344,13 @@ class Summary(Writer):
 
     def count(self, event: Event, run: Run) -> None:
         """Count a finished call."""
-        tool, body = called_tool(event)
-        outcome = outcome_of(event, tool, body)
-        nested = event.parent_tool_use_id is not None
-        changed = tool in self.CHANGING and outcome.status == "ok"
-        path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
-        notes = notes_of(run)
-        name = add_count(notes.nested if nested else notes.actions, tool)
-        notes.failures[name] = notes.failures.get(name, 0) + (outcome.status != "ok")
-        notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
+        outcome, notes = outcome_of(event), notes_of(run)
+        nested, failed = event.parent_tool_use_id is not None, outcome.status != "ok"
+        name = add_count(notes.nested if nested else notes.actions, outcome.tool)
+        notes.failures[name] = notes.failures.get(name, 0) + failed
+        if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
+            path = find_target(outcome.tool, arguments_of(*outcome[:2]), "")
+            notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = result_numbers(event)
@@ -6602,16 +6486,16 @@ class Json(Writer):
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        speaker, say = None, Segments().say
+        speaker, say = None, notes_of(None).segments.say
         for event in events:
-            kind, run = event.type, event.run
-            if kind == "assistant":
+            run = event.run
+            if event.type == "assistant":
                 if run is not speaker:
-                    speaker, say = run, (notes_of(run).segments if run else Segments()).say
-                say(event)  # type: ignore[arg-type]
-            elif kind in SEGMENT_ENDS and run:
+                    speaker, say = run, notes_of(run).segments.say
+                say(event)
+            elif event.type in SEGMENT_ENDS and run:
                 notes_of(run).segments.cut()
-                if kind == "result" and run.succeeded and not event.hidden:
+                if event.type == "result" and run.succeeded and not event.hidden:
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
@@ -6648,8 +6532,8 @@ class RunTable(Summary):
     kind, words = SpokenEvent, True
 
     def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view, LastLine())
-        self.answers = Words(view, LastLine()) if view.messages == "final" else None
+        super().__init__(report, view)
+        self.answers = view.messages == "final"
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -6657,12 +6541,15 @@ class RunTable(Summary):
             if run is None:
                 continue
             self.note(event, run)
-            notes = notes_of(run)
+            notes, answer = notes_of(run), ""
             stated = as_count(getattr(event, "timestamp_ms", None))
             notes.started_ms = notes.started_ms or run.started_ms or stated
-            answer = self.answers.completed_lines(event, run) if self.answers else ()
+            if event.type == "assistant":
+                notes.segments.say(event)
+            elif self.answers and (event.type in SEGMENT_ENDS or ends_run(event)):
+                answer = end_words(event, run, final=True)
             if ends_run(event) and (not event.hidden or not event.raw):
-                yield encode_json(self.row(event, run, notes, "\n".join(answer)))
+                yield encode_json(self.row(event, run, notes, answer))
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
         numbers = result_numbers(event)
@@ -6693,46 +6580,43 @@ class RunTable(Summary):
         }
 
 
-class CallTable(Text):
+class CallTable(Writer):
     """A table of the calls: an object for each at its end, or at the end of its run."""
 
-    kind = SpokenEvent
-
     def __init__(self, _report: Report, _view: View) -> None:
-        super().__init__(View(detail=True), LastLine())
-        self.open: dict[Run, dict[str | None, tuple[bool, dict[str, Any]]]] = {}
+        """It depends on no option."""
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             run: Run | None = event.run
             if run is None:
                 continue
-            calls = self.open.setdefault(run, {})
+            notes = notes_of(run)
             if event.type == "tool_call" and event.subtype == "completed":
-                row = self.row(event, run, self.finish(event))
-                _, begun = calls.pop(event.call_id, (False, row))
-                row |= {"where": begun["where"], "parent": row["parent"] or begun["parent"]}
+                begun = notes.finish(event)
+                row = self.row(event, run, begun)
+                if begun.row:
+                    row |= {"where": begun.row["where"]}
+                    row["parent"] = row["parent"] or begun.row["parent"]
                 yield from () if event.hidden else (encode_json(row),)
                 continue
-            self.follow(event, run, "")
+            notes.follow(event)
             if event.type == "tool_call" and event.subtype == "started":
-                row = self.row(event, run, "") | {"status": "unfinished", "outcome": None}
-                calls[event.call_id] = event.hidden, row
+                call = notes.calls[event.call_id]
+                call.row = self.row(event, run, call) | {"status": "unfinished", "outcome": None}
             elif ends_run(event):
-                rows = self.open.pop(run).values()
-                yield from (encode_json(row) for hidden, row in rows if not hidden)
+                shown = (call.row for call in notes.calls.values() if not call.hidden)
+                yield from map(encode_json, filter(None, shown))
 
-    def row(self, event: Any, run: Run, target: str) -> dict[str, Any]:
-        tool, body = called_tool(event)
-        outcome = outcome_of(event, tool, body)
-        action = detailed_action(event, notes_of(run).cwd, target)
-        result = outcome.found if isinstance(outcome.found, Success) else Success()
-        named = getattr(event.tool_call, "name", None), body and body.name
+    def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
+        action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
+        result = outcome.found or Success()
+        named = event.tool_call.get("name"), outcome.body and outcome.body.name
         return {
             "session": run.session,
             "call_id": event.call_id,
-            "tool": tool,
-            "name": first_text(*named) or tool,
+            "tool": outcome.tool,
+            "name": first_text(*named) or outcome.tool,
             "target": action.target or None,
             "status": outcome.status,
             "outcome": action.outcome or None,
@@ -6753,51 +6637,36 @@ TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls"
 
 
 class Tee(Writer):
-    """Several writers: one after the other for each event; ``tell`` gets those of ``others``."""
+    """A writer, and ``others`` that are told of each event after it; ``tell`` gets their lines."""
 
-    def __init__(
-        self, writers: list[Writer], others: list[Writer], tell: Callable[[bytes], None]
-    ) -> None:
-        self.writers, self.others, self.tell = writers, others, tell
-        every = [*writers, *others]
-        self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
-        self.thinking = any(each.thinking for each in every)
-        self.words = any(each.words for each in every)
-        self.speakers = [one for one in writers if one.words]
+    def __init__(self, main: Writer, others: list[Writer], tell: Callable[[bytes], None]) -> None:
+        self.main, self.others, self.tell = main, others, tell
+        self.kind, self.thinking, self.words = main.kind, main.thinking, main.words
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for kind, group in itertools.groupby(events, operator.attrgetter("type")):
-            if kind in SPOKEN_TYPES:
-                words = [*group]
-                for one in self.speakers:
-                    yield from one.lines(words)
-                self.tell_others(event for event in words if event.foreign)
-                continue
-            for event in group:
-                for one in self.writers:
-                    yield from one.lines((event,))
-                self.tell_others((event,))
+        return self.main.lines(self.pass_on(events))
 
-    def tell_others(self, events: Iterable[Event]) -> None:
-        for event in events if self.others else ():
+    def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            yield event
+            if event.type in SPOKEN_TYPES and not event.foreign:
+                continue
             for part in parts_of(event):
                 part.hidden = event.hidden
-                for line in (line for other in self.others for line in other.lines((part,))):
-                    self.tell(line)
+                for other in self.others:
+                    for line in other.lines((part,)):
+                        self.tell(line)
 
 
 def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, together with those that a view asks for."""
-    last = view.last or LastLine()
-    actions = view.actions or ("stdout" if to == "text" else "none")
-    text = Text(view, last)
-    main: list[Writer] = [WRITERS[to]()] if to in WRITERS and to != "text" else []
-    main += [TABLES[to](report, view)] if to in TABLES else []
-    main += [Words(view, last)] if view.messages != "none" and to == "text" else []
-    main += [text] if actions == "stdout" else []
-    others: list[Writer] = [text] if actions == "stderr" else []
-    others += [Summary(report, view, last)] if view.summary else []
-    return Tee(main, others, report.write) if others or len(main) != 1 else main[0]
+    view = view._replace(last=view.last or LastLine())
+    tables: Mapping[str, Callable[..., Writer]] = TABLES
+    main = tables[to](report, view) if to in tables else WRITERS[to]()
+    main = Text(view) if to == "text" else main
+    others: list[Writer] = [Text(view, aside=True)] if view.actions == "stderr" else []
+    others += [Summary(report, view)] if view.summary else []
+    return Tee(main, others, report.write) if others else main
 
 
 class Output:
@@ -6845,7 +6714,7 @@ def make_conversations(
     """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     made = redacts or (not native and (converts or lines))
-    maker = EventMaker(reader, native, converts, native and redacts, made)
+    maker = EventMaker(reader.kind, native, converts, native and redacts, made)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
 
@@ -6906,11 +6775,11 @@ def convert(
     dropped = [kind for kind in ("thinking", "assistant") if to in OWN and drops_type(kind, drop)]
     runs = Runs(
         report,
+        made,
         thinking=thinking and writer.thinking and "thinking" not in dropped,
         words=writer.words and "assistant" not in dropped,
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
-        dialects=made,
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None

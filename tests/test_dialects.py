@@ -760,7 +760,7 @@ def test_max_event() -> None:
 
 def test_what_is_remembered_is_freed() -> None:
     reader = agentfmt.Reader(agentfmt.Event, agentfmt.Report(agentfmt.Output(len)))
-    dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(reader))
+    dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(reader.kind))
     source = agentfmt.Source("-")
 
     def take(line: bytes) -> None:
