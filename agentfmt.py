@@ -277,14 +277,11 @@ def members(text: bytes) -> dict[str, Raw]:
         return {}
     try:
         return msgspec.json.decode(text, type=dict[str, Raw])
-    except DECODE_ERRORS:
-        return members_slowly(text) if isinstance(decode_raw(text), dict) else {}
-
-
-def members_slowly(text: bytes) -> dict[str, Raw]:
-    """The same for any depth, and with lone surrogates."""
-    keys = [one for one in find_strings(text) if one.is_key and len(one.path) == 1]
-    ends = [*(key.start for key in keys[1:]), text.rindex(b"}")] if keys else []
+    except DECODE_ERRORS:  # lone surrogates, or many levels
+        valid = isinstance(decode_raw(text), dict)
+    found = find_strings(text) if valid else ()
+    keys = [one for one in found if one.is_key and len(one.path) == 1]
+    ends = [*(key.start for key in keys), text.rfind(b"}")][1:]
     values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
     return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
 
@@ -320,26 +317,21 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Decode any JSON value. Raises ValueError or RecursionError; see ``parse_slowly``."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return parse_slowly(text)
-
-
-def parse_slowly(text: bytes) -> Any:
     """Decode a JSON value, with lone surrogates and integers of any length.
 
     An integer too long for the interpreter stays a string of digits. Raises ValueError with a
     readable reason if the text isn't JSON, RecursionError if it is nested too deeply.
     """
-    import json
-
     try:
-        decoder = json.JSONDecoder(
-            parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
-            parse_constant=refuse_constant,
-        )
+        return msgspec.json.decode(text)
+    except DECODE_ERRORS:
+        import json
+
+    decoder = json.JSONDecoder(
+        parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
+        parse_constant=refuse_constant,
+    )
+    try:
         return decoder.decode(text.strip(BLANKS).decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
@@ -1852,7 +1844,7 @@ class Reader:
             text.decode()
             return self.decode(text)
         except DECODE_ERRORS:
-            return coerce_struct(parse_slowly(text), self.kind)
+            return coerce_struct(decode_json(text), self.kind)
 
 
 # ---------------------------------------------------------------- conversations
