@@ -280,14 +280,11 @@ def members(text: bytes) -> dict[str, Raw]:
         return {}
     try:
         return msgspec.json.decode(text, type=dict[str, Raw])
-    except DECODE_ERRORS:
-        return members_slowly(text) if isinstance(decode_raw(text), dict) else {}
-
-
-def members_slowly(text: bytes) -> dict[str, Raw]:
-    """The same for any depth, and with lone surrogates."""
-    keys = [one for one in find_strings(text) if one.is_key and len(one.path) == 1]
-    ends = [*(key.start for key in keys[1:]), text.rindex(b"}")] if keys else []
+    except DECODE_ERRORS:  # lone surrogates, or many levels
+        valid = isinstance(decode_raw(text), dict)
+    found = find_strings(text) if valid else ()
+    keys = [one for one in found if one.is_key and len(one.path) == 1]
+    ends = [*(key.start for key in keys), text.rfind(b"}")][1:]
     values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
     return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
 
@@ -323,26 +320,21 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Decode any JSON value. Raises ValueError or RecursionError; see ``parse_slowly``."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return parse_slowly(text)
-
-
-def parse_slowly(text: bytes) -> Any:
     """Decode a JSON value, with lone surrogates and integers of any length.
 
     An integer too long for the interpreter stays a string of digits. Raises ValueError with a
     readable reason if the text isn't JSON, RecursionError if it is nested too deeply.
     """
-    import json
-
     try:
-        decoder = json.JSONDecoder(
-            parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
-            parse_constant=refuse_constant,
-        )
+        return msgspec.json.decode(text)
+    except DECODE_ERRORS:
+        import json
+
+    decoder = json.JSONDecoder(
+        parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
+        parse_constant=refuse_constant,
+    )
+    try:
         return decoder.decode(text.strip(BLANKS).decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
@@ -627,15 +619,14 @@ def drain(fd: int) -> Iterator[bytes]:
 
     arrived = select.poll()
     arrived.register(fd, select.POLLIN)
-    chunks, left, more, filler, end = list[bytes](), DRAIN, True, b"", fd
+    chunks, more, filler, end = list[bytes](), True, b"", fd
     with contextlib.suppress(OSError):
         end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    while more and left > 0:
+    while more and sum(map(len, chunks)) < DRAIN:
         chunk = b""
         try:
             chunk = os.read(fd, BLOCK) if arrived.poll(0) else b""
             chunks.append(chunk)
-            left -= len(chunk)
             # A page is written whole, or not at all.
             filler = filler or b"\n" * fcntl.fcntl(end, getattr(fcntl, "F_SETPIPE_SZ", -1), 1)
             more = not os.write(end, filler)
@@ -1337,9 +1328,9 @@ class Report:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
         lines = source.number()
         known = source.outside and not any(one.has_unknown for one in source.outside.values())
-        if known or source.is_named or source.has_run or source.dialect or not lines:
+        if known or source.is_named or source.has_run or source.dialect:
             return
-        if lines >= LINES_TO_HINT or silent:
+        if lines >= (1 if silent else LINES_TO_HINT):
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
             self.message(self.describe_outside(source) if source.outside else what)
             source.is_named = "events" if source.outside else "text"
@@ -1667,8 +1658,8 @@ class Unwrapper:
 
     def __init__(self, unwrap: str, limit: int) -> None:
         """``unwrap``: auto, or the member that holds the line."""
-        self.auto = unwrap == "auto"
-        self.places = ENVELOPES if self.auto else (unwrap,)
+        self.named = unwrap != "auto"
+        self.places = (unwrap,) if self.named else ENVELOPES
         self.probed = 0
         self.limit = limit
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
@@ -1690,10 +1681,10 @@ class Unwrapper:
 
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
-        undecided = self.auto and len(self.places) > 1
+        undecided = self.places is ENVELOPES
         if self.probed > EVENTS_PROBED:
             return line
-        found = contents(line, self.places, named=not self.auto)
+        found = contents(line, self.places, named=self.named)
         one = next((one for one in found if not undecided or is_certain(one)), None)
         if one:
             self.places, self.probed = (one.place,), 0
@@ -1715,28 +1706,6 @@ class Unwrapper:
         self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
         self.size += 1 if long else len(line)
         return RefusedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
-
-
-def split_objects(text: bytes) -> list[bytes]:
-    """The objects of an array, or those that follow each other; none unless all name a type."""
-    import json
-
-    found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
-    try:
-        if text[:1] == b"[":
-            found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
-        else:
-            chars = text.decode()
-            while position < len(chars):
-                _, end = decode(chars, position)
-                found.append(chars[position:end].encode())
-                position = cast("re.Match[str]", BLANK.match(chars, end)).end()
-    except (*DECODE_ERRORS, ValueError):
-        return []
-    return found if all("type" in members(one) for one in found) else []
-
-
-BLANK = regex(r"[ \t\r]*")
 
 
 class Reader:
@@ -1807,10 +1776,24 @@ class Reader:
         return [(text[brace:], event)]
 
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
-        """The events of a line that holds several; none if one of them can't be read."""
-        with contextlib.suppress(ValueError, RecursionError):
-            return [(part, self.reread(part)) for part in split_objects(text)]
-        return []
+        """The events of an array, or those that follow each other; none unless all can be read, and
+        name a type."""
+        import json
+
+        found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
+        try:
+            if text[:1] == b"[":
+                found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
+            chars = "" if found else text.decode()
+            while position < len(chars):
+                _, end = decode(chars, position)
+                found.append(chars[position:end].encode())
+                after = (at for at in range(end, len(chars)) if chars[at] not in " \t\r")
+                position = next(after, len(chars))
+            named = all("type" in members(one) for one in found)
+            return [(one, self.reread(one)) for one in found if named]
+        except (*DECODE_ERRORS, ValueError):
+            return []
 
     def reread(self, text: bytes) -> Event:
         """Decode a line. Raises ValueError with the reason, or RecursionError."""
@@ -1818,7 +1801,7 @@ class Reader:
             text.decode()
             return self.decode(text)
         except DECODE_ERRORS:
-            return coerce_struct(parse_slowly(text), self.kind)
+            return coerce_struct(decode_json(text), self.kind)
 
 
 # ---------------------------------------------------------------- conversations
@@ -7036,7 +7019,8 @@ def view_of(inputs: Sequence[os.stat_result], given: dict[str, Any]) -> View:
     # The status line is on stdout with -t text, else on stderr, unless stdout may mix with it: the
     # reader of a pipe may write to the same terminal.
     live = out if to == "text" and out.live else PLAIN
-    if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
+    pipe = stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
+    if not live.live and (shown is err or not (os.isatty(1) or pipe)):
         live = err
     last = LastLine(live, bytes_to_read(inputs))
     return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
@@ -7134,20 +7118,15 @@ def complete(instruction: str) -> str:
     line = os.environ.get("COMP_LINE", "")
     words = split_arg_string(line)
     begun = words.pop() if words and not line.endswith(" ") else ""
-    option, equals, _ = begun.partition("=") if begun.startswith("--") else ("", "", "")
-    cut = re.match(".*[=:]", begun) if shell == "bash" else None  # bash splits words at these
+    option = begun[: begun.find("=") + 1] if begun.startswith("--") else ""
+    cut = max(map(begun.rfind, "=:")) + 1 if shell == "bash" else 0  # bash splits words at these
+    between = {"zsh": ":", "fish": "\t"}.get(shell)
     found = []
     for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
-        value = (option + equals + item.value if equals else item.value)[cut.end() if cut else 0 :]
+        value = (option + item.value)[cut:]
         value = value.replace(":", r"\:") if shell == "zsh" else value
-        between = {"zsh": ":", "fish": "\t"}.get(shell)
         found.append(f"{value}{between}{item.help}" if between and item.help else value)
     return "\n".join(found)
-
-
-def is_pipe(fd: int) -> bool:
-    mode = os.fstat(fd).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:
