@@ -3089,7 +3089,7 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # differs from any event's session
-NOTHING = frozenset[str | None]()
+NO_TYPES = frozenset[str | None]()
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
@@ -3277,7 +3277,7 @@ class Runs:
         talk = self.dialects.shown if found is not None else None
         begun = self.run and self.run.state == BEGUN and not self.fail_on
         self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
-        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NOTHING
+        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NO_TYPES
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
