@@ -3983,8 +3983,8 @@ class Rule(NamedTuple):
     def hint(self) -> str:
         """The expression of the first look: fast, for it begins with a literal and is bounded."""
         _, literal, rest = self.parts()
-        head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
-        return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
+        head, least, tail = re.sub(GROUP, "(?:", literal + rest).rpartition(",}")
+        return head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
@@ -4506,6 +4506,7 @@ MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
+Finder: TypeAlias = "Callable[[bytes], Iterable[Span]]"
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
@@ -4537,9 +4538,13 @@ FIRST_LOOK = {
 }
 
 
+def any_name(names: Iterable[str], joint: str = "[_-]*") -> str:
+    return "|".join(map(joint.join, names))
+
+
 def named(needed: int) -> str:
     """An expression for the names that need a strength, and for the first look behind them."""
-    ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
+    ends = any_name(NAME_ENDS[needed].split())
     ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
     options = [form for form in FORMS if form.before == "flag"]
     others = [form for form in FORMS if form.before != "flag"]
@@ -4568,20 +4573,17 @@ def behind(forms: list[Form], needed: int) -> str:
 
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
-_ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
-UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+_HEAD = "|".join(sorted(_HEADS))
+UNFINISHED = rf"(?i:{any_name(NEEDED)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 # In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
-MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
+MEMBER = rf'(?i:{any_name(SECRET_NAMES)})"'
 # An environment variable may have any value.
-_HUMAN, _RANDOM = (
-    "|".join("_?".join(end) for end in NAME_ENDS[least].upper().split())
-    for least in (HUMAN, RANDOM)
-)
+_HUMAN, _RANDOM = (any_name(NAME_ENDS[least].upper().split(), "_?") for least in (HUMAN, RANDOM))
 _VARIABLE = rf"(?:{_HUMAN})=[^\s\"'`]|(?:{_RANDOM})={_BARE}*?[0-9]"
 NAMED = "|".join((*map(named, NAME_ENDS), _VARIABLE, MEMBER))
 # The name that it begins with, or an option.
-_NAMES = sorted(("[_-]*".join(end) for end in NEEDED), key=len, reverse=True)
-NAME = regex(rf"(?i:-[\w-]+|(?:api|access|secret|private) key|{'|'.join(_NAMES)})".encode())
+_NAMES = any_name(sorted(NEEDED, key=len, reverse=True))
+NAME = regex(rf"(?i:-[\w-]+|(?:api|access|secret|private) key|{_NAMES})".encode())
 
 
 class Scanner:
@@ -4603,8 +4605,10 @@ class Scanner:
         }
         self.blocks = [from_utf8(form) for form in self.spellings if b"\n" in form]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
+        self.always: list[Finder] = [self.assigned]
+        self.always += [functools.partial(matches, *named) for named in self.patterns.items()]
         # Finders of secrets, by their first look.
-        self.finders: list[tuple[str, Callable[[bytes], Iterable[Span]]]] = [
+        self.finders: list[tuple[str, Finder]] = [
             (rule.hint(), functools.partial(rule_spans, rule)) for rule in RULES
         ]
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
@@ -4692,10 +4696,7 @@ class Scanner:
         some = len(text) < NEAR or self.tokens.search(text)
         which = sorted(self.which.Match(text) or ()) if some else ()
         finders = dict.fromkeys(self.finders[number][1] for number in which)
-        found = [span for finder in (*finders, self.assigned) for span in finder(text)]
-        for name, pattern in self.patterns.items():
-            found += matches(name, pattern, text)
-        return merged(found)
+        return merged([span for finder in (*finders, *self.always) for span in finder(text)])
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -4947,10 +4948,10 @@ def value_of(
     its name. Nothing behind ``limit`` is read."""
     opening = OPENING.search(text, end, start)
     if kind == "value" and opening:
-        between = text[end:start]
-        assigns = start - len(between.lstrip(b"\\\"'`]"))
-        if AFTER_QUOTE.match(text, start) and closes(text, assigns, opening[0]):
-            return None
+        assigns = start - len(text[end:start].lstrip(b"\\\"'`]"))
+        line = text[max(0, assigns - NEAR) : assigns].rpartition(b"\n")[2]
+        if AFTER_QUOTE.match(text, start) and line.count(opening[0]) % 2:
+            return None  # it ends a string that began in its line
         start += 2 * text.startswith(opening[2] * 2, start)
         return start, quote_end(text, start, opening[0], limit), True
     if kind == "element":
@@ -4960,12 +4961,6 @@ def value_of(
     if not word or (kind == "line" and not LINE_END.match(text, word.end())):
         return None
     return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
-
-
-def closes(text: bytes, position: int, quote: bytes) -> bool:
-    """Does the quote after an operator end a string that began in its line?"""
-    line = text[text.rfind(b"\n", max(0, position - NEAR), position) + 1 : position]
-    return line[-NEAR:].count(quote) % 2 == 1
 
 
 def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
