@@ -2841,11 +2841,12 @@ class Copilot(Dialect):
     def result(self, line: Any) -> None:
         """End the run; no line before names the session."""
         session, code = self.session, line["exitCode"]
-        self.session = session or first_text(line["sessionId"]) or None
+        self.session = first_text(line["sessionId"]) or session
         good = code == 0 and code is not False
         error = {} if good else {"error": self.fatal_error or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
-        self.end("error" if error else "success", duration_ms=took, **error)
+        begun = {"begun_as": session} if self.session != session else {}
+        self.end("error" if error else "success", duration_ms=took, **error, **begun)
         self.session = session
 
 
@@ -3055,6 +3056,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
+        self.numbers = itertools.count(1)  # of conversations that name no session
         self.shown: Dialect | None = None  # by the last event, unless all is Cursor's
         self.due: list[Event] = []  # made at the end of conversations
 
@@ -3110,6 +3112,9 @@ class Conversations:
             alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
             if name and known and not alone:
                 event.session_id, self.shown = session or known.session, known
+                if self.maker.converts and not session and isinstance(known, Cursor):
+                    named = b',"session_id":%b}' % encode_json(known.session)
+                    event.raw = event.raw.rstrip().removesuffix(b"}") + named
         if known:
             source.dialect, source.decode = known, known.decode
             source.agents[known.name] = known
@@ -3118,16 +3123,19 @@ class Conversations:
     def named_conversation(self, source: Source, event: Event, kind: type[Dialect]) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
         session = event.session_id or kind.session_in(event)
-        known = self.sessions.get(session) if session else None
+        known = self.sessions.get(session) if session else source.agents.get(kind.name)
         if not isinstance(known, kind):
-            last = source.agents.get(kind.name)
-            fits = last and not event.session_id and not (session and last.session)
-            known = last if last and fits else kind(self.maker)
+            known = kind(self.maker, session or self.new_name(kind))
         if session:
-            known.session, self.sessions[session] = session, known
+            self.sessions[session] = known
             if len(self.sessions) > MAX_RUNS:
                 self.finish(next(iter(self.sessions)))
         return known
+
+    def new_name(self, kind: type[Dialect]) -> str:
+        """A session for a conversation without one, so that its lines stay together."""
+        names = (f"{kind.name}-{number}" for number in self.numbers)
+        return next(name for name in names if name not in self.sessions)
 
     def finish(self, session: str) -> None:
         """Forget a conversation; what it adds at its end is due."""
@@ -3197,7 +3205,6 @@ class Run:
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
-        self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
         self.error: str | None = None  # the message of the last error event
         self.notes: RunNotes | None = None  # kept by later stages
@@ -3343,7 +3350,7 @@ class Runs:
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
         kind, key = event_kind(event), self.key(event)
-        event.run = run = self.find_run(key, kind)
+        event.run = run = self.find_run(event, key, kind)
         if run is None and event.parent_tool_use_id is not None and self.had_run.get(hash(key)):
             kind = OTHER  # a sub-agent in the background outlives the result
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
@@ -3374,20 +3381,16 @@ class Runs:
 
     def key(self, event: Event) -> object:
         """The session, else the conversation, else the FILE of an event."""
-        return event.session_id or self.dialects.shown or self.source
+        return event.session_id or self.source
 
-    def find_run(self, key: object, kind: str) -> Run | None:
+    def find_run(self, event: Event, key: object, kind: str) -> Run | None:
         """The run that an event of a key belongs to."""
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
-            named = last and last.converted and last.session
-            own = kind == INIT or (kind == ACT and named)
-            return run if own or not last or last.state == ENDED else last
+            return run if kind == INIT or not last or last.state == ENDED else last
         known = self.had_run.get(hash(key), False)
-        if run is None and kind == END and (self.dialects.shown or not known):
-            others = map(self.runs.get, self.source.agents.values())
-            converted = (other for other in others if other and other.converted and not known)
-            run = self.runs.get(self.dialects.shown or self.source) or next(converted, None)
+        if run is None and kind == END and not known:  # only its last line may name the session
+            run = self.runs.get(as_text(details(event).get("begun_as")) or self.source)
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)  # the most recently active one
         self.had_run.pop(hash(key), None)
@@ -3477,7 +3480,6 @@ class Runs:
         self.source.outside.pop(EARLY, None)
         run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
-        run.converted = b'"converted_from"' in self.line
         return run
 
     def supersede(self, run: Run, _event: Event) -> None:
@@ -3559,7 +3561,8 @@ class Runs:
         yield END_OF_INPUT
 
     def end_of_file(self, source: Source) -> Iterator[Event]:
-        for key in (source, *source.agents.values()):
+        named = (talk.session for talk in source.agents.values())
+        for key in (source, *(name for name in named if name not in self.dialects.sessions)):
             if key in self.runs:
                 self.end_unfinished(self.runs[key])
         yield from self.ends()
