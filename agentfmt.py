@@ -3134,7 +3134,7 @@ class Conversations:
 
     def new_name(self, kind: type[Dialect]) -> str:
         """A session for a conversation without one, so that its lines stay together."""
-        names = (f"{kind.name}-{number}" for number in self.numbers)
+        names = (f"{kind.name}{number}" for number in self.numbers)
         return next(name for name in names if name not in self.sessions)
 
     def finish(self, session: str) -> None:
