@@ -2582,10 +2582,8 @@ class Codex(Dialect):
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
-        anys = (
-            "id text phase status command aggregated_output exit_code changes error result server"
-        )
-        item = shape("type", anys=f"{anys} tool arguments query action items prompt")
+        anys = "id text phase status command aggregated_output exit_code changes error result"
+        item = shape("type", anys=f"{anys} server tool arguments query action items prompt")
         return shape(anys="usage questions", base=base, item=item)
 
     def read(self, line: Any) -> None:
@@ -3057,7 +3055,7 @@ class Conversations:
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
         self.numbers = itertools.count(1)  # of conversations that name no session
-        self.shown: Dialect | None = None  # by the last event, unless all is Cursor's
+        self.shown: Dialect | None = None  # the last event's, if it is sure and not Cursor's
         self.due: list[Event] = []  # made at the end of conversations
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
@@ -3102,23 +3100,27 @@ class Conversations:
         known = self.sessions.get(session) if session else last
         if known is None or not session:
             sign = recognize(event.raw)
-            name = self.given or sign
             another = self.given and sign not in (None, DIALECTS[self.given].name)
             late = event.type == "error" and not sign and last and last.ended
             if not session and (another or late):
                 return None
-            if name:
+            if name := self.given or sign:
                 known = self.named_conversation(source, event, DIALECTS[name])
-            alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
-            if name and known and not alone:
-                event.session_id, self.shown = session or known.session, known
-                if self.maker.converts and not session and isinstance(known, Cursor):
-                    named = b',"session_id":%b}' % encode_json(known.session)
-                    event.raw = event.raw.rstrip().removesuffix(b"}") + named
+                if not isinstance(known, Cursor):
+                    event.session_id, self.shown = session or known.session, known
+                elif last and not isinstance(last, Cursor):
+                    self.name_session(event, known.session)
         if known:
             source.dialect, source.decode = known, known.decode
             source.agents[known.name] = known
         return known
+
+    def name_session(self, event: Event, session: str | None) -> None:
+        """Let an event of Cursor's among other agents' name its session."""
+        if self.maker.converts and not event.session_id:
+            named = b',"session_id":%b}' % encode_json(session)
+            event.raw = event.raw.rstrip().removesuffix(b"}") + named
+        event.session_id = event.session_id or session
 
     def named_conversation(self, source: Source, event: Event, kind: type[Dialect]) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
@@ -3241,7 +3243,7 @@ class Runs:
     ) -> None:
         """``dialects`` translate each event that isn't simply one more of its run. ``locates``:
         calls get their FILE:LINE."""
-        self.track = self.locate if locates else track_call
+        self.locates = locates
         self.report = report
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
@@ -3289,7 +3291,7 @@ class Runs:
             event.raw = line
             named, found = event.session_id, self.dialects.translate(source, event)
             talk = self.talk
-            if talk and talk.acts and talk is self.dialects.shown and found is not None:
+            if found is not None and talk and talk.acts and talk is self.dialects.shown:
                 yield from self.add_acts(found)
             else:
                 yield from self.dispatch(event, found, named)
@@ -3342,7 +3344,7 @@ class Runs:
                     whole.run = part.run
                     yield whole
                 yield from self.ends() if self.failures else ()
-        talk = self.dialects.shown if found is not None else None
+        talk = self.dialects.shown
         begun = self.run and self.run.state == BEGUN and not self.fail_on
         self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
         self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NOTHING
@@ -3367,9 +3369,14 @@ class Runs:
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
 
-    def locate(self, run: Run, event: Event) -> None:
-        event.where = self.source.where()
-        track_call(run, event)
+    def track(self, run: Run, event: Event) -> None:
+        """Remember a call while it is open: its completion may hold nothing but the outcome."""
+        if event.subtype == "started":
+            run.calls[event.call_id] = event
+        elif event.subtype == "completed":
+            event.started = run.calls.pop(event.call_id, None)
+        if self.locates:
+            event.where = self.source.where()
 
     def ends(self) -> Iterator[Event]:
         """The implied ends: events without a line. Then report why runs failed."""
@@ -3427,9 +3434,7 @@ class Runs:
         self.report.warn_without_run(source)
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
-        if key not in self.source.outside:
-            self.source.outside[key] = OutsideEvents(self.source.where())
-        found = self.source.outside[key]
+        found = self.source.outside.setdefault(key, OutsideEvents(self.source.where()))
         found.add(event.type, evidence)
         if event.type == "error":
             found.error = self.report.excerpt(error_text(event)) or found.error
@@ -3646,14 +3651,6 @@ def failure_of(event: Event) -> str | None:
         return error_message([end.get("error"), end.get("errors")])
     answer = error_message(end.get("result"))
     return error_text(event) or answer or (event.subtype or "" if error else "")
-
-
-def track_call(run: Run, event: Event) -> None:
-    """Remember a call while it is open: its completion may hold nothing but the outcome."""
-    if event.subtype == "started":
-        run.calls[event.call_id] = event
-    elif event.subtype == "completed":
-        event.started = run.calls.pop(event.call_id, None)
 
 
 # ---------------------------------------------------------------- words
