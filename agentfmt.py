@@ -59,20 +59,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    AnyStr,
-    ClassVar,
-    NamedTuple,
-    TypeAlias,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Any, AnyStr, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
 
 gc.disable()  # until main: collecting during the imports takes a tenth of the start-up time
 
@@ -142,7 +129,6 @@ MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
 AGENTS = "cursor claude amp qwen codex gemini opencode droid copilot pi".split()
 BLANKS = b" \t\r\n"
-BLANKS_AND_NULS = BLANKS + b"\0"  # a log truncated by copytruncate begins with NULs
 BOM = b"\xef\xbb\xbf"
 
 
@@ -158,10 +144,6 @@ CONTROL = regex(
 )
 
 
-def escape_char(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
-
-
 # Commands of CI runners: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and `::name` at its
 # start, after any blanks.
 HASHES = regex(r"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
@@ -170,7 +152,9 @@ COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 def escape(text: str) -> str:
     """Escape control characters and CI commands, so that untrusted text is safe within a line."""
-    return HASHES.sub(r"\\x23", CONTROL.sub(escape_char, text))
+    if not text.isprintable():
+        text = CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
+    return HASHES.sub(r"\\x23", text) if "#" in text else text
 
 
 PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
@@ -216,12 +200,8 @@ def truncate(text: str, limit: int) -> str:
     """Cut a text to at most ``limit`` columns, including the dots that mark the cut."""
     if display_width(text) <= limit:
         return text
-    left, end = limit - 3, 0
-    for char in text:
-        left -= char_width(char)
-        if left < 0:
-            break
-        end += 1
+    ends = list(itertools.accumulate(map(char_width, text)))
+    end = bisect.bisect_right(ends, limit - 3)
     return text[:end].rstrip() + "..."[: max(limit, 0)]
 
 
@@ -247,15 +227,13 @@ def format_size(count: int) -> str:
 
 def wrap(text: str, room: int) -> Iterator[str]:
     """Break a line at blanks into rows of at most ``room`` columns; longer words stay whole."""
-    row, width = "", 0
+    row = ""
     for word in ROW_WORD.findall(text):
-        size = display_width(word)
-        if row.strip() and width + size > room:
+        if row.strip() and display_width(row + word) > room:
             yield row
             row = " " * len(BULLET.match(text)[0])  # type: ignore[index]
-            word, width = word.lstrip(" "), len(row)
-            size = display_width(word)
-        row, width = row + word, width + size
+            word = word.lstrip(" ")
+        row += word
     yield row
 
 
@@ -267,6 +245,8 @@ WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 
 def relative_path(path: str, here: str) -> str:
     """A path relative to a directory that contains it. macOS also spells /tmp as /private/tmp."""
+    if not here:
+        return path
     windows = WINDOWS.match(here) is not None
     separators = "\\/" if windows else "/"
     for base in (here, here.removeprefix("/private")):
@@ -300,14 +280,11 @@ def members(text: bytes) -> dict[str, Raw]:
         return {}
     try:
         return msgspec.json.decode(text, type=dict[str, Raw])
-    except DECODE_ERRORS:
-        return members_slowly(text) if isinstance(decode_raw(text), dict) else {}
-
-
-def members_slowly(text: bytes) -> dict[str, Raw]:
-    """The same for any depth, and with lone surrogates."""
-    keys = [one for one in find_strings(text) if one.is_key and len(one.path) == 1]
-    ends = [*(key.start for key in keys[1:]), text.rindex(b"}")] if keys else []
+    except DECODE_ERRORS:  # lone surrogates, or many levels
+        valid = isinstance(decode_raw(text), dict)
+    found = find_strings(text) if valid else ()
+    keys = [one for one in found if one.is_key and len(one.path) == 1]
+    ends = [*(key.start for key in keys), text.rfind(b"}")][1:]
     values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
     return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
 
@@ -343,23 +320,21 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Decode any JSON value. Raises ValueError or RecursionError; see ``parse_slowly``."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return parse_slowly(text)
-
-
-def parse_slowly(text: bytes) -> Any:
     """Decode a JSON value, with lone surrogates and integers of any length.
 
     An integer too long for the interpreter stays a string of digits. Raises ValueError with a
     readable reason if the text isn't JSON, RecursionError if it is nested too deeply.
     """
-    import json
-
     try:
-        decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_constant)
+        return msgspec.json.decode(text)
+    except DECODE_ERRORS:
+        import json
+
+    decoder = json.JSONDecoder(
+        parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
+        parse_constant=refuse_constant,
+    )
+    try:
         return decoder.decode(text.strip(BLANKS).decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
@@ -368,11 +343,7 @@ def parse_slowly(text: bytes) -> Any:
         raise ValueError(f"{what} at column {error.colno}") from None
 
 
-def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= MAX_DIGITS else digits
-
-
-def _constant(word: str) -> Any:
+def refuse_constant(word: str) -> Any:
     raise ValueError(f"bad JSON ({word} isn't a JSON number)")
 
 
@@ -395,15 +366,18 @@ def shape(
 
 def coerce(value: Any, kind: Any) -> Any:
     """The part of a parsed value that fits a type, or MISFIT; a misfit member is left out."""
-    origin = get_origin(kind)
-    if origin in (Union, UnionType):
-        fits = (coerce(value, option) for option in get_args(kind))
-        return next((fit for fit in fits if fit is not MISFIT), MISFIT)
+    origin: Any = getattr(kind, "__origin__", None)
+    parts: Sequence[Any] = getattr(kind, "__args__", ())
+    if origin in (list, dict) and not isinstance(value, origin):
+        return MISFIT
     if origin is list:
-        if not isinstance(value, list):
-            return MISFIT
-        items = (coerce(item, get_args(kind)[0]) for item in value)
-        return [item for item in items if item is not MISFIT]
+        return [fit for item in value if (fit := coerce(item, *parts)) is not MISFIT]
+    if origin is dict:
+        pairs = ((key, coerce(item, parts[-1])) for key, item in value.items())
+        return {key: fit for key, fit in pairs if fit is not MISFIT}
+    if parts:  # a union
+        fits = [coerce(value, part) for part in parts]
+        return next((fit for fit in fits if fit is not MISFIT), MISFIT)
     if kind is Any:
         return value
     if kind is Raw:
@@ -412,7 +386,7 @@ def coerce(value: Any, kind: Any) -> Any:
         return MISFIT
     if issubclass(kind, Struct):
         return coerce_struct(value, kind) if isinstance(value, dict) else MISFIT
-    return value if type(value) is kind else MISFIT
+    return value if type(value) is kind or (kind is float and type(value) is int) else MISFIT
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
@@ -434,11 +408,14 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
 
 def as_integer(value: Any) -> int | None:
     """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
+    if type(value) is int:
+        return value
+    if isinstance(value, str) and INTEGER.fullmatch(value):
         return int(value)
-    if isinstance(value, float):
-        return int(value) if abs(value) < 1e15 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return int(value) if isinstance(value, float) and abs(value) < 1e15 else None
+
+
+INTEGER = regex(r"-?[0-9]{1,19}")
 
 
 def as_count(value: Any) -> int | None:
@@ -574,14 +551,12 @@ class OutputError(Exception):
 class Signals:
     """Remembers the signal that asks the program to end, and wakes the waiting read."""
 
-    CODES = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-
     def __init__(self) -> None:
         self.caught = 0
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
-        for code in self.CODES:
+        for code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             if signal.getsignal(code) is not signal.SIG_IGN:  # nohup, a job in the background
                 signal.signal(code, self._catch)
 
@@ -644,16 +619,14 @@ def drain(fd: int) -> Iterator[bytes]:
 
     arrived = select.poll()
     arrived.register(fd, select.POLLIN)
-    chunks, left, more, filler, end = list[bytes](), DRAIN, True, b"", fd
+    chunks, more, filler, end = list[bytes](), True, b"", fd
     with contextlib.suppress(OSError):
-        if stat.S_ISFIFO(os.fstat(fd).st_mode):
-            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    while more and left > 0:
+        end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    while more and sum(map(len, chunks)) < DRAIN:
         chunk = b""
         try:
             chunk = os.read(fd, BLOCK) if arrived.poll(0) else b""
             chunks.append(chunk)
-            left -= len(chunk)
             # A page is written whole, or not at all.
             filler = filler or b"\n" * fcntl.fcntl(end, getattr(fcntl, "F_SETPIPE_SZ", -1), 1)
             more = not os.write(end, filler)
@@ -717,7 +690,8 @@ class Event(Struct, gc=False):
     returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
     is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
     events count but aren't printed; ``foreign`` is set if the line that is printed is another
-    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``where`` is its
+    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are
+    the spans of its line that alone may hold secrets, None if others may; ``where`` is its
     FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
@@ -725,12 +699,13 @@ class Event(Struct, gc=False):
     subtype: str | None = None
     session_id: str | None = None
     call_id: str | None = None
-    tool_call: Call | None = None  # type: ignore[valid-type]
+    tool_call: Call | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
+    tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -787,18 +762,15 @@ def error_text(event: Event) -> str:
 
 def message_text(content: list[TextBlock] | str | None) -> str:
     """The text of a message: its content is a string or a list of blocks."""
-    if not content:
-        return ""
-    return content if isinstance(content, str) else "".join(block.text or "" for block in content)
+    if isinstance(content, str):
+        return content
+    return "".join([block.text or "" for block in content or ()])
 
 
 def words_of(event: Any) -> str:
     if event.type == "thinking":
         return event.text or ""
-    content = event.message.content if event.message is not None else None
-    if type(content) is list and len(content) == 1:  # nearly always: it saves two calls
-        return content[0].text or ""
-    return message_text(content)
+    return message_text(event.message.content) if event.message else ""
 
 
 # ---------------------------------------------------------------- calls
@@ -807,19 +779,22 @@ def words_of(event: Any) -> str:
 # A tool_call event in, an action out, by a table of tools. It must not know runs or writers.
 
 
-class FinishedCall(NamedTuple):
-    """A finished call; ``created``: it is an edit that created its file."""
+class Outcome(Struct, gc=False):
+    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is what a success holds."""
 
-    args: Any
-    result: Any
-    created: bool
     event: Event
+    tool: str
+    body: Any
+    status: str
+    code: int
+    variant: str
+    found: Any
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
 # came out of it. Either is "" if the call doesn't say.
 Target: TypeAlias = Callable[[Any, str], str]
-Fact: TypeAlias = Callable[[FinishedCall], str]
+Fact: TypeAlias = Callable[[Outcome], str]
 
 
 def arg(*names: str) -> Target:
@@ -866,39 +841,37 @@ def short_text(given: Any) -> str | None:
     return short[0] if len(short) == 1 else None
 
 
-def launched(call: FinishedCall) -> str:
-    return "in background" if call.result.isBackground is True else ""
-
-
-def time_taken(call: FinishedCall) -> str:
-    took = call_duration(call.event, call.result)
+def time_taken(call: Outcome) -> str:
+    took = call_duration(call)
     return "" if took is None else format_duration(took)
 
 
-def exit_status(call: FinishedCall) -> str:
-    code = as_integer(call.result.exitCode)
+def exit_status(call: Outcome) -> str:
+    code = as_integer(call.found.exitCode)
     return "" if code is None else f"exit {code}"
-
-
-def file_size(call: FinishedCall) -> str:
-    stated = as_count(call.result.fileSize)
-    return "" if stated is None else format_size(stated)
 
 
 def counted(members: str, noun: str, nouns: str = "") -> Fact:
     """The first number that is stated, or length of an undecoded list, with its unit."""
+    return stated(members, lambda count: plural(count, noun, nouns))
 
-    def fact(call: FinishedCall) -> str:
-        counts = (count_in(getattr(call.result, member)) for member in members.split())
-        count = next((count for count in counts if count is not None), None)
-        return "" if count is None else plural(count, noun, nouns)
+
+def stated(members: str, show: Callable[[int], str]) -> Fact:
+    def fact(call: Outcome) -> str:
+        count = first_count(getattr(call.found, member) for member in members.split())
+        return "" if count is None else show(count)
 
     return fact
 
 
-def count_in(value: Any) -> int | None:
-    listed = decode_raw(value) if isinstance(value, Raw) else None
-    return len(listed) if isinstance(listed, list) else as_count(value)
+def first_count(values: Iterable[Any]) -> int | None:
+    """The first number that is stated, or length of an undecoded list."""
+    for value in values:
+        found = decode_raw(value) if isinstance(value, Raw) else value
+        count = len(found) if isinstance(found, list) and found is not value else as_count(found)
+        if count is not None:
+            return count
+    return None
 
 
 def first_fact(*facts: Fact) -> Fact:
@@ -906,16 +879,16 @@ def first_fact(*facts: Fact) -> Fact:
     return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
 
 
+file_size = stated("fileSize", format_size)
 lines_written = first_fact(counted("linesCreated", "line"), file_size)
 length_read = first_fact(
     counted("totalLines", "line"), file_size, counted("totalChars", "character")
 )
 
 
-def lines_read(call: FinishedCall) -> str:
-    result, total = call.result, as_count(call.result.totalLines)
-    part = result.readRange if isinstance(result.readRange, dict) else {}
-    start, end = as_count(part.get("startLine")), as_count(part.get("endLine"))
+def lines_read(call: Outcome) -> str:
+    result, total = call.found, as_count(call.found.totalLines)
+    start, end = map(as_count, map(as_object(result.readRange).get, ("startLine", "endLine")))
     if total and start and end and start <= end and end - start + 1 < total:
         return f"lines {start}-{end} of {total}"
     if total is None and result.isEmpty is True:
@@ -923,9 +896,9 @@ def lines_read(call: FinishedCall) -> str:
     return length_read(call)
 
 
-def lines_changed(call: FinishedCall) -> str:
-    added, removed = as_count(call.result.linesAdded), as_count(call.result.linesRemoved)
-    if call.created:
+def lines_changed(call: Outcome) -> str:
+    added, removed = as_count(call.found.linesAdded), as_count(call.found.linesRemoved)
+    if creates_file(call):
         return "" if added is None else plural(added, "line")
     if added == removed == 0:
         return "no changes"
@@ -933,41 +906,32 @@ def lines_changed(call: FinishedCall) -> str:
     return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
 
 
-def matches_found(call: FinishedCall) -> str:
+def matches_found(call: Outcome) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
-    found = decode_raw(call.result.workspaceResults)
-    spaces = map(as_object, as_object(found).values())
-    modes = [mode for space in spaces for mode in space.values() if isinstance(mode, dict)]
-    stated = ("totalMatchedLines", "totalMatches")
-    lines = sum_known(as_count(mode.get(name)) for mode in modes for name in stated)
-    files = sum_known(map(files_matched, modes))
-    where = plural(files, "file") if files or (files == 0 and lines is None) else ""
-    what = "" if lines is None else plural(lines, "match", "matches")
+    spaces = members(bytes(call.found.workspaceResults)).values()
+    modes = [members(bytes(mode)) for space in spaces for mode in members(bytes(space)).values()]
+    matched, files = (
+        [count for mode in modes if (count := first_count(map(mode.get, names))) is not None]
+        for names in (("totalMatchedLines", "totalMatches"), FILES_MATCHED)
+    )
+    where = plural(sum(files), "file") if sum(files) or (files and not matched) else ""
+    what = plural(sum(matched), "match", "matches") if matched else ""
     return " in ".join(filter(None, (what, where)))
 
 
-def files_matched(mode: dict[str, Any]) -> int | None:
-    listed = (mode.get(name) for name in ("matches", "files", "counts"))
-    lengths = [len(value) for value in listed if isinstance(value, (list, str))]
-    stated = as_count(mode.get("totalFiles"))
-    return next(iter(lengths), None) if stated is None else stated
+FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
-def sum_known(counts: Iterable[int | None]) -> int | None:
-    stated = [count for count in counts if count is not None]
-    return sum(stated) if stated else None
-
-
-def entries_listed(call: FinishedCall) -> str:
-    root = as_object(decode_raw(call.result.directoryTreeRoot))
+def entries_listed(call: Outcome) -> str:
+    root = as_object(decode_raw(call.found.directoryTreeRoot))
     children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
     lists = [child for child in children if isinstance(child, list)]
     return plural(sum(map(len, lists)), "entry", "entries") if lists else ""
 
 
-def page_size(call: FinishedCall) -> str:
+def page_size(call: Outcome) -> str:
     """The size of a page; if redaction replaced it, as its marker states."""
-    page = decode_raw(call.result.markdown)
+    page = decode_raw(call.found.markdown)
     marker = MARKER.fullmatch(page) if isinstance(page, str) else None
     count = as_count(marker[1]) if marker else len(page) if isinstance(page, (str, list)) else None
     return "" if count is None else plural(count, "character")
@@ -976,32 +940,30 @@ def page_size(call: FinishedCall) -> str:
 MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 
-def todos_done(call: FinishedCall) -> str:
+def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    given = None if call.args.merge is True else call.args.todos
-    lists = (value for value in (decode_raw(call.result.todos), given) if isinstance(value, list))
+    args = arguments_of(call.tool, call.body)
+    given = None if args.merge is True else args.todos
+    lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
     return f"{done} of {len(states)} done" if states else ""
 
 
-class Label(NamedTuple):
-    """The label of a call once it is done, after "Failed to", and while it runs."""
+class Tool(NamedTuple):
+    """The label of a call once it is done, after "Failed to" and while it runs; its details."""
 
     done: str
     do: str
     doing: str
-
-
-class Tool(NamedTuple):
-    label: Label
     target: Target
     facts: tuple[Fact, ...]
 
 
-def tool(label: str, target: Target, *facts: Fact) -> Tool:
+def tool(label: str, target: Target = any_arg, *facts: Fact) -> Tool:
     verbs, _, what = label.partition(" ")
-    return Tool(Label(*(f"{verb} {what}" for verb in verbs.split("/"))), target, facts)
+    done, do, doing = (f"{verb} {what}" for verb in verbs.split("/"))
+    return Tool(done, do, doing, target, facts or (time_taken,) * (target is any_arg))
 
 
 TOOLS = {
@@ -1025,46 +987,41 @@ TOOLS = {
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
-    "task": tool("Ran/run/Running subagent", arg("description"), launched,
+    "task": tool("Ran/run/Running subagent", arg("description"),
+                 lambda call: "in background" if call.found.isBackground is True else "",
                  counted("conversationSteps", "step"), time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", plan_arg),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
     "exaSearch": tool("Searched/search/Searching web", arg("query"), time_taken),
-    "exaFetch": tool("Fetched/fetch/Fetching web page", any_arg, time_taken),
+    "exaFetch": tool("Fetched/fetch/Fetching web page"),
     "writeShellStdin": tool("Wrote/write/Writing to terminal", arg()),
-} | {
-    name: tool(label, any_arg, time_taken)
-    for name, label in {
-        "getMcpTools": "Listed/list/Listing MCP tools",
-        "listMcpResources": "Listed/list/Listing MCP resources",
-        "readMcpResource": "Read/read/Reading MCP resource",
-        "switchMode": "Switched/switch/Switching mode",
-        "generateImage": "Generated/generate/Generating image",
-        "computerUse": "Used/use/Using computer",
-        "applyAgentDiff": "Applied/apply/Applying diff",
-        "recordScreen": "Recorded/record/Recording screen",
-        "setupVmEnvironment": "Prepared/prepare/Preparing VM environment",
-        "reflect": "Reflected/reflect/Reflecting on progress",
-        "skill": "Used/use/Using skill",
-        "taskStop": "Stopped/stop/Stopping task",
-        "taskList": "Listed/list/Listing tasks",
-        "taskGet": "Read/read/Reading task",
-        "toolSearch": "Searched/search/Searching tools",
-        "lsp": "Queried/query/Querying language server",
-        "structuredOutput": "Returned/return/Returning structured output",
-        "monitor": "Monitored/monitor/Monitoring task",
-        "sendMessage": "Sent/send/Sending message",
-        "saveMemory": "Saved/save/Saving memory",
-    }.items()
+    "getMcpTools": tool("Listed/list/Listing MCP tools"),
+    "listMcpResources": tool("Listed/list/Listing MCP resources"),
+    "readMcpResource": tool("Read/read/Reading MCP resource"),
+    "switchMode": tool("Switched/switch/Switching mode"),
+    "generateImage": tool("Generated/generate/Generating image"),
+    "computerUse": tool("Used/use/Using computer"),
+    "applyAgentDiff": tool("Applied/apply/Applying diff"),
+    "recordScreen": tool("Recorded/record/Recording screen"),
+    "setupVmEnvironment": tool("Prepared/prepare/Preparing VM environment"),
+    "reflect": tool("Reflected/reflect/Reflecting on progress"),
+    "skill": tool("Used/use/Using skill"),
+    "taskStop": tool("Stopped/stop/Stopping task"),
+    "taskList": tool("Listed/list/Listing tasks"),
+    "taskGet": tool("Read/read/Reading task"),
+    "toolSearch": tool("Searched/search/Searching tools"),
+    "lsp": tool("Queried/query/Querying language server"),
+    "structuredOutput": tool("Returned/return/Returning structured output"),
+    "monitor": tool("Monitored/monitor/Monitoring task"),
+    "sendMessage": tool("Sent/send/Sending message"),
+    "saveMemory": tool("Saved/save/Saving memory"),
 }  # fmt: skip
-LABELS = {name: tool.label for name, tool in TOOLS.items()}
-TOOL_KEYS = {f"{name}ToolCall": name for name in TOOLS} | {"function": "function"}
 
 
 def tool_named(name: str) -> Tool:
     """A tool, or a stand-in labeled with the name of an unknown one."""
-    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}", any_arg, time_taken)
+    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}")
 
 
 # Variant of a call's result -> status; every other variant is an error.
@@ -1081,94 +1038,73 @@ REASONS = {
 
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
 
-# The members of a call that are decoded, for its target and its outcome; large ones stay undecoded.
+# The members of a call that are decoded: first those of its result, its arguments only for details.
+# Large ones stay undecoded.
 Args = shape(
     anys="path filePath paths command globPattern pattern query searchTerm url server "
     "providerIdentifier toolName name title description questions todos merge taskId timeout "
     "toolCallId text question plan " + " ".join(PATH_MEMBERS)
 )
 Success = shape(
-    anys="exitCode isError signal executionTime durationMs totalLines totalChars fileSize isEmpty "
+    anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
     "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
     "isBackground",
     raws="diffString beforeFullFileContent files workspaceResults directoryTreeRoot codeResults "
-    "references markdown todos conversationSteps content",
+    "references markdown todos conversationSteps",
 )
-Result = shape(anys=" ".join([*VARIANTS][2:]), success=Success, failure=Success)
-ToolCall = shape(anys="name arguments", args=Args, result=Result)
-Call = shape(anys="startedAtMs completedAtMs name", **dict.fromkeys(TOOL_KEYS, ToolCall))
+Other: TypeAlias = list[Raw] | str | float | bool | None
+Result = dict[str, Success | Other] | Other  # type: ignore[valid-type]
+ToolCall = shape(anys="name arguments", raws="args", result=Result)
+Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
+
+
+NOTHING, NO_BODY = Success(), ToolCall()
 
 
 def tool_of(event: Event) -> tuple[str, Any]:
-    """The name of a call's tool, and its body: a ToolCall."""
-    if event.made and event.tool_call is None:
-        event.tool_call = decode_as(line_of(event), Event).tool_call
-    call = event.tool_call
-    for key, tool in TOOL_KEYS.items():
-        body = getattr(call, key, None)
-        if body is not None:
-            named = tool == "function" and isinstance(body.name, str)
-            return body.name if named else tool, body
-    for key, given in tool_members(event):
-        body = coerce(given, ToolCall)
-        if body.args:
-            body.args.text = short_text(given.get("args"))
-        return key.removesuffix("ToolCall"), body
-    return "", None
-
-
-def called_tool(event: Event) -> tuple[str, Any]:
-    """The same of a finished call, which may have named its tool only when it started."""
-    tool, body = tool_of(event)
-    return tool or started_tool(event) or "?", body
+    """The name of a call's tool, and its body; the name may stand only in its start."""
+    if event.tool_call is None:
+        event.tool_call = decode_as(line_of(event), Event).tool_call or {}
+    body: Any
+    for key, body in event.tool_call.items():
+        if type(body) is ToolCall:
+            if key.endswith("ToolCall"):
+                return key[: -len("ToolCall")], body
+            if key == "function":
+                body.args = body.args or Raw(to_utf8(as_text(body.arguments)))  # JSON in a string
+                return as_text(body.name) or key, body
+    return started_tool(event), NO_BODY
 
 
 def started_tool(event: Event) -> str:
     return tool_of(event.started)[0] if event.started else ""
 
 
-def tool_members(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The members of a call that are named after a tool, with their objects."""
-    for key, body in as_object(details(event).get("tool_call")).items():
-        if key.endswith("ToolCall") and isinstance(body, dict):
-            yield key, body
+def outcome_of(event: Event) -> Outcome:
+    tool, body = tool_of(event)
+    tool, result = tool or "?", as_object(body.result)
+    found: Any = result.get("success")
+    if type(found) is Success and not found.exitCode and not found.isError:
+        return Outcome(event, tool, body, "ok", 0, "success", found)  # nearly always
+    variant = variant_of(result)
+    found = result.get(variant) if variant in ("success", "failure") else None
+    found, status, code = found if type(found) is Success else NOTHING, "error", 0
+    function = "function" in (event.tool_call or {})  # its result may have any member
+    if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
+        status = "ok"
+    elif code := as_integer(found.exitCode) or 0:
+        status = "nonzero"
+    elif tool != "mcp" or found.isError is not True:
+        status = VARIANTS.get(variant, "error")
+    return Outcome(event, tool, body, status, code, variant, found)
 
 
-class Outcome(NamedTuple):
-    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is the value of ``variant``."""
-
-    status: str
-    code: int = 0
-    variant: str = ""
-    found: Any = None
-
-
-def outcome_of(event: Event, tool: str, body: Any) -> Outcome:
-    result = body.result if body else None
-    success = result.success if result else None
-    if success and not success.exitCode and not success.isError:
-        return Outcome("ok", 0, "success", success)  # nearly always
-    variant, found = variant_of(event, result) if result else ("", None)
-    function = getattr(event.tool_call, "function", None) is not None
-    if not variant or (function and variant == "success"):
-        return Outcome("ok", 0, variant, found)
-    if code := as_integer(getattr(found, "exitCode", None)):
-        return Outcome("nonzero", code, variant, found)
-    error = tool == "mcp" and getattr(found, "isError", False) is True
-    return Outcome("error" if error else VARIANTS.get(variant, "error"), 0, variant, found)
-
-
-def variant_of(event: Event, result: Any) -> tuple[str, Any]:
-    """The variant of a result and its value: any object, or a known failure without a value."""
-    for variant in VARIANTS:
-        found = getattr(result, variant)
-        if found is not None:
-            return variant, found
-    for _, body in tool_members(event):
-        for variant, found in as_object(body.get("result")).items():
-            if isinstance(found, dict) or VARIANTS.get(variant, "ok") != "ok":
-                return variant, found
-    return "", None
+def variant_of(result: dict[str, Any]) -> str:
+    """The variant of a result: an object, or a known failure, perhaps without a value."""
+    named = [
+        key for key in result if type(result[key]) is Success or VARIANTS.get(key, "ok") != "ok"
+    ]
+    return min(named, key=lambda variant: result[variant] is None, default="")
 
 
 # Cursor's three beginnings of the diff of a created file; two replace an empty first line.
@@ -1176,17 +1112,16 @@ CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 
-def creates_file(tool: str, body: Any) -> bool:
+def creates_file(outcome: Outcome) -> bool:
     """Did an edit create its file?"""
-    success = body.result.success if tool == "edit" and body and body.result else None
-    if success is None:
+    if outcome.tool != "edit" or outcome.variant != "success":
         return False
-    before = bytes(memoryview(success.beforeFullFileContent)[:5])  # a file need not be copied
-    diff = bytes(success.diffString) if before in (b"", b"null", b'""') else b""
+    before = bytes(memoryview(outcome.found.beforeFullFileContent)[:5])  # no copy of a file
+    diff = bytes(outcome.found.diffString) if before in (b"", b"null", b'""') else b""
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
-class Action(NamedTuple):
+class Action(Struct, frozen=True, gc=False):
     """The parts of an action line."""
 
     label: str
@@ -1197,43 +1132,52 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.made and event.made.answered:  # its line need not be made
+    if event.tool_call is None and event.made and event.made.answered:  # its line need not be made
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
-    tool, body = called_tool(event)
-    return label_call(tool, outcome_of(event, tool, body), created=creates_file(tool, body))
+    return label_call(outcome_of(event))
 
 
-def label_call(tool: str, outcome: Outcome, *, created: bool) -> Action:
-    tool = "write" if created and outcome.status == "ok" else tool[: EXCERPT + 1]
+def label_call(outcome: Outcome) -> Action:
+    created = outcome.status == "ok" and creates_file(outcome)
+    tool = "write" if created else outcome.tool[: EXCERPT + 1]
     return plain_action(tool, outcome.status, outcome.code)
 
 
 @functools.lru_cache(256)
 def plain_action(tool: str, status: str, code: int) -> Action:
-    label = tool_named(tool).label
+    named = tool_named(tool)
     if status in REASONS:
-        return Action(f"Failed to {label.do}", "", REASONS[status], failed=True)
+        return Action(f"Failed to {named.do}", "", REASONS[status], failed=True)
     if status == "nonzero":
-        return Action(label.done, "", f"exit {code}", failed=True)
-    return Action(label.done)
+        return Action(named.done, "", f"exit {code}", failed=True)
+    return Action(named.done)
 
 
-def find_target(tool: str, body: Any, found: Any, here: str) -> str:
-    """The target of a call; a failed one may name it only in its result."""
-    args = call_arguments(body)
-    if args is None:
-        args = coerce_struct(found, Args) if isinstance(found, dict) else Args()
+def find_target(tool: str, args: Any, here: str) -> str:
     return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
 
 
-def call_arguments(body: Any) -> Any:
-    """The arguments of a call; a function's are JSON in a string."""
-    value = body.arguments if body else None
-    if isinstance(value, str):
-        value = decode_raw(Raw(to_utf8(value)))
-    given = coerce_struct(value, Args) if isinstance(value, dict) else None
-    return (body and body.args) or given
+def arguments_of(tool: str, body: Any) -> Any:
+    args = decode_as(body.args, Args)
+    if tool not in TOOLS:
+        args.text = short_text(decode_raw(body.args))
+    return args
+
+
+class OpenCall(Struct, gc=False):
+    """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
+
+    tool: str = ""
+    given: bytes = b""
+    target: str = ""
+    depth: int = 0  # of sub-agents
+    hidden: bool = True
+    since: float = 0.0
+    row: dict[str, Any] | None = None
+
+
+NOT_BEGUN = OpenCall()
 
 
 def end_of_subagent(event: Event) -> Action | None:
@@ -1249,49 +1193,50 @@ def end_of_subagent(event: Event) -> Action | None:
     return Action(label, target, outcome, failed)
 
 
-def detailed_action(event: Event, here: str, target: str) -> Action:
+def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     """A finished call with its target and facts.
 
-    ``target`` is the one that its start named: a completion may hold nothing but the outcome.
+    Its start may have named the target: a completion may hold nothing but the outcome.
     """
-    tool, body = called_tool(event)
-    outcome, created = outcome_of(event, tool, body), creates_file(tool, body)
-    act = label_call(tool, outcome, created=created)
-    args, found = call_arguments(body), outcome.found
-    named = find_target(tool, body, found, here)
-    target = (named or target) if args else (target or named)
+    outcome = outcome_of(event)
+    tool, body, target = outcome.tool, outcome.body, begun.target
+    act, given = label_call(outcome), bytes(body.args)
+    if given != begun.given:
+        target = find_target(tool, arguments_of(tool, body), here) or target
     if outcome.status in REASONS:
-        return act._replace(target=target, outcome=failure_reason(outcome))
-    result = found if isinstance(found, Success) else Success()
-    call = FinishedCall(args or Args(), result, created, event)
-    facts = filter(None, (fact(call) for fact in tool_named(tool).facts))
-    return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
+        told = failure_of_event(event, outcome.variant)
+        target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
+        return Action(act.label, target, failure_reason(outcome, told), failed=True)
+    facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
+    return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
 
 
-def call_duration(event: Event, result: Any) -> int | None:
+def call_duration(call: Outcome) -> int | None:
     """Milliseconds by the timestamps of the call, else as its result states."""
-    clocks = (getattr(event.tool_call, name, None) for name in ("startedAtMs", "completedAtMs"))
+    clocks = map((call.event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
-    stated = as_count(result.executionTime)
-    return as_count(result.durationMs) if stated is None else stated
+    return first_count((call.found.executionTime, call.found.durationMs))
 
 
-def failure_reason(outcome: Outcome) -> str:
-    """Why a call failed, with its own message."""
-    status, _, variant, found = outcome
-    own = found if isinstance(found, dict) else {}
-    limit = as_count(own.get("timeoutMs"))
-    if status == "timeout" and limit is not None:
-        return f"{REASONS[status]} after {format_duration(limit)}"
-    if isinstance(found, Success):
-        killed = f"killed by {found.signal}" if first_text(found.signal) else ""
-        text = killed or error_message(decode_raw(found.content))
-    else:
-        unknown = "" if variant in VARIANTS else variant
-        text = first_text(own.get("reason"), error_message(found), unknown)
-    return ": ".join(filter(None, (REASONS[status], text.strip()[:MAX_TARGET])))
+def failure_of_event(event: Event, variant: str) -> Any:
+    """What a variant of the result of a call holds."""
+    bodies = map(as_object, as_object(details(event).get("tool_call")).values())
+    results = (as_object(body.get("result")) for body in bodies)
+    return next((result[variant] for result in results if variant in result), None)
+
+
+def failure_reason(outcome: Outcome, told: Any) -> str:
+    """Why a call failed, with its own message, from the failure in its result."""
+    own, reason = as_object(told), REASONS[outcome.status]
+    limit, signal = as_count(own.get("timeoutMs")), first_text(own.get("signal"))
+    if outcome.status == "timeout" and limit is not None:
+        return f"{reason} after {format_duration(limit)}"
+    texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(told))
+    unknown = "" if outcome.variant in VARIANTS else outcome.variant
+    text = first_text(*texts, error_message(own.get("content")), unknown)
+    return ": ".join(filter(None, (reason, text.strip()[:MAX_TARGET])))
 
 
 # ---------------------------------------------------------------- messages
@@ -1311,17 +1256,24 @@ class Report:
     """Reports what goes wrong on stderr, saves refused lines, and knows the exit status."""
 
     def __init__(
-        self, out: Output, rejects: int | None = None, conceal: Callable[[str], str] | None = None
+        self,
+        out: Output,
+        rejects: int | None = None,
+        conceal: Callable[[str], str] | None = None,
+        redaction: EventRedactor | None = None,
     ) -> None:
-        """``conceal`` removes secrets from untrusted text, which isn't shown without it."""
+        """``rejects`` is a descriptor; ``conceal`` removes secrets from untrusted text, which isn't
+        shown without it, nor if ``redaction`` hides content."""
         self.out = out
+        self.rejects = rejects
         self.conceal = conceal
-        self.rejects = rejects  # a descriptor
-        self.strict = False  # content is redacted: untrusted text isn't shown
+        self.strict = redaction is not None and redaction.strict
         self.prose: str | None = None  # its last line, usually the reason for a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
-        self.redactions: dict[str, int] = {}  # by rule, outside any run, since the last summary
-        self.unused = 0  # values of variables and files that are too weak to search for
+        # By rule, outside any run, since the last summary.
+        self.redactions = redaction.counts if redaction else dict[str, int]()
+        # Values of variables and files that are too weak to search for.
+        self.unused = redaction.scanner.unused if redaction and redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
 
     def status(self) -> int:
@@ -1353,24 +1305,10 @@ class Report:
         self.failed = True
         self.message(why)
 
-    def reject(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Save and show a line that isn't an event."""
-        self.save_rejected(line.removesuffix(b"\n") + b"\n")
-        self.show_rejected(source, reason, line)
-
-    def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
-        """Save a part of a frame that was refused unread; show the first."""
-        if source.looks_like and not source.is_named:
-            source.is_named = source.looks_like
-            self.failure(f"{source.name}: this is {source.looks_like}")
-        if piece.first:
-            source.begin(b"\n")  # one more line
-            next(source.left)
-            object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-            self.show_rejected(source, piece.reason if object_ else None, piece.data)
-        self.save_rejected(piece.data)
-        if piece.last and not piece.data.endswith(b"\n"):
-            self.save_rejected(b"\n")
+    def save_rejected(self, data: bytes) -> None:
+        if self.rejects is not None:
+            with output_errors("--rejects"):
+                write_all(self.rejects, data)
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
         """Show a refused line, or count it; without a reason it is prose."""
@@ -1390,9 +1328,9 @@ class Report:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
         lines = source.number()
         known = source.outside and not any(one.has_unknown for one in source.outside.values())
-        if known or source.is_named or source.has_run or source.dialect or not lines:
+        if known or source.is_named or source.has_run or source.dialect:
             return
-        if lines >= LINES_TO_HINT or silent:
+        if lines >= (1 if silent else LINES_TO_HINT):
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
             self.message(self.describe_outside(source) if source.outside else what)
             source.is_named = "events" if source.outside else "text"
@@ -1401,10 +1339,9 @@ class Report:
         """Which events of a FILE belong to no run, and a hint if it has no run at all."""
         found = list(source.outside.values())
         count, types = sum(one.count for one in found), {t: 0 for one in found for t in one.types}
-        unknown = (
-            f" of unknown type{'s' * (len(types) > 1)}" if any(o.has_unknown for o in found) else ""
-        )
-        kinds = f"{unknown} ({self.list_names(types)})" if types else " without a type"
+        kinds = f" ({self.list_names(types)})" if types else " without a type"
+        if types and any(one.has_unknown for one in found):
+            kinds = f" of unknown type{'s' * (len(types) > 1)}{kinds}"
         hint = "" if source.has_run else f"name the agent with --from ({', '.join(AGENTS)})"
         why = next((one.error for one in found if one.error), hint)
         events = plural(count, "event") + kinds
@@ -1426,11 +1363,6 @@ class Report:
         shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
         return ", ".join(shown[:NAMES_SHOWN]) + ", ..." * (len(shown) > NAMES_SHOWN)
 
-    def save_rejected(self, data: bytes) -> None:
-        if self.rejects is not None:
-            with output_errors("--rejects"):
-                write_all(self.rejects, data)
-
     def report_unshown(self, source: Source) -> None:
         """Say how many refused lines weren't shown, at the end of a run or a FILE."""
         if source.refused > REJECTS_SHOWN:
@@ -1451,15 +1383,18 @@ DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
 
 
 class RefusedPiece(NamedTuple):
-    """A part of a frame that is refused unread: of a line too long, or a document cut short."""
+    """A part of a line or document that is refused unread; only the first has a reason. The last
+    ends with LF."""
 
     data: bytes
-    reason: str
-    first: bool = False
-    last: bool = False
+    reason: str = ""
 
 
 Frame: TypeAlias = "bytes | RefusedPiece"
+
+
+def too_long(limit: int) -> str:
+    return f"longer than --max-line {limit}"
 
 
 class Source:
@@ -1467,32 +1402,30 @@ class Source:
 
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
-        self.before = 0  # lines, or objects, before the current block
-        self.size = 0  # lines in the current block
+        self.lines = 0  # or objects, up to the end of the current block
         self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event followed a prefix
         self.refused = 0  # lines since the last end of a run
         self.prose = ""  # its last line
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
-        self.is_named = ""  # what a warning was printed about: its text, its events, its format
+        self.is_named = ""  # what a warning was printed about: its text, or its events
         self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
-        self.decode: Callable[[bytes], Event] | None = None  # a line of that dialect
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
     def begin(self, block: bytes) -> list[bytes]:
         """Start the next block; its lines."""
         lines = lines_of(block)
-        self.before, self.size = self.before + self.size, len(lines)
+        self.lines += len(lines)
         self.left = iter(lines)
         return lines
 
     def number(self) -> int:
         """The number of the current line, or object."""
-        return self.before + self.size - operator.length_hint(self.left)
+        return self.lines - operator.length_hint(self.left)
 
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
@@ -1535,7 +1468,7 @@ def read_frames(
             break
     source.looks_like = format_of(head, OTHER_FORMATS)
     if source.looks_like:
-        return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
+        return map(RefusedPiece, itertools.chain((head,), arriving))
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
@@ -1547,34 +1480,34 @@ def read_frames(
 
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
-    reason = f"longer than --max-line {limit}"
-    tail, cut = bytearray(), False  # the incomplete line; was its beginning refused?
+    tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
             yield b""
             continue
         if cut:
             end = chunk.find(b"\n") + 1
-            yield RefusedPiece(chunk[: end or None], reason, last=bool(end))
+            yield RefusedPiece(chunk[: end or None])
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
-        while end:  # a large line is yielded alone and without LF, so that it is copied only once
-            large = len(tail) > BLOCK
+        while end:  # a large line is yielded alone and without LF, so that it is never copied
+            large = tail.tell() > BLOCK
             stop = chunk.find(b"\n") + 1 if large else end
-            block = b"".join((tail, memoryview(chunk)[: stop - large]))
-            tail, chunk, end = bytearray(), chunk[stop:], end - stop
+            tail.write(memoryview(chunk)[: stop - large])
+            block, tail = tail.getvalue(), io.BytesIO()
+            chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
-                long = len(frame) > limit + 1
-                yield RefusedPiece(frame, reason, first=True, last=True) if long else frame
-        tail += chunk if tail else chunk.lstrip(b"\0")
-        if len(tail) > limit:
-            yield RefusedPiece(bytes(tail), reason, first=True)
-            tail, cut = bytearray(), True
+                whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
+                yield RefusedPiece(whole, too_long(limit)) if whole else frame
+        tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
+        if tail.tell() > limit:
+            yield RefusedPiece(tail.getvalue(), too_long(limit))
+            tail, cut = io.BytesIO(), True
     if cut:
-        yield RefusedPiece(b"", reason, last=True)
-    elif tail:
-        yield bytes(tail)
+        yield RefusedPiece(b"\n")
+    elif tail.tell():
+        yield tail.getvalue()
 
 
 def lines_of(block: bytes) -> list[bytes]:
@@ -1606,7 +1539,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     try:
         for chunk in itertools.chain(filter(None, arriving), (b"",)):
             if skipped:  # the lexer can't resynchronize
-                yield RefusedPiece(chunk, skipped, last=not chunk)
+                yield RefusedPiece(chunk or b"\n")
                 continue
             try:
                 lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
@@ -1623,21 +1556,20 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                 if depth > 0:
                     continue
                 if tokens[0] != "{":
-                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
+                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b"\n"
                     skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
-                    yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
+                    yield RefusedPiece(line() + rest, skipped)
                     break
                 whole, size = line() + b"\n", 0
-                long = RefusedPiece(whole, f"longer than --max-line {limit}", first=True, last=True)
-                yield whole if len(whole) <= limit + 1 else long
+                yield whole if len(whole) <= limit + 1 else RefusedPiece(whole, too_long(limit))
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
-                yield RefusedPiece(line(), "the document ends too early", first=True, last=True)
+                yield RefusedPiece(line() + b"\n", "the document ends too early")
             elif not skipped and size > limit + BLOCK:
-                skipped = f"longer than --max-line {limit}{REST_SKIPPED}"
-                yield RefusedPiece(line(), skipped, first=True)
+                skipped = too_long(limit) + REST_SKIPPED
+                yield RefusedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
@@ -1684,18 +1616,54 @@ def unwrap_text(value: bytes) -> bytes:
         return b""
 
 
+def contents(
+    line: bytes, places: Sequence[str] = ENVELOPES, *, named: bool = False
+) -> Iterator[Wrapped]:
+    """The possible contents of an envelope at some places; none for an event. The user ``named``
+    the place, or any envelope is expected."""
+    if CRI in places and (match := CRI_LINE.fullmatch(line)):
+        yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
+    outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
+    kind = decode_raw(outer.get("type", b""))
+    if not named and isinstance(kind, str) and kind not in COLLECTED:
+        return
+    writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
+    for place in places:
+        value, inner = b"", outer
+        for name in place.split("."):
+            value = bytes(inner.get(name, b""))
+            inner = members(value)
+        whole = bool(inner) and (named or place == OBJECT)
+        if text := value if whole else unwrap_text(value):
+            yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
+
+
+def is_certain(one: Wrapped) -> bool:
+    stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
+    return one.place == CRI or stream or one.ended or holds_event(one.text, MAX_LAYERS)
+
+
+def holds_event(text: bytes, layers: int) -> bool:
+    """Is a text an event, the beginning of one, or an envelope of either?"""
+    found = members(text)
+    if text[:1] != b"{" or not found:
+        return text[:1] == b"{" and b'"type"' in text
+    inner = contents(text) if layers else ()
+    return "type" in found or any(holds_event(one.text, layers - 1) for one in inner)
+
+
 class Unwrapper:
     """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
     is looked for; other lines stay as they are."""
 
     def __init__(self, unwrap: str, limit: int) -> None:
         """``unwrap``: auto, or the member that holds the line."""
-        self.auto = unwrap == "auto"
-        self.places = ENVELOPES if self.auto else (unwrap,)
+        self.named = unwrap != "auto"
+        self.places = (unwrap,) if self.named else ENVELOPES
         self.probed = 0
         self.limit = limit
-        self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
-        self.size = 0  # bytes of these pieces
+        self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
+        self.size = 0  # bytes of these
 
     def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
         for frame in wrapped:
@@ -1709,89 +1677,35 @@ class Unwrapper:
             if self.probed > EVENTS_PROBED:
                 yield from wrapped
         if self.begun:
-            yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
+            yield b"\n".join((*self.begun.values(), b""))
 
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
-        undecided = self.auto and len(self.places) > 1
+        undecided = self.places is ENVELOPES
         if self.probed > EVENTS_PROBED:
             return line
-        found = self.contents(line, self.places)
-        one = next((one for one in found if not undecided or self.is_certain(one)), None)
+        found = contents(line, self.places, named=self.named)
+        one = next((one for one in found if not undecided or is_certain(one)), None)
         if one:
             self.places, self.probed = (one.place,), 0
             return self.join(one)
         self.probed += undecided and b'"type"' in line
         return line
 
-    def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
-        """The possible contents of an envelope at some places; none for an event."""
-        if CRI in places and (match := CRI_LINE.fullmatch(line)):
-            yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
-        outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
-        kind = decode_raw(outer.get("type", b""))
-        if self.auto and isinstance(kind, str) and kind not in COLLECTED:
-            return
-        writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
-        for place in places:
-            value, inner = b"", outer
-            for name in place.split("."):
-                value = bytes(inner.get(name, b""))
-                inner = members(value)
-            whole = bool(inner) and (place == OBJECT or not self.auto)
-            if text := value if whole else unwrap_text(value):
-                yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
-
-    def is_certain(self, one: Wrapped) -> bool:
-        stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
-        return one.place == CRI or stream or one.ended or self.holds_event(one.text, MAX_LAYERS)
-
-    def holds_event(self, text: bytes, layers: int) -> bool:
-        """Is a text an event, the beginning of one, or an envelope of either?"""
-        found = members(text)
-        if text[:1] != b"{" or not found:
-            return text[:1] == b"{" and b'"type"' in text
-        inner = self.contents(text, ENVELOPES) if layers else ()
-        return "type" in found or any(self.holds_event(one.text, layers - 1) for one in inner)
-
     def join(self, piece: Wrapped) -> Frame:
         """Join a piece to its line; the line if it is complete, else a blank one."""
-        _, text, writer, ended = piece
-        begun = self.begun.pop(writer, [])
-        self.size -= sum(map(len, begun))
-        if begun and text[:1] == b"{" and members(text):  # the rest of the line before is lost
-            return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
-        begun.append(text)
+        text, line = piece.text, self.begun.pop(piece.writer, bytearray())
+        self.size -= len(line)
+        if line and text[:1] == b"{" and members(text):  # the rest of the line before is lost
+            return b"\n".join((line, text.removesuffix(b"\n"), b""))
+        line += text
         closed = text.rstrip(BLANKS)[-1:] == b"}"
-        if ended or begun[0][:1] != b"{" or (closed and members(b"".join(begun))):
-            return b"".join(begun).removesuffix(b"\n") + b"\n"
-        long = self.size + sum(map(len, begun)) > self.limit
-        self.begun[writer] = [b"{"] if long else begun  # its remaining pieces are damaged, too
-        self.size += sum(map(len, self.begun[writer]))
-        reason = f"longer than --max-line {self.limit}"
-        return RefusedPiece(b"".join(begun), reason, first=True, last=True) if long else b"\n"
-
-
-def split_objects(text: bytes) -> list[bytes]:
-    """The objects of an array, or those that follow each other; none unless all name a type."""
-    import json
-
-    found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
-    try:
-        if text[:1] == b"[":
-            found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
-        else:
-            chars = text.decode()
-            while position < len(chars):
-                _, end = decode(chars, position)
-                found.append(chars[position:end].encode())
-                position = cast("re.Match[str]", BLANK.match(chars, end)).end()
-    except (*DECODE_ERRORS, ValueError):
-        return []
-    return found if all("type" in members(one) for one in found) else []
-
-
-BLANK = regex(r"[ \t\r]*")
+        if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
+            return bytes(line.removesuffix(b"\n") + b"\n")
+        long = self.size + len(line) > self.limit
+        self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
+        self.size += 1 if long else len(line)
+        return RefusedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
 
 
 class Reader:
@@ -1804,24 +1718,35 @@ class Reader:
 
     def read(self, source: Source, frame: Frame) -> Iterable[tuple[bytes, Event]]:
         if isinstance(frame, RefusedPiece):
-            self.report.reject_piece(source, frame)
+            self.refuse(source, frame)
             return ()
         lines = source.begin(frame)
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
-            return zip(source.left, [*map(source.decode or self.decode, lines)], strict=True)
+            decode = (source.dialect or self).decode
+            return zip(source.left, [*map(decode, lines)], strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
+
+    def refuse(self, source: Source, piece: RefusedPiece) -> None:
+        if piece.reason:
+            source.begin(b"\n")  # one more line
+            next(source.left)
+            braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+            self.report.show_rejected(source, piece.reason if braced else None, piece.data)
+        self.report.save_rejected(piece.data)
 
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same for a block with a difficult line: damage affects that line alone."""
         for line in source.left:
-            text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
+            # A log truncated by copytruncate begins with NULs.
+            text = line.lstrip(BLANKS + b"\0").rstrip(BLANKS)
             examined = self.examine(source, text) if text else None
             if isinstance(examined, list):
                 yield from examined
             elif text:
-                self.report.reject(source, examined, line)
+                self.report.save_rejected(line.removesuffix(b"\n") + b"\n")
+                self.report.show_rejected(source, examined, line)
 
     def examine(self, source: Source, text: bytes) -> list[tuple[bytes, Event]] | str | None:
         """An event with its line, less a collector's prefix; the reason for damage; None: prose.
@@ -1851,10 +1776,24 @@ class Reader:
         return [(text[brace:], event)]
 
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
-        """The events of a line that holds several; none if one of them can't be read."""
-        with contextlib.suppress(ValueError, RecursionError):
-            return [(part, self.reread(part)) for part in split_objects(text)]
-        return []
+        """The events of an array, or those that follow each other; none unless all can be read, and
+        name a type."""
+        import json
+
+        found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
+        try:
+            if text[:1] == b"[":
+                found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
+            chars = "" if found else text.decode()
+            while position < len(chars):
+                _, end = decode(chars, position)
+                found.append(chars[position:end].encode())
+                after = (at for at in range(end, len(chars)) if chars[at] not in " \t\r")
+                position = next(after, len(chars))
+            named = all("type" in members(one) for one in found)
+            return [(one, self.reread(one)) for one in found if named]
+        except (*DECODE_ERRORS, ValueError):
+            return []
 
     def reread(self, text: bytes) -> Event:
         """Decode a line. Raises ValueError with the reason, or RecursionError."""
@@ -1862,7 +1801,7 @@ class Reader:
             text.decode()
             return self.decode(text)
         except DECODE_ERRORS:
-            return coerce_struct(parse_slowly(text), self.kind)
+            return coerce_struct(decode_json(text), self.kind)
 
 
 # ---------------------------------------------------------------- conversations
@@ -2977,21 +2916,26 @@ PI_TYPES = frozenset(
 
 def recognize(line: bytes) -> str | None:
     """The dialect that a line shows, or None."""
-    try:
-        e = decode_json(line)
-    except (ValueError, RecursionError):
-        return None
-    typed = isinstance(e, dict) and isinstance(e.get("type"), str)
-    return next((dialect for dialect, holds in signs_in(e) if holds), None) if typed else None
+    own = members(line)
+    kind = decode_raw(own.get("type", b""))
+    signs = signs_in(kind, own) if isinstance(kind, str) else ()
+    return next((dialect for dialect, holds in signs if holds), None)
 
 
-def signs_in(e: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     """Dialects, and whether an event shows them. The first sign counts: agentfmt's own conversions,
     other agents, Claude and its relatives, Cursor."""
-    kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
+
+    def value(name: str) -> Any:
+        return decode_raw(own.get(name, b""))
+
+    def is_object(name: str) -> bool:
+        return bytes(memoryview(own.get(name, b""))[:1]) == b"{"
+
+    name, has = f"{kind}/{value('subtype')}", own.keys()
     yield "cursor", "converted_from" in has
     yield "codex", kind.startswith(("thread.", "turn.", "item."))
-    yield "copilot", "." in kind and isinstance(e.get("data"), dict)
+    yield "copilot", "." in kind and is_object("data")
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has
     yield "pi", kind.startswith("tool_execution_") or kind in PI_TYPES
@@ -3002,18 +2946,18 @@ def signs_in(e: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "droid", kind == "message" and has >= {"role", "text"}
     yield "droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}
     yield "droid", kind == "completion" or (kind == "error" and "source" in has)
-    init, own_key = name == "system/init", e.get("apiKeySource") in CURSOR_KEY_SOURCES
+    init, own_key = name == "system/init", value("apiKeySource") in CURSOR_KEY_SOURCES
     yield "droid", init and "reasoning_effort" in has
     yield "claude", init and has & CLAUDE_MEMBERS
     yield "claude", init and "mcp_servers" in has and not own_key
     yield "claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")
-    yield "claude", str(e.get("session_id")).startswith("T-")  # Amp
+    yield "claude", str(value("session_id")).startswith("T-")  # Amp
     shared = kind in ("assistant", "user", "system", "result")
     yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
-    blocks = Node(e).each("message.content")
+    blocks = Node(value("message")).each("content")
     yield "claude", any(block["type"] in ("tool_use", "tool_result") for block in blocks)
     yield "claude", kind == "result" and "total_cost_usd" in has
-    yield "cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"
+    yield "cursor", is_object("tool_call") or kind == "turn_ended"
     yield "cursor", name in ("thinking/delta", "thinking/completed")
     yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
     yield "cursor", kind == "result" and "request_id" in has
@@ -3028,7 +2972,7 @@ def dialect_of_type(kind: str | None) -> str | None:
 
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
-    found = Unwrapper("auto", MAX_LINE).contents(event.raw, ENVELOPES) if event.type is None else ()
+    found = contents(event.raw) if event.type is None else ()
     return any(
         recognize(one.text) or decode_as(one.text, Event).type in NATIVE_TYPES for one in found
     )
@@ -3111,7 +3055,7 @@ class Conversations:
                 elif last and not isinstance(last, Cursor):
                     self.name_session(event, known.session)
         if known:
-            source.dialect, source.decode = known, known.decode
+            source.dialect = known
             source.agents[known.name] = known
         return known
 
@@ -3160,7 +3104,7 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # differs from any event's session
-NOTHING = frozenset[str | None]()
+NO_TYPES = frozenset[str | None]()
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
@@ -3347,7 +3291,7 @@ class Runs:
         talk = self.dialects.shown
         begun = self.run and self.run.state == BEGUN and not self.fail_on
         self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
-        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NOTHING
+        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NO_TYPES
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
@@ -3668,27 +3612,26 @@ class Segments:
     the next event: after another delta it was a delta, at the segment's end a replay.
     """
 
-    __slots__ = ("answer", "held", "length", "said", "segment")
-
     def __init__(self) -> None:
-        self.said = io.StringIO()  # complete segments
+        self.said: list[str] = []  # complete segments
         self.segment: list[str] = []  # the deltas since the last call
         self.length = 0  # characters of these deltas
         self.held = ""  # a delta or a replay
         self.answer = ""  # the last closed segment that isn't blank
+        self.open = False  # words were added since the last close
 
     def text(self) -> str:
         """All words of the run, at its end."""
-        return join_surrogates(self.said.getvalue() + "".join(self.segment) + self.held)
+        return join_surrogates("".join((*self.said, *self.segment, self.held)))
 
-    def say(self, event: SpokenEvent) -> str:
+    def say(self, event: Any) -> str:
         """Take an assistant event; its text that wasn't said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
             return ""
-        message = event.message
-        content = message.content if message else None
+        self.open = True
+        content = event.message.content if event.message else None
         if type(content) is list and len(content) == 1:
-            text = content[0].text or ""  # nearly always: it saves a call
+            text: str = content[0].text or ""  # nearly always: it saves a call
         else:
             text = message_text(content)
         if event.timestamp_ms is None or event.model_call_id is not None:
@@ -3725,7 +3668,7 @@ class Segments:
         """End the segment: at a call, a question, a result, or its whole text in one event."""
         segment = "".join(self.segment)
         new = whole.removeprefix(segment)
-        self.said.write(segment + new)
+        self.said += (segment, new)
         self.segment.clear()
         self.length, self.held = 0, ""
         return new
@@ -3733,10 +3676,11 @@ class Segments:
     def close(self) -> None:
         """End the segment, and keep it as the answer unless it is blank."""
         self.cut()
-        segment = self.said.getvalue()
+        segment = "".join(self.said)
         if segment.strip():
             self.answer = segment
-        self.said = io.StringIO()
+        self.said.clear()
+        self.open = False
 
 
 class RunNotes:
@@ -3746,9 +3690,8 @@ class RunNotes:
         self.segments = Segments()
         self.line: list[str] = []  # the incomplete line of the words
         self.cwd = self.model = ""
-        self.targets: dict[str | None, str] = {}  # of open calls
+        self.calls: dict[str | None, OpenCall] = {}
         self.acted = False  # a call has finished
-        self.depths: dict[str | None, int] = {}  # of open calls that sub-agents made
         self.actions: dict[str, int] = {}  # finished calls, by tool
         self.nested: dict[str, int] = {}  # finished calls of sub-agents
         self.failures: dict[str, int] = {}  # finished calls that failed, by tool
@@ -3758,8 +3701,43 @@ class RunNotes:
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.redactions: dict[str, int] = {}  # by rule
 
+    def depth_of(self, event: Event) -> int:
+        """How many sub-agents a call is below the agent."""
+        parent = event.parent_tool_use_id
+        return 0 if parent is None else self.calls.get(parent, NOT_BEGUN).depth + 1
 
-def notes_of(run: Run) -> RunNotes:
+    def follow(self, event: Event) -> None:
+        """Note what a completion may lack: the call's target, and the directory."""
+        if event.type == "tool_call" and event.subtype == "started":
+            tool, body = tool_of(event)
+            target = find_target(tool, arguments_of(tool, body), self.cwd)
+            noted = (tool, bytes(body.args), target, self.depth_of(event), event.hidden)
+            self.calls[event.call_id] = OpenCall(*noted, time.monotonic())
+        elif event.type == "interaction_query":
+            self.ask(event)
+        elif event.type == "system" and event.subtype == "init":
+            self.cwd = first_text(details(event).get("cwd"))
+
+    def finish(self, event: Event) -> OpenCall:
+        """Close a call; what was noted of it."""
+        self.acted = True
+        return self.calls.pop(event.call_id, NOT_BEGUN)
+
+    def ask(self, event: Event) -> None:
+        """Note the target in a question: a call that isn't allowed never starts."""
+        query = as_object(details(event).get("query"))
+        for name, body in query.items():
+            given = as_object(as_object(body).get("args"))
+            call_id = first_text(given.get("toolCallId"), query.get("toolCallId"))
+            if given and call_id and call_id not in self.calls:
+                tool = re.sub("(Request|Interaction)Query$", "", name)
+                target = find_target(tool, coerce_struct(given, Args), self.cwd)
+                self.calls[call_id] = OpenCall(tool, target=target)
+
+
+def notes_of(run: Run | None) -> RunNotes:
+    if run is None:
+        return RunNotes()
     run.notes = run.notes or RunNotes()
     return run.notes
 
@@ -3773,19 +3751,66 @@ SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a r
 # Events in, the same events out, some of them hidden. It must not know writers.
 
 
-# Names that a term may have without a wildcard: types, and any agent's names of tools.
-EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
-KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
-MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
-WILDCARD = regex(r"[*?[]")
+def event_tools(event: Event) -> Iterable[str]:
+    """The names of a call's tool: Cursor's, the agent's own, and an MCP tool's with its server."""
+    if event.type != "tool_call":
+        return
+    tool, body = tool_of(event)
+    yield tool
+    own = (event.tool_call or {}).get("name")
+    if isinstance(own, str):
+        yield own
+    started = tool_of(event.started)[1] if event.started else NO_BODY
+    for call in (body, started) if tool == "mcp" else ():
+        args = arguments_of(tool, call)
+        if args.toolName:
+            yield f"mcp__{args.providerIdentifier}__{args.toolName}"
 
-# Common mistakes in a term, which could match nothing, and hints.
-SELECTOR_MISTAKES = (
-    (r"\s.*|.*\s|.*\s(?:type|subtype|tool|status|path|session)=.*", "no blanks around a term"),
-    (r"!.*", "there is no negation: --drop leaves out what matches"),
-    (r"(type|subtype|tool|status|path|session):(.+)", r"did you mean \1=\2?"),
-    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
-)
+
+def event_statuses(event: Event) -> Iterable[str]:
+    if event.type != "tool_call" or event.subtype != "completed":
+        return ()
+    status = outcome_of(event).status
+    return (status,) if status == "ok" else (status, "failed")
+
+
+def event_paths(event: Event) -> Iterable[str]:
+    """The paths that a call, or its start, names: as they are, relative to the cwd, absolute."""
+    if event.type != "tool_call":
+        return
+    found: list[Any] = []
+    for call in (event, event.started) if event.started else (event,):
+        for body in map(as_object, as_object(details(call).get("tool_call")).values()):
+            for group in (body.get("args"), *as_object(body.get("result")).values()):
+                found += map(as_object(group).get, PATH_MEMBERS)
+        if any(found):
+            break
+    here = event.run.cwd
+    for one in found:
+        for path in one if isinstance(one, list) else [one]:
+            if isinstance(path, str):
+                near = relative_path(path, here).removeprefix("./")
+                yield from (path, near, os.path.join(here, near))
+
+
+def event_sessions(event: Event) -> Iterable[str]:
+    named = event.session_id or (event.run.session if event.run else None)
+    return (named, named[:SESSION_PREFIX]) if named else ()
+
+
+# Key of a term -> the texts of an event, one of which must match.
+SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
+    "type": lambda event: filter(None, (event.type,)),
+    "subtype": lambda event: filter(None, (event.subtype,)),
+    "tool": event_tools,
+    "status": event_statuses,
+    "path": event_paths,
+    "session": event_sessions,
+    "word": lambda event: filter(None, (event.type, *event_tools(event))),
+}
+
+KEYS = [key for key in SELECTOR_KEYS if key != "word"]
+STATUSES = ("ok", "nonzero", *REASONS, "failed")
 
 
 class Selector(NamedTuple):
@@ -3816,52 +3841,62 @@ def parse_selector(text: str) -> Selector:
         check_together(terms)
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
-    flags = {"tool": re.IGNORECASE, "word": re.IGNORECASE}
-    patterns = ((key, fnmatch.translate(glob)) for key, glob in terms)
-    return Selector(
-        text, tuple((key, re.compile(glob, flags.get(key, 0))) for key, glob in patterns)
-    )
+    any_case = dict.fromkeys(("tool", "word"), re.IGNORECASE)
+    patterns = (re.compile(fnmatch.translate(glob), any_case.get(key, 0)) for key, glob in terms)
+    return Selector(text, tuple(zip((key for key, _ in terms), patterns, strict=True)))
+
+
+# Common mistakes in a term, which could match nothing, and hints.
+SELECTOR_MISTAKES = (
+    (rf"\s.*|.*\s|.*\s(?:{'|'.join(KEYS)})=.*", "no blanks around a term"),
+    (r"!.*", "there is no negation: --drop leaves out what matches"),
+    (rf"({'|'.join(KEYS)}):(.+)", r"did you mean \1=\2?"),
+    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
+    (rf"(?!(?:{'|'.join(KEYS)})=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
+    (r"(?:\w+==?)?", "an empty pattern matches nothing"),
+    (rf"{'|'.join(STATUSES)}", r"not a type or tool: for a status, write status=\g<0>"),
+)
 
 
 def parse_term(term: str) -> tuple[str, str]:
     """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
+    import fnmatch
+
     for mistake, hint in SELECTOR_MISTAKES:
         if match := re.fullmatch(mistake, term, re.DOTALL):
             raise ValueError(match.expand(hint))
     key, equals, glob = term.partition("=")
     key, glob = (key, glob) if equals else ("word", term)
-    if key not in SELECTOR_KEYS or (key == "word" and equals):
-        raise ValueError(f"no key {key!r}; the keys are {', '.join(KEYS)}")
-    glob = glob.removeprefix("./") if key == "path" else glob
-    if glob in ("", "="):
-        raise ValueError("an empty pattern matches nothing")
-    if key == "word" and glob in STATUSES:
-        raise ValueError(f"not a type or tool: for a status, write status={glob}")
     if key in ("word", "tool", "type"):
         return parse_name(key, glob)
-    if key == "status":
-        import fnmatch
+    if key == "status" and not fnmatch.filter(STATUSES, glob):
+        raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
+    return key, glob.removeprefix("./") if key == "path" else glob
 
-        if not fnmatch.filter(STATUSES, glob):
-            raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
-    return key, glob
+
+# Names that a term may have without a wildcard: types, and any agent's names of tools.
+EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
+KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
+MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
+WILDCARD = regex(r"[*?[]")
 
 
 def parse_name(key: str, glob: str) -> tuple[str, str]:
     """Check the name of a type or a tool; an unknown one must be given with ==."""
-    if key != "word" and glob.startswith("="):
-        return key, re.sub(r"[*?[]", r"[\g<0>]", glob[1:])
+    if glob.startswith("="):
+        return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
+    types = EVENT_TYPES if key != "tool" else ()
+    tools = KNOWN_TOOLS if key != "type" else {}
+    tool = tools.get(glob.replace("_", "").lower())
     if WILDCARD.search(glob):
         return key, glob
-    tool = KNOWN_TOOLS.get(glob.replace("_", "").lower())
-    if key != "tool" and glob in EVENT_TYPES:
+    if glob in types:
         return "type", glob
-    if key != "type" and (tool or MCP_NAME.fullmatch(glob)):
+    if tool or (tools and MCP_NAME.fullmatch(glob)):
         return "tool", tool or glob
     import difflib
 
-    known = [*(EVENT_TYPES if key != "tool" else ()), *(KNOWN_TOOLS if key != "type" else ())]
-    near = difflib.get_close_matches(glob.lower(), sorted(known), 1)
+    near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
     what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
     if near:
         raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
@@ -3879,68 +3914,6 @@ def check_together(terms: Sequence[tuple[str, str]]) -> None:
             raise ValueError(f'no event is both {named}: repeat the option for "or"')
 
 
-def event_tools(event: Event) -> Iterable[str]:
-    """The names of a call's tool: Cursor's, the agent's own, and an MCP tool's with its server."""
-    if event.type != "tool_call":
-        return
-    tool, body = tool_of(event)
-    tool = tool or started_tool(event)
-    yield tool
-    own = event.tool_call.name if event.tool_call else None
-    if isinstance(own, str):
-        yield own
-    for call in (body, event.started and tool_of(event.started)[1]) if tool == "mcp" else ():
-        if call and call.args and call.args.toolName:
-            yield f"mcp__{call.args.providerIdentifier}__{call.args.toolName}"
-
-
-def event_statuses(event: Event) -> Iterable[str]:
-    if event.type != "tool_call" or event.subtype != "completed":
-        return ()
-    tool, body = tool_of(event)
-    status = outcome_of(event, tool or started_tool(event), body).status
-    return (status,) if status == "ok" else (status, "failed")
-
-
-def event_paths(event: Event) -> Iterable[str]:
-    """The paths that a call, or its start, names: as they are, relative to the cwd, absolute."""
-    if event.type != "tool_call":
-        return
-    found: list[Any] = []
-    for _, body in tool_members(event):
-        for group in (body.get("args"), *as_object(body.get("result")).values()):
-            found += map(as_object(group).get, PATH_MEMBERS)
-    if not any(found) and event.started:
-        args = getattr(tool_of(event.started)[1], "args", None)
-        found += (getattr(args, name, None) for name in PATH_MEMBERS)
-    here = event.run.cwd
-    for one in found:
-        for path in one if isinstance(one, list) else [one]:
-            if isinstance(path, str):
-                near = relative_path(path, here).removeprefix("./")
-                yield from (path, near, os.path.join(here, near))
-
-
-def event_sessions(event: Event) -> Iterable[str]:
-    named = event.session_id or (event.run.session if event.run else None)
-    return (named, named[:SESSION_PREFIX]) if named else ()
-
-
-# Key of a term -> the texts of an event, one of which must match.
-SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
-    "type": lambda event: (event.type,) if event.type else (),
-    "subtype": lambda event: (event.subtype,) if event.subtype else (),
-    "tool": event_tools,
-    "status": event_statuses,
-    "path": event_paths,
-    "session": event_sessions,
-    "word": lambda event: filter(None, (event.type, *event_tools(event))),
-}
-
-KEYS = [key for key in SELECTOR_KEYS if key != "word"]
-STATUSES = ("ok", "nonzero", *REASONS, "failed")
-
-
 def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
     """Is every event of a type dropped?"""
     return any(choice.names(kind) and len(choice.terms) == 1 for choice in drop)
@@ -3954,21 +3927,19 @@ class Selection:
         self.drop = drop
         keys = {key for choice in (*only, *drop) for key, _ in choice.terms}
         self.simple = keys.isdisjoint(("session", "status", "path"))  # cacheable by kind of event
-        self.known: dict[tuple[str | None, ...], bool] = {}
+        self.known: dict[object, bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, known = self.simple, self.known
         for event in events:
-            if simple and event.foreign is None and event.raw:
+            kind = None
+            if simple and event.foreign is None:
                 kind = (event.type, event.subtype, *event_tools(event))
-                kept = known.get(kind)
-                if kept is None:
-                    if len(known) > CACHED_DECISIONS:  # the input may have any number of types
-                        known.clear()
-                    kept = known[kind] = self.keeps(event)
-            else:
-                kept = not event.raw or self.keeps(event)
-            if not kept:
+            if kind is None or kind not in known:
+                if len(known) > CACHED_DECISIONS:  # the input may have any number of types
+                    known.clear()
+                known[kind] = self.keeps(event)
+            if not known[kind]:
                 event.hidden = True
             yield event
 
@@ -4015,10 +3986,6 @@ class Rule(NamedTuple):
         head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
         return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
-    def begins_word(self) -> bool:
-        """Does the literal begin a word?"""
-        return self.source.startswith("^") and not self.parts()[0]
-
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
         before, literal, rest = self.parts()
@@ -4064,8 +4031,7 @@ cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}                            
 github-token            gh[opusr]_ [A-Za-z0-9]{20,}\w*                          ghp_<36 alnum>                      ghp_<12 alnum>
 github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                                  ghs_<6 digit>_eyJ<20 url>.<30 url>  ghs_<6 digit>_<12 alnum>
 github-token            github_pat_ [A-Za-z0-9]{16,}\w*                             github_pat_<22 alnum>_<59 alnum>    github_path_<30 lower>
-gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
-gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
+gitlab-token            (?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
 aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
@@ -4102,9 +4068,8 @@ telegram-token          ^[0-9]{5,16} :A [\w-]{34}$                          <10 
 discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}                    M<23 alnum>.<6 url>.<38 url>        Q<23 alnum>.<6 alnum>.<38 alnum>
 discord-webhook         discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}  https://«discord.com/api/webhooks/<18 digit>/<68 url>»  discord.com/api/webhooks/x/<68 alnum>
 doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}               dp.pt.<43 alnum>                    dp.xx.<43 alnum>
-vault-token             ^hv[sbr]\. [\w-]{20,}                                        hvs.<95 url>                        hvs.<9 alnum>
+vault-token             ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}                         hvs.<95 url>                        hvs.<9 alnum>
 vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
-vault-token             ^b\.AAAAAQ [\w-]{60,}                               b.AAAAAQ<90 url>                    b.AAAAAQ<9 url>
 age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
 grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
@@ -4146,8 +4111,7 @@ cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                      
 datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
 newrelic-key            NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}              NRAK-<27 base32>                    NRAK-<8 base32>
 newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)                        <36 hex>NRAL                        <12 hex>NRAL
-sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
-sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
+sentry-token            sntr(?:ys_eyJ|yu_) [\w+/=]{40,}                             sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
 posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
 figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
@@ -4190,13 +4154,11 @@ launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0
 dynatrace-token         dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}              dt0c01.<24 base32>.<64 base32>      dt0c01.<24 base32>
 sonar-token             ^sq[apu]_ [0-9a-f]{40,}                                     squ_<40 hex>                        squ_<12 hex>
 snyk-token              snyk_[a-z]{3}\. [\w.-]{60,}                                 snyk_sat.<8 hex>.<90 url>           snyk_sat.<12 alnum>
-jfrog-token             ^AKCp [A-Za-z0-9]{60,}                                      AKCp<69 alnum>                      AKCp<20 alnum>
-jfrog-token             ^cmVmdGtu [A-Za-z0-9]{50,}                                  cmVmdGtu<56 alnum>                  cmVmdGtu<20 alnum>
+jfrog-token             ^(?:AKCp|cmVmdGtu) [A-Za-z0-9]{50,}                         AKCp<69 alnum>                      AKCp<20 alnum>
 nuget-key               ^oy2 [a-z0-9]{43}$                                          oy2<43 lower>                       oy2<20 lower>
 clojars-token           CLOJARS_ [0-9a-z]{40,}                              CLOJARS_<60 hex>                    CLOJARS_<12 hex>
 clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                      4b1d<38 alnum>                      4b1d<20 alnum>
-sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
-sourcegraph-token       ^slk_ [0-9a-f]{60,}                                 slk_<64 hex>                        slk_<20 hex>
+sourcegraph-token       ^(?:sg[pd]|slk)_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
 typeform-token          ^tfp_ [\w=-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
 brevo-key               x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?            xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
@@ -4258,9 +4220,8 @@ zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000
 zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
-password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
+password-hash           \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
 password-hash           (?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  pbkdf2_sha256$260000$<22 alnum>$<43 base64>=  pbkdf2_sha256$260000$<8 alnum>
-password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
 private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
@@ -4272,10 +4233,9 @@ command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
 command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
-command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
+command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})    mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
 command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
-command-password        ^7z [^|;&\n]*\h-p([^\s"'\\]{6,})                          7z x -p«<12 alnum>» a.7z            7z x a.7z
 command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})  openssl enc -k «<12 alnum>» -in f  openssl enc -kfile f
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
 command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})              IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
@@ -4296,14 +4256,13 @@ NAME_ENDS = {
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
-OTHERS = (
-    "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
-    "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
-    "task", "mask", "disk", "risk", "desk", "compat", "publictoken", "nexttoken", "pagetoken",
-    "changetoken", "locktoken", "sequencetoken", "continuationtoken", "clientrequesttoken",
-    "paginationtoken", "forwardtoken", "backwardtoken", "idempotencytoken", "creationtoken",
-    "jsonwebtoken",
-)  # fmt: skip
+OTHERS = tuple(
+    "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
+    "routingkey objectkey s3key bypass compass minipass task mask disk risk desk compat "
+    "publictoken nexttoken pagetoken changetoken locktoken sequencetoken continuationtoken "
+    "clientrequesttoken paginationtoken forwardtoken backwardtoken idempotencytoken creationtoken "
+    "jsonwebtoken".split()
+)
 
 
 # What may follow in a name.
@@ -4330,11 +4289,6 @@ def ends_of(name: str) -> tuple[str, ...]:
         if ends:
             return (known, *ends)
     return ()
-
-
-def least_of(name: str) -> int:
-    """The strength that a value of this name needs; unreachable for a name that is not secret."""
-    return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM + 1)
 
 
 # Values that are no secrets: the whole value matches one of these.
@@ -4374,8 +4328,11 @@ CODE = regex(
     re.DOTALL,
 )
 TYPE = regex(r"(?:[A-Z]+[a-z]{2,})+")
-OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
-ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+EXPRESSION = regex(
+    r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+"
+    r"|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    re.DOTALL,
+)
 # Words, and identifiers made of words; the last one may be numbered.
 WORDY = regex(
     r"[_~$.@/-]*[A-Za-z]+(?:[-_./: ,]+[A-Za-z]*)*\$?[0-9]{0,3}|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
@@ -4417,7 +4374,8 @@ def strength(value: str) -> int:
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is this value no secret, given its name: a variable, a call, a version, an address, a
     placeholder, a word? ``least`` is the strength its form needs; 0 if any word will do."""
-    if not ends_of(name):
+    ends = ends_of(name)
+    if not ends:
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
@@ -4426,12 +4384,13 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     tells, plain = strength(value), squash(value)
     repeats = plain in NEEDED or (
         tells < MIXED
-        and plain.endswith(ends_of(name))
+        and plain.endswith(ends)
         and not (name == "url-password" or LONG_WORD.fullmatch(value))
     )
     if value == name or (least and (repeats or (tells < MIXED and ROOTED.fullmatch(value)))):
         return True
-    return tells < (max(least, least_of(name)) if least else WORD)
+    needed = min(NEEDED[end] for end in ends[1:])
+    return tells < (max(least, needed) if least else WORD)
 
 
 ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w+)+#\w+")
@@ -4443,11 +4402,9 @@ def is_code(value: str, least: int) -> bool:
     if least and TYPE.fullmatch(value):
         return True
     value = value.rstrip(")]}:;,")
-    attribute = ATTRIBUTE.fullmatch(value) and all(
-        strength(part) < MIXED for part in value.split(".")
-    )
-    operation = OPERATION.fullmatch(value) and strength(value) < MIXED
-    return bool(attribute or operation or CODE.fullmatch(value))
+    if EXPRESSION.fullmatch(value) and all(strength(part) < MIXED for part in value.split(".")):
+        return True
+    return CODE.fullmatch(value) is not None
 
 
 class Form(NamedTuple):
@@ -4535,8 +4492,8 @@ LINE_BEGIN = regex(
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z$]|$)", re.MULTILINE)
-UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
-TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
+UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`,;)}\]<>&|\\]+")
+TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\]+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
@@ -4545,6 +4502,8 @@ OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
 NEAR = 256  # bytes around a name that are examined
+MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
+UNMARKED_LINE = regex(rb"[^\n\f]+")
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
@@ -4650,8 +4609,8 @@ class Scanner:
         ]
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
         self.finders += [
-            (quoted(start), self.values)
-            for start in sorted({form[:TELLTALE] for form in self.spellings})
+            (start, self.values)
+            for start in sorted({escaped(form[:TELLTALE]) for form in self.spellings})
         ]
         hints = [hint for hint, _ in self.finders]
         self.which = expression_set(hints)
@@ -4660,11 +4619,11 @@ class Scanner:
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"[^\\](?:\\\\)*\\" + hidden
-        first = {rule.hint() for rule in RULES if rule.begins_word()}
+        first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
-        self.tokens = expression("|".join(tokens), capture=False)
-        self.names = expression(NAMED, capture=False)
+        self.tokens = expression("|".join(tokens))
+        self.names = expression(NAMED)
         self.hints = [self.tokens, self.names, *self.patterns.values()]
         self.hints += [expression(r"\\")] if patterns else []
         # A raw line does not show where a string begins and ends.
@@ -4675,15 +4634,32 @@ class Scanner:
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
 
-    def is_quick(self, line: bytes) -> bool:
-        """Does a line hold no secret name, so that tokens are all there is to look for?"""
-        return not (self.patterns or self.spellings or self.names.search(line))
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may hold secrets; ``tokens``: with the spans where tokens
+        may begin, none if there may be other secrets. One search looks at all texts together: the
+        expressions must not be anchored, and a match may belong to the next text."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        block, ends = b"\n".join(texts), list[int]()  # where each text ends
+        for pattern in self.hints:
+            end = 0
+            while end < len(block) and (match := pattern.search(block, end)):
+                ends = ends or [*itertools.accumulate(len(text) + 1 for text in texts)]
+                first, end = match.span()
+                number = bisect.bisect_right(ends, first)
+                start = ends[number] - len(texts[number]) - 1
+                if tokens and pattern is self.tokens and b"\\" not in block[first:end]:
+                    found.setdefault(number, []).append((first - start, end - start))
+                else:  # an escape may hide a name
+                    found[number], end = [], ends[number]
+        return found
 
     @functools.cached_property
     def known(self) -> Any:
         """An expression for all spellings of the known values, the longest first."""
         ordered = sorted(self.spellings, key=len, reverse=True)
-        return expression("|".join(map(quoted, ordered))) if ordered else None
+        return expression("|".join(map(escaped, ordered))) if ordered else None
 
     @functools.cached_property
     def beginnings(self) -> Any:
@@ -4695,14 +4671,21 @@ class Scanner:
         A marker in the place of a secret may make a secret of what stands beside it: looked for
         until there is none, or redacting twice would change something.
         """
-        found = self.found(text)
-        for _ in range(ROUNDS if found else 0):
-            changes = [(first, last, marker(name)) for first, last, name in found]
-            more = self.found(splice(text, changes))
+        found: list[Span] = []
+        text = self.masked(text)
+        for _ in range(ROUNDS):
+            more = self.found(text)
             if not more:
                 break
-            found = merged(found + [(*moved_back(span, changes), span[2]) for span in more])
+            found = merged(found + more)
+            text = splice(text, [(a, b, MASK * (b - a)) for a, b, _ in more])
         return found
+
+    def masked(self, text: bytes) -> bytes:
+        """A text with its markers made unrecognizable; positions stay."""
+        if b"[REDACTED:" not in text:
+            return text
+        return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
     def found(self, text: bytes) -> list[Span]:
         # The set alone costs least for a short text, but most for a long one.
@@ -4711,8 +4694,8 @@ class Scanner:
         finders = dict.fromkeys(self.finders[number][1] for number in which)
         found = [span for finder in (*finders, self.assigned) for span in finder(text)]
         for name, pattern in self.patterns.items():
-            found += self.matches(name, pattern, text)
-        return merged(self.unmarked(text, merged(found))) if found else []
+            found += matches(name, pattern, text)
+        return merged(found)
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -4720,25 +4703,6 @@ class Scanner:
         while match := self.known.search(text, position):
             yield *match.span(), self.spellings[match.group()]
             position = match.start() + 1
-
-    def matches(self, name: str, pattern: Any, text: bytes) -> Iterator[Span]:
-        """The matches of a user's pattern in each line, as in a stream of deltas."""
-        start = 0
-        for line in io.BytesIO(text):
-            markers, position = self.markers(line), 0
-            while match := pattern.search(line.removesuffix(b"\n"), position):
-                begun = inside(match.start(), markers)  # a marker holds no secret
-                position = begun or max(match.end(), position + 1)
-                first, last = match.span(1 if pattern.groups else 0)
-                if first < last and not begun:
-                    yield start + first, start + last, name
-            start += len(line)
-
-    def markers(self, text: bytes) -> list[tuple[int, int]]:
-        """The spans of markers."""
-        if b"[REDACTED:" not in text:
-            return []
-        return [match.span() for match in self.marker.finditer(text)]
 
     def settled(self, text: str, end: int) -> int:
         """How much of some whole lines cannot have a value on a line that is still to come."""
@@ -4754,37 +4718,24 @@ class Scanner:
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The spans of values assigned to secret names. A rejected value consumes nothing."""
         position = 0
-        markers = self.markers(text)
         while match := self.names.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
-            position = name[1]
-            if not inside(name[0], markers):  # the name of a rule
-                found = assigned_value(text, *name)
-                if found:
-                    yield found
-                    position = found[1]
-
-    def unmarked(self, text: bytes, spans: list[Span]) -> list[Span]:
-        """Spans without the markers in them, so that redacting twice changes nothing."""
-        markers = self.markers(text)
-        if not markers:
-            return spans
-        return [
-            rest
-            for span in spans
-            for rest in ([span] if span[2] == "private-key" else without(span, markers))
-        ]
+            found = assigned_value(text, *name)
+            position = found[1] if found else name[1]
+            if found:
+                yield found
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
         """A text with markers for secrets; ``cut_off``: also for one that begins at the end."""
         data = to_utf8(text)
         spans = self.spans(data)
         if cut_off:
-            spans = self.unmarked(data, merged(spans + self.begun(data)))
+            spans = merged(spans + self.begun(data))
         return from_utf8(splice(data, [(a, b, marker(name)) for a, b, name in spans]))
 
     def begun(self, text: bytes) -> list[Span]:
         """Spans at the end of a cut-off text that may be the beginning of a secret."""
+        text = self.masked(text)
         tail = text[-CONCEALED:]
         begin = len(text) - len(tail)
         starts = [
@@ -4807,43 +4758,37 @@ def any_of(expressions: Iterable[str]) -> str:
 ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
 
 
-def options(*, capture: bool = True, latin: bool = True) -> Any:
+def escaped(form: bytes) -> str:
+    return re.escape(form).decode("latin-1")
+
+
+def options(*, latin: bool = True) -> Any:
     import re2
 
     given = re2.Options()
     given.log_errors = False
     given.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
-    given.never_capture = not capture
     if latin:  # bytes, so that lone surrogates and cut characters match a negated class
         given.encoding = re2.Options.Encoding.LATIN1
     return given
 
 
 @functools.cache
-def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
+def expression(text: str, *, latin: bool = True) -> Any:
     import re2
 
-    return re2.compile(
-        text.encode("latin-1") if latin else text, options(capture=capture, latin=latin)
-    )
+    return re2.compile(text.encode("latin-1") if latin else text, options(latin=latin))
 
 
 def expression_set(expressions: Iterable[str]) -> Any:
     """The numbers of the expressions that match a text."""
     import re2
 
-    found = re2.Set.SearchSet(options(capture=False))
+    found = re2.Set.SearchSet(options())
     for text in expressions:
         found.Add(text.encode("latin-1"))
     found.Compile()
     return found
-
-
-def quoted(form: bytes) -> str:
-    import re2
-
-    escaped: bytes = re2.escape(form)
-    return escaped.decode("latin-1")
 
 
 def user_expression(name: str, text: str) -> Any:
@@ -4918,47 +4863,35 @@ def split_pairs(text: str) -> Iterator[str]:
 
 
 def surrogates(char: str) -> str:
-    units = char.encode("utf-16-be")
-    return units[:2].decode("utf-16-be", "surrogatepass") + units[2:].decode(
-        "utf-16-be", "surrogatepass"
-    )
+    return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
 
 
-def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
-    """The numbers of the texts that RE2 expressions match, by one search over all texts together.
-    The expressions must not be anchored; a match may belong to the next text."""
-    found: set[int] = set()
-    block, ends = b"\n".join(texts), list[int]()  # where each text ends
-    for pattern in expressions:
-        match = pattern.search(block)
-        while match:
-            ends = ends or list(itertools.accumulate(len(text) + 1 for text in texts))
-            number = bisect.bisect_right(ends, match.start())
-            found.add(number)
-            match = pattern.search(block, ends[number]) if ends[number] < len(block) else None
-    return found
-
-
 @functools.cache
-def rule_pattern(rule: Rule) -> tuple[Any, int]:
-    """Its expression, and the group that is hidden."""
-    pattern = expression(rule.expression())
-    return pattern, pattern.groups
+def rule_pattern(rule: Rule) -> Any:
+    return expression(rule.expression())
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern, group = rule_pattern(rule)
-    for match in pattern.finditer(text):
-        first, last = match.span(group)
+    for match in rule_pattern(rule).finditer(text):
+        first, last = match.span(1)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not (
             PLAIN_VALUE.fullmatch(shown)
             or (rule.name.endswith("password") and is_plain(rule.name, shown))
         ):
             yield first, last, rule.name
+
+
+def matches(name: str, pattern: Any, text: bytes) -> Iterator[Span]:
+    """The matches of a user's pattern in each line, as in a stream of deltas, outside markers."""
+    for line in UNMARKED_LINE.finditer(text):
+        for match in pattern.finditer(line[0]):
+            first, last = match.span(1 if pattern.groups else 0)
+            if first < last:
+                yield line.start() + first, line.start() + last, name
 
 
 def private_keys(text: bytes) -> Iterator[Span]:
@@ -4983,7 +4916,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
             continue
-        shown = text[value[0] : value[1]].decode("utf-8", "replace")
+        shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         plain = is_plain(name, shown, form.least, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
@@ -5058,40 +4991,6 @@ def merged(spans: list[Span]) -> list[Span]:
         else:
             result.append((start, end, name))
     return result
-
-
-def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
-    start, end, name = span
-    for number in range(max(0, bisect.bisect(markers, (start,)) - 1), len(markers)):
-        first, last = markers[number]
-        if first >= end:
-            break
-        if last > start:
-            if start < first:
-                yield start, first, name
-            start = last
-    if start < end:
-        yield start, end, name
-
-
-def inside(position: int, spans: list[tuple[int, int]]) -> int:
-    """The end of the span that holds a position; 0 if none does."""
-    number = bisect.bisect(spans, (position, sys.maxsize))
-    return spans[number - 1][1] if number and position < spans[number - 1][1] else 0
-
-
-def moved_back(span: Span, changes: list[Change]) -> tuple[int, int]:
-    """The place of a span before some changes; no change is cut."""
-    start, end, _ = span
-    moved = 0  # by the changes so far
-    first = last = None
-    for begin, over, new in changes:
-        if first is None and start < begin + moved:
-            first = start - moved
-        if last is None and end <= begin + moved:
-            last = end - moved
-        moved += len(new) - (over - begin)
-    return start - moved if first is None else first, end - moved if last is None else last
 
 
 def marker(name: str) -> bytes:
@@ -5201,7 +5100,7 @@ SHAPE: dict[str, Any] = (
             "cache_read_input_tokens cache_creation_input_tokens",
         ),
         "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
-        "tool_call": {f"{tool}ToolCall": BODY for tool in (*LABELS, "getMcpTools", "generateImage")}
+        "tool_call": {f"{tool}ToolCall": BODY for tool in TOOLS}
         | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
         | {"mcpToolCall": OPAQUE}
         | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
@@ -5262,79 +5161,67 @@ class EventRedactor:
     ) -> bytes:
         """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
-        quickly = self.redact_tokens(raw, event, edits)
-        if quickly is not None:
-            return quickly
-        found = [*find_strings(raw)]
+        words = "" if edits is None else words_of(event)
+        quick = self.token_strings(raw, event, words)
+        found = [*find_strings(raw)] if quick is None else quick
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
-        words = [one for one in found if one.path in places and not one.is_key]
-        if edits is not None and "".join(one.text for one in words) != words_of(event):
+        spoken = [one for one in found if one.path in places and not one.is_key]
+        if edits is not None and "".join(one.text for one in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
-        decided = {one.start: one.text for one in words} if edits is not None else {}
-        rest = [one for one in found if one.start not in decided]
-        lengths = itertools.accumulate(map(len, decided.values()), initial=0)
-        starts = dict(zip(decided, lengths, strict=False))
-        assigned = secret_members(rest) if self.scanner else set()
-        doubtful = {*decided, *assigned, *self.suspects(rest)}
-        names: dict[tuple[int, str], int] = {}
+        decided: dict[int, str] = {}
+        begin = 0
+        for one in spoken if edits is not None else ():
+            end = begin + len(one.text)
+            decided[one.start] = splice(one.text, clip(edits or (), begin, end))
+            begin = end
+        assigned: set[int] = set()
+        if quick is None:
+            rest = [one for one in found if one.start not in decided]
+            assigned = secret_members(rest) if self.scanner else assigned
+            suspects = self.suspects([to_utf8(one.text) for one in rest])
+            doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
+            found = [one for one in found if one.start in doubtful]
+        names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
 
         def change(one: StringLiteral) -> str:
-            text = one.text
             if one.start in decided:
-                begin = starts[one.start]
-                return splice(text, clip(edits or [], begin, begin + len(text)))
+                return decided[one.start]
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
-            if one.is_key:
-                new = number_names(names, one.holder, text, new)
-            if new != text:
-                self.count(new, text)
+            if new != one.text:
+                self.count(new, one.text)
+                number = names[one.holder, new] = names.get((one.holder, new), 0) + one.is_key
+                new += f" {number}" * (number > 1 and one.is_key)
             return new
 
-        return edit_strings(raw, [one for one in found if one.start in doubtful], change)
+        return edit_strings(raw, found, change)
 
-    def redact_tokens(
-        self, raw: bytes, event: Event, edits: Sequence[Replacement] | None
-    ) -> bytes | None:
-        """The same for an event whose secrets are tokens in values: nearly always. Else None."""
-        scanner = self.scanner
-        if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
+    def token_strings(self, raw: bytes, event: Event, words: str) -> list[StringLiteral] | None:
+        """The words and the values with tokens, if nothing else can be a secret: nearly always."""
+        if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
             return None
-        words = {} if edits is None else dict(match.span(1) for match in SPOKEN_TEXT.finditer(raw))
-        texts = {start: decode_json(raw[start:end]) for start, end in words.items()}
-        if edits is not None and "".join(texts.values()) != words_of(event):
-            return None
+        spoken = [match.span(1) for match in SPOKEN_TEXT.finditer(raw)] if words else []
+        found: list[StringLiteral] = []
         end = 0
-        for first, last in (match.span() for match in scanner.tokens.finditer(raw)):
-            if b"\\" in raw[first:last]:
-                return None
+        for first, last in sorted(spoken + event.tokens):
             if first >= end:
-                literal = literal_at(raw, first)
+                literal = literal_at(raw, first + 1)
                 start, end = literal.span(1)
-                if raw[start - 1] not in b"{[,:" or last > end or literal[2]:  # a number, a name
+                if raw[start - 1] not in b"{[,:" or literal[2]:  # a number, a name
                     return None
-                texts[start] = texts.get(start) or decode_json(literal[1])
-            elif last > end:
+                path = SPOKEN_PLACES[-1] if (start, end) in spoken else ()
+                text = decode_json(literal[1])
+                found.append(StringLiteral(start, end, text, path, False, 0, False))
+            if last > end:
                 return None
+        return found if "".join(one.text for one in found if one.path) == words else None
 
-        changes: list[Change] = []
-        begin = 0
-        for start, text in sorted(texts.items()):
-            if start in words:
-                new = splice(text, clip(edits or (), begin, begin + len(text)))
-                begin += len(text)
-            else:
-                new = scanner.conceal(text)
-                self.count(new, text)
-            if new != text:
-                changes.append((start, literal_at(raw, start + 1).end(1), encode_json(new)))
-        return splice(raw, changes)
-
-    def suspects(self, found: list[StringLiteral]) -> set[int]:
-        """The starts of strings that may have to change."""
-        if self.classes or not self.scanner or self.scanner.patterns:
-            return {one.start for one in found}
-        numbers = hits(self.scanner.hints, [to_utf8(one.text) for one in found])
-        return {found[number].start for number in numbers}
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may have to change; see ``Scanner.suspects``."""
+        if self.classes or not self.scanner or self.scanner.anchored:
+            return {number: [] for number in range(len(texts))}
+        return self.scanner.suspects(texts, tokens=tokens)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -5357,13 +5244,14 @@ class EventRedactor:
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
-        """Add the changes of paths that don't overlap with others, in order."""
-        if "paths" not in self.classes:
+        """Add the changes of paths that don't overlap with others: home directories become ~ and
+        the run's cwd a dot; whole components only."""
+        if "paths" not in self.classes or not (b"/" in text or b"\\" in text):
             return changes
-        paths = find_paths(text, self.homes, cwd)
-        taken = [(start, end) for start, end, _ in changes]
-        free = (path for path in paths if all(path[1] <= a or path[0] >= b for a, b in taken))
-        return sorted([*changes, *free])
+        rest = splice(text, [(start, end, MASK * (end - start)) for start, end, _ in changes])
+        found = home_pattern(tuple(self.homes), cwd).finditer(rest)
+        paths = [(*match.span(), b"." if match.lastgroup == "cwd" else b"~") for match in found]
+        return sorted([*changes, *paths])
 
     def marker_for(self, one: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
@@ -5404,14 +5292,6 @@ def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
     return cast("re.Match[bytes]", LITERAL.match(raw, quote))
 
 
-def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
-    """Number equal markers that replace names of members in one object."""
-    if new == old:
-        return new
-    names[holder, new] = count = names.get((holder, new), 0) + 1
-    return new if count == 1 else f"{new} {count}"
-
-
 def secret_members(found: list[StringLiteral]) -> set[int]:
     """The starts of values whose name is that of a secret.
 
@@ -5436,13 +5316,6 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.in_array or key == "value":
             flag = FLAG.fullmatch(one.text) is not None and is_secret_name(one.text)
     return starts | {values[holder] for holder in named if holder in values}
-
-
-def find_paths(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
-    """Replace home directories by ~ and the run's cwd by a dot; whole components only."""
-    if b"/" in text or b"\\" in text:
-        for match in home_pattern(tuple(homes), cwd).finditer(text):
-            yield match.start(), match.end(), b"." if match.lastgroup == "cwd" else b"~"
 
 
 @functools.lru_cache(maxsize=256)
@@ -5472,33 +5345,28 @@ class Segment:
 
     done = 0  # characters that are decided
     left = 0  # characters that are not
-    size = 0  # characters of all deltas
+    due = False  # a line was completed, or is too long to wait
     edits: Sequence[Replacement] = ()  # decided changes
     closed = cut_off = False
-    has_line = False  # a line was completed
-    at_start = True  # nothing is decided
+    marker = "[messages]"  # if words are replaced; "" where it stands already
     word = False  # inside a word whose first LONG_LINE characters are hidden
     key = False  # inside a private key that began in an earlier line
 
-    def __init__(self, *events: Event) -> None:
-        self.events: list[Any] = [*events]  # that wait
-        self.texts: list[str] = []  # of these events, but for new deltas
-        self.deltas: list[str] = []  # all text in deltas: of the assistant's, a replay may follow
+    def __init__(self) -> None:
+        self.events: list[Any] = []  # that wait
+        self.texts: list[str] = []  # of these events
+        self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def collect(self) -> None:
-        """Take the texts of new deltas."""
-        if new := [words_of(event) for event in self.events[len(self.texts) :]]:
-            text = self.add(new)
-            if self.events[-1].type == "assistant":
-                self.deltas.append(text)
-                self.size += len(text)
-
-    def add(self, texts: list[str]) -> str:
-        text = "".join(texts)
-        self.texts += texts
-        self.left += len(text)
-        self.has_line = self.has_line or "\n" in text
-        return text
+    def collect(self, *, deltas: bool = True) -> None:
+        """Take the texts of new events."""
+        if new := self.events[len(self.texts) :]:
+            texts = texts_of(new)
+            text = "".join(texts)
+            self.texts += texts
+            self.left += len(text)
+            self.due = self.due or self.left > LONG_LINE or "\n" in text
+            if deltas and new[0].type == "assistant":
+                self.said.write(text)
 
     def close(self, *, cut_off: bool = False) -> list[Segment]:
         """End it. If the input was cut off, a secret may be incomplete."""
@@ -5506,22 +5374,26 @@ class Segment:
         self.closed, self.cut_off = True, cut_off
         if cut_off or not self.is_doubtful():
             return [self]
-        replay = Segment(self.events.pop())
-        replay.add([self.texts.pop()])
+        replay = Segment()
+        replay.events.append(self.events.pop())
+        self.texts.pop()
+        replay.collect(deltas=False)
         replay.closed = True
         return [self, replay]
 
     def is_doubtful(self) -> bool:
         """Is its last event a delta, or a replay of all others that looks like one?"""
         last = self.texts[-1] if self.texts else ""
-        if not self.size == 2 * len(last) > 0 or self.events[-1].timestamp_ms is CERTAIN_DELTA:
+        if not self.said.tell() == 2 * len(last) > 0:
             return False
-        return "".join(self.deltas) == last * 2
+        return (
+            self.events[-1].timestamp_ms is not CERTAIN_DELTA and self.said.getvalue() == last * 2
+        )
 
     def undecided(self, *, whole: bool) -> str:
         """The text that may be decided: all, or all before an event that may be a replay."""
         doubtful = not whole and self.is_doubtful()
-        self.has_line = self.has_line and doubtful
+        self.due = self.due and doubtful
         return "".join(self.texts[: -1 if doubtful else None])[self.done :]
 
     def advance(self, size: int, changes: list[Replacement]) -> None:
@@ -5542,12 +5414,23 @@ class Segment:
         self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
 
 
+def texts_of(events: list[Any]) -> list[str]:
+    """The words of events of one type; nearly always a text, or one block with a text."""
+    if events[0].type == "thinking":
+        return [event.text or "" for event in events]
+    try:
+        return [block.text or "" for event in events for (block,) in [event.message.content]]
+    except (AttributeError, TypeError, ValueError):
+        return [*map(words_of, events)]
+
+
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
     """The parts of edits within a span, relative to it; a replacement goes to its edit's start."""
+    first = bisect.bisect(edits, begin, key=operator.itemgetter(1))
+    behind = bisect.bisect_left(edits, end, key=operator.itemgetter(0))
     return [
-        (max(first, begin) - begin, min(last, end) - begin, new if first >= begin else "")
-        for first, last, new in edits
-        if first < end and last > begin
+        (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
+        for start, last, new in edits[first:behind]
     ]
 
 
@@ -5562,8 +5445,6 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
 
 class RunWords:
     """Redaction's state of a run: its segments, and its waiting events in order."""
-
-    __slots__ = ("closed", "cwd", "ended", "last_s", "open", "pending", "sizes")
 
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
@@ -5595,8 +5476,6 @@ class Redactor:
         self.redaction = redaction
         self.scanner = redaction.scanner
         self.reread = reread
-        anchored = self.scanner is not None and self.scanner.anchored
-        self.every = bool(redaction.classes) or anchored  # every event is a suspect
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
         self.spoken = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
@@ -5609,8 +5488,9 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        for number in self.suspects([event.raw for event in batch]):
-            batch[number].edits = ()
+        suspects = self.redaction.suspects([event.raw for event in batch], tokens=True)
+        for number, tokens in suspects.items():
+            batch[number].edits, batch[number].tokens = (), tokens or None
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
             run = stretch[0].run
@@ -5624,7 +5504,6 @@ class Redactor:
         return ready
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
-        """Take the words of events of a run."""
         for event in stretch:
             segment = state.open.get(event.type)
             if (
@@ -5640,33 +5519,26 @@ class Redactor:
             else:
                 self.pause(state, event)
 
-    def suspects(self, texts: list[bytes]) -> Iterable[int]:
-        """The numbers of the texts that may hold what is to be redacted."""
-        if self.every or not self.scanner:
-            return range(len(texts))
-        return hits(self.scanner.hints, texts)
-
     def hear(self, state: RunWords, event: Any) -> None:
-        """Take an event with words."""
+        """Take an event with words; one that ends thoughts or repeats all deltas ends a segment."""
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
-        if event.subtype == "completed" and kind == "thinking":
+        if kind == "thinking" and event.subtype == "completed":
             state.close(key)
-        segment = state.open.get(key)
-        if segment is None:
-            segment = state.open[key] = Segment()
-        if kind == "thinking" or (event.timestamp_ms is not None and event.model_call_id is None):
+        segment = state.open.get(key) or state.open.setdefault(key, Segment())
+        delta = event.timestamp_ms is not None and event.model_call_id is None
+        if delta or kind == "thinking":
             segment.events.append(event)
             return
         segment.collect()
-        if segment.size:  # its replay
+        replay = segment.said.tell()
+        if replay:
             state.close(key)
-            segment = Segment(event)
-            state.closed.append(segment)
-            segment.closed = True
-        else:
-            segment.events.append(event)
-        segment.add([words_of(event)])
+            segment = state.open[key] = Segment()
+        segment.events.append(event)
+        segment.collect(deltas=False)
+        if replay:
+            state.close(key)
 
     def pause(self, state: RunWords, event: Event) -> None:
         """Take an event without words, which may end segments."""
@@ -5683,8 +5555,7 @@ class Redactor:
         for segment in state.open.values():
             segment.collect()
             segment.advance(0, [])
-            long = segment.left > LONG_LINE
-            if segment.has_line or long or overdue or self.replaces_words:
+            if segment.due or overdue or self.replaces_words:
                 segments.append(segment)
         self.decide(state, segments, overdue=overdue)
         self.release(state)
@@ -5697,55 +5568,39 @@ class Redactor:
     def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
         """Decide words: all of closed segments; of others complete lines, or all if overdue."""
         texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
-        suspects = self.suspects([*map(to_utf8, texts)]) if texts else ()
+        suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
+            parts = split_lines(text, segment.word)
             cut_off = segment.cut_off or overdue
-            odd = cut_off or segment.key or segment.word or len(text) > LONG_LINE
-            clean = not odd and number not in suspects
-            if not (clean and segment.closed and not segment.edits):  # else nothing is left to do
-                whole = segment.closed or overdue
-                found = self.search(state, segment, text, whole=whole, cut_off=cut_off, clean=clean)
-                segment.advance(*found)
+            clean = not (
+                cut_off or segment.key or segment.word or len(parts) > 1 or number in suspects
+            )
+            whole = segment.closed or overdue or self.replaces_words
+            size = len(text) if whole else self.decidable(text, parts)
+            changes: list[Replacement] = []
+            if self.replaces_words:
+                changes = self.replaced(segment, size)
+            elif size and not clean:
+                parts = [
+                    (first, min(last, size), long) for first, last, long in parts if first < size
+                ]
+                changes = self.search(segment, text[:size], parts, state.cwd, cut_off=cut_off)
+            if changes or segment.edits or not segment.closed:  # else nothing is left to do
+                segment.advance(size, changes)
 
-    def search(
-        self,
-        state: RunWords,
-        segment: Segment,
-        text: str,
-        *,
-        whole: bool,
-        cut_off: bool,
-        clean: bool,
-    ) -> tuple[int, list[Replacement]]:
-        """How many characters can be decided, and their changes; a clean text needs none."""
-        if self.replaces_words:
-            return self.replace_all(segment, len(text))
-        parts = split_lines(text, segment.word)
-        size = len(text) if whole else self.decidable(text, parts)
-        if clean or not size:
-            return size, []
-        text = text[:size]
-        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.changes(text, parts, segment.key, state.cwd, cut_off=cut_off)
-        # The rest of a secret that was decided early is hidden, too.
-        begun = cut_off and bool(changes) and changes[-1][1] == size
-        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
-        if segment.key or "-----BEGIN" in text:
-            segment.key = ends_inside_key(to_utf8(text), segment.key)
-        return size, changes
-
-    def replace_all(self, segment: Segment, size: int) -> tuple[int, list[Replacement]]:
+    def replaced(self, segment: Segment, size: int) -> list[Replacement]:
         """Replace words: [messages] at the beginning of their segment, nothing for the rest."""
-        new = "[messages]" if segment.at_start and size else ""
-        segment.at_start = segment.at_start and not size
+        new = segment.marker if size else ""
+        segment.marker = "" if size else segment.marker
         self.redaction.count(new)
-        return size, [(0, size, new)]
+        return [(0, size, new)]
 
     def release(self, state: RunWords) -> None:
         """Release events, in order, up to the first one that waits for its words."""
         pending, sizes = state.pending, state.sizes
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
-        count = next((n for n, one in enumerate(pending) if id(one) in held), len(pending))
+        waits = map(held.__contains__, map(id, pending))
+        count = next(itertools.compress(itertools.count(), waits), len(pending))
         self.ready += [
             event if event.edits is None else self.rewritten(event, state)
             for event in pending[:count]
@@ -5805,46 +5660,50 @@ class Redactor:
             return end
         return whole_blocks(text, self.scanner.settled(text, end), self.scanner.blocks)
 
-    def changes(
-        self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
+    def search(
+        self, segment: Segment, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
-        """The changes in complete lines of words; ``inside``: they begin in a private key."""
+        """The changes in words that can be decided."""
         data = to_utf8(text)
-        spans = self.find_spans(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
-        if not spans and not self.redaction.classes:
-            return []
-        changes = self.redaction.with_paths(data, cwd, markers_for(spans))
+        spans = (
+            self.find_spans(text, data, parts, segment.key, cut_off=cut_off) if self.scanner else []
+        )
+        changes = [*in_characters(data, self.redaction.with_paths(data, cwd, markers_for(spans)))]
         for _, _, new in changes:
-            self.redaction.count(from_utf8(new))
-        if data.isascii():
-            return [(first, last, from_utf8(new)) for first, last, new in changes]
-        return [
-            (len(from_utf8(data[:first])), len(from_utf8(data[:last])), from_utf8(new))
-            for first, last, new in changes
-        ]
+            self.redaction.count(new)
+        # The rest of a secret that was decided early is hidden, too.
+        begun = cut_off and bool(changes) and changes[-1][1] == len(text)
+        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
+        segment.key = ends_inside_key(data, segment.key)
+        return changes
 
     def find_spans(
         self, text: str, data: bytes, parts: list[Part], inside: bool, *, cut_off: bool
     ) -> list[Span]:
+        """The spans in words; ``inside``: they begin in a private key."""
         scanner: Any = self.scanner
-        if len(parts) == 1 and not (parts[0][2] or inside or cut_off):
-            nearly_always: list[Span] = scanner.spans(data)
-            return nearly_always
-        doubtful: list[Span] = []  # markers in these stay
         found, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
             piece = to_utf8(text[first:last])
             if overlong:
-                doubtful.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
+                found.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
             else:
                 found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
             start += len(piece)
-        doubtful += scanner.begun(data) if cut_off else ()
-        found += scanner.unmarked(data, merged(doubtful))
+        found += scanner.begun(data) if cut_off else ()
         if inside:
             over = PEM_END.search(data)
             found.append((-1, over.end() if over else len(data), ""))
         return merged(found)
+
+
+def in_characters(data: bytes, changes: list[Change]) -> Iterator[Replacement]:
+    """Changes of UTF-8 in characters."""
+    done = size = 0
+    for first, last, new in changes:
+        start = size + len(from_utf8(data[done:first]))
+        size, done = start + len(from_utf8(data[first:last])), last
+        yield start, size, from_utf8(new)
 
 
 def markers_for(spans: Iterable[Span]) -> list[Change]:
@@ -5854,18 +5713,16 @@ def markers_for(spans: Iterable[Span]) -> list[Change]:
 
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     """The length of whole lines up to ``end`` that cuts no known value of several lines."""
-    hold = end
-    for form in blocks:
-        position = form.find("\n") + 1
-        while position:  # it may continue in the next lines
-            if text.endswith(form[:position], 0, end):
-                hold = min(hold, text.rfind("\n", 0, end - position) + 1)
-            position = form.find("\n", position) + 1
-    cutting = hold < end
+    hold, cutting = end, True
     while cutting and end - hold < LONG_LINE:
         cutting = False
-        for form in blocks:
-            start = text.rfind(form, 0, min(hold + len(form) - 1, end))
+        for form in blocks:  # the value may continue in the next lines
+            head = form[: form.find("\n") + 1]
+            start = text.find(head, max(0, hold - len(form) + 1), end)
+            while 0 <= start < hold and not form.startswith(
+                text[start : min(end, start + len(form))]
+            ):
+                start = text.find(head, start + 1, end)
             if 0 <= start < hold:
                 hold, cutting = text.rfind("\n", 0, start) + 1, True
     return hold
@@ -5910,7 +5767,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
         event.raw = raw
         return event
     new = reread(raw)
-    known = started_tool(event) in LABELS  # else it may be a name to hide
+    known = started_tool(event) in TOOLS  # else it may be a name to hide
     new.raw, new.run, new.hidden = raw, event.run, event.hidden
     new.started = event.started if known else None
     new.where = event.where
@@ -6038,11 +5895,11 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     if glyphs:
         margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
         prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
-    whole = Action(prefix + act.label, escape(act.target), escape(act.outcome), act.failed)
-    label, target, outcome, failed = fit_action(whole, room)
+    label, target, outcome = prefix + act.label, escape(act.target), escape(act.outcome)
+    label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
     outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
     line = truncate(" ".join(filter(None, (label, target, outcome))), room)
-    if failed:
+    if act.failed:
         line = screen.paint(RED, f"{CROSS_MARK} {line}" if glyphs else line)
     else:
         if outcome and line.endswith(outcome):
@@ -6051,23 +5908,25 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     return encode_line(margin + line)
 
 
-def fit_action(act: Action, room: int) -> Action:
-    """Cut an action to ``room`` columns: first the outcome's details, then the target."""
-    label, target, outcome, failed = act
+def fit_action(
+    label: str, target: str, outcome: str, room: int, *, whole: bool
+) -> tuple[str, str, str]:
+    """Cut an action to ``room`` columns: first the outcome's details, then the target; a ``whole``
+    one keeps its outcome."""
     brackets = len(" ()") if outcome else 0
     free = room - display_width(label) - (len(" ") if target else 0) - brackets
     if display_width(target) + display_width(outcome) <= free:
-        return act
+        return label, target, outcome
     spare = free - display_width(target)
     if display_width(fit_outcome(outcome, 0)) > spare:
         spare = free - max(MIN_PART, free // 2)
     outcome = fit_outcome(outcome, spare)
     left = free - display_width(outcome)
-    if left < min(display_width(target), MIN_TARGET) and not failed:
+    if left < min(display_width(target), MIN_TARGET) and not whole:
         outcome, left = "", free + brackets
     elif left < 0 and room - display_width(outcome) - brackets >= MIN_PART:
         label = truncate(label, room - display_width(outcome) - brackets)
-    return Action(label, cut_target(target, left), outcome, failed)
+    return label, cut_target(target, left), outcome
 
 
 def fit_outcome(outcome: str, room: int) -> str:
@@ -6111,20 +5970,36 @@ class Writer:
     kind: type[Event] = Event
     thinking = words = False
 
+    def __init__(self, report: Report, view: View) -> None:
+        pass
+
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
 
 
-class RunPrefixes:
-    """The open runs in the output; if there are several, lines get a prefix. A run's own state is
-    ahead of the output while redaction holds events back."""
+class LastLine:
+    """The status line of a terminal, which is erased before any other line is written; and the open
+    runs in the output: a run's own state is ahead of it while redaction holds events back."""
 
-    def __init__(self) -> None:
+    ERASE: ClassVar[bytes] = b"\r\x1b[K"
+
+    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
+        self.screen = screen
+        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
         self.open: dict[Run, None] = {}
+        self.words: Sequence[str] = ()  # their incomplete line
+        self.begun = self.since = time.monotonic()  # since: the time of the last other line
+        self.visible = ""
 
-    def prefix_of(self, event: Event) -> str:
-        """The prefix of the lines of an event."""
-        run = event.run
+    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in arriving:
+            yield chunk
+            self.done += len(chunk)
+
+    def prefix_of(self, run: Run | None) -> str:
+        """The prefix of the lines of a run, if there are several."""
+        if run is None:
+            return ""
         if run not in self.open and run.state != ENDED:
             if len(self.open) > MAX_RUNS:  # for runs whose end didn't arrive
                 self.open = {run: None for run in self.open if run.state != ENDED}
@@ -6137,46 +6012,27 @@ class RunPrefixes:
         if ends_run(event):
             self.open.pop(event.run, None)
 
-
-class LastLine:
-    """The status line of a terminal; it is erased before any other line is written."""
-
-    ERASE: ClassVar[bytes] = b"\r\x1b[K"
-
-    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
-        self.screen = screen
-        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
-        self.prefixes = RunPrefixes()
-        self.calls: dict[tuple[Run, str | None], tuple[str, float]] = {}  # open calls: text, start
-        self.words: Sequence[str] = ()  # their incomplete line
-        self.begun = self.since = time.monotonic()  # since: the time of the last other line
-        self.visible = ""
-
-    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
-        for chunk in arriving:
-            yield chunk
-            self.done += len(chunk)
-
-    def leave(self, run: Run) -> None:
-        self.calls = {key: call for key, call in self.calls.items() if key[0] is not run}
-
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""
         # One column stays free, or the line would wrap; and two for the echo of ^C.
         room = self.screen.width() - 3
-        what, rest = "", ""
+        what = rest = ""
+        silent = now - (self.begun if self.total else self.since)
+        calls = [(run, call) for run in self.open for call in notes_of(run).calls.values()]
+        calls = [(run, call) for run, call in calls if not call.hidden]
         if self.total:  # files: there is no waiting
             percent = min(100 * self.done // self.total, 100)
-            late = now - self.begun >= 1
-            what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
+            what = f"Reading {percent}% of {format_size(self.total)}" if silent >= 1 else ""
         elif self.words:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
-        elif self.calls:
-            what, since = next(reversed(self.calls.values()))
-            rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
-            rest += f"  (+{len(self.calls) - 1} more)" if len(self.calls) > 1 else ""
-        elif self.prefixes.open and now - self.since >= 1:
-            what = f"Thinking {format_clock(now - self.since)}"
+        elif calls:
+            run, call = max(calls, key=lambda pair: pair[1].since)
+            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(call.target)}"
+            what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
+            rest = f"  {format_clock(took)}" if took >= 1 else ""
+            rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
+        elif self.open and silent >= 1:
+            what = f"Thinking {format_clock(silent)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
 
@@ -6226,154 +6082,103 @@ PLAIN_VIEW = View()
 
 
 class Text(Writer):
-    """Progress: a line for each finished call; with ``detail`` its target and outcome, too. On a
-    terminal the status line shows the running call."""
+    """Progress: a line for each finished call; with ``detail`` its target and outcome, too. The
+    assistant's words, each line once it is complete, or the last segment of each successful run. On
+    a terminal, the status line shows the running call, and lines of words wrap between words.
 
-    def __init__(self, view: View = PLAIN_VIEW, last: LastLine | None = None) -> None:
-        self.screen = view.err if view.actions == "stderr" else view.out
-        self.last, self.detail = last or LastLine(), view.detail
-        self.reports_none = self.screen.live and not view.summary  # print "No actions"
-        self.follows = self.detail or self.screen.live or self.last.screen.live  # reads starts
+    ``aside``: actions alone, on stderr.
+    """
 
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, screen, run, prefix = self.last.prefixes, self.screen, None, ""
-        room = screen.width()
-        for event in events:
-            if event.run is not run:
-                run, prefix = event.run, prefixes.prefix_of(event) if event.run else ""
-            if event.type == "tool_call" and event.subtype == "completed":
-                target = self.finish(event) if self.follows else ""
-                if not event.hidden:
-                    act = (
-                        detailed_action(event, notes_of(run).cwd, target)
-                        if self.detail
-                        else action_of(event)
-                    )
-                    yield render_action(act, prefix + self.indent(event), room, screen)
-            elif self.detail and (ended := end_of_subagent(event)):
-                yield render_action(ended, prefix, room, screen)
-            elif run is not None:
-                if self.follows:
-                    self.follow(event, run, prefix)
-                if event.type != "tool_call":
-                    if self.reports_none and ends_run(event) and not notes_of(run).acted:
-                        yield encode_line(screen.paint(DIM, f"{prefix}No actions"))
-                    prefixes.leave(event)
-                    run = None
-
-    def indent(self, event: Event) -> str:
-        """The indentation of a sub-agent's call, below the call that started it."""
-        parent = event.parent_tool_use_id
-        depths: dict[str | None, int] = notes_of(event.run).depths
-        if parent is None or not self.detail:
-            return ""
-        depth = depths.get(parent, 0) + 1
-        if event.subtype == "started":
-            depths[event.call_id] = depth
-        else:
-            depths.pop(event.call_id, None)
-        return "  " * depth
-
-    def finish(self, event: Event) -> str:
-        """Close a call; the target that its start named."""
-        notes = notes_of(event.run)
-        notes.acted = True
-        self.last.calls.pop((event.run, event.call_id), None)
-        target: str = notes.targets.pop(event.call_id, "")
-        return target
-
-    def follow(self, event: Event, run: Run, prefix: str) -> None:
-        """Remember what a completion may lack: the call's target, and the directory."""
-        notes = notes_of(run)
-        if event.type == "tool_call" and event.subtype == "started":
-            tool, body = tool_of(event)
-            target = notes.targets[event.call_id] = find_target(tool, body, None, notes.cwd)
-            prefix += self.indent(event)
-            line = f"{prefix}{tool_named(tool or '?').label.doing} {escape(target)}"
-            if not event.hidden and self.last.screen.live:
-                self.last.calls[run, event.call_id] = line.rstrip(), time.monotonic()
-        elif event.type == "interaction_query":
-            self.ask(event, notes)
-        elif event.type == "system" and event.subtype == "init":
-            notes.cwd = first_text(details(event).get("cwd"))
-        elif ends_run(event):
-            self.last.leave(run)
-
-    def ask(self, event: Event, notes: RunNotes) -> None:
-        """Remember the target in a question: a call that isn't allowed never starts."""
-        query = as_object(details(event).get("query"))
-        for name, body in query.items():
-            called = coerce(body, ToolCall) if isinstance(body, dict) else ToolCall()
-            call_id = first_text(called.args and called.args.toolCallId, query.get("toolCallId"))
-            tool = re.sub("(Request|Interaction)Query$", "", name)
-            if called.args and call_id and call_id not in notes.targets:
-                notes.targets[call_id] = find_target(tool, called, None, notes.cwd)
-
-
-class Words(Writer):
-    """The assistant's words, each line once it is complete; with ``final`` only the last segment
-    with words of each successful run. On a terminal, lines wrap between words."""
-
-    kind, words = SpokenEvent, True
-
-    def __init__(self, view: View, last: LastLine) -> None:
-        self.screen, self.last, self.final = view.out, last, view.messages == "final"
+    def __init__(self, _report: Report, view: View, *, aside: bool = False) -> None:
+        self.screen, self.last = view.err if aside else view.out, view.last or LastLine()
+        self.acts = aside or view.actions in ("", "stdout")
+        self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
+        self.kind = SpokenEvent if self.words else Event
+        self.detail = self.acts and view.detail
+        self.reports_none = self.acts and self.screen.live and not view.summary  # "No actions"
+        # reads the starts of calls
+        self.follows = self.detail or (self.acts and (self.screen.live or self.last.screen.live))
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, run, prefix = self.last.prefixes, None, ""
+        run, prefix, notes = None, "", notes_of(None)
+        room = self.screen.width()
         for event in events:
             if event.run is not run:
-                run, prefix = event.run, prefixes.prefix_of(event) if event.run else ""
-            if run is None:
-                continue
-            for line in self.completed_lines(event, run):
-                room = self.screen.width() - len(prefix)
-                safe = escape_line(line)
-                rows = wrap(safe, room) if self.screen.fd is not None else (safe,)
-                for row in rows:
-                    yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
-            if event.type != "assistant":
-                prefixes.leave(event)
+                run = event.run
+                prefix, notes = self.last.prefix_of(run), notes_of(run)
+            if event.type == "tool_call":
+                if notes.segments.open:
+                    yield from self.end_words(event, prefix)
+                if event.subtype == "completed" and self.acts:
+                    begun = notes.finish(event) if self.follows else NOT_BEGUN
+                    if not event.hidden:
+                        yield self.act(event, begun, prefix, room)
+                elif self.follows:
+                    notes.follow(event)
+            elif event.type != "assistant":
+                yield from self.other(event, prefix, room)
                 run = None
+            elif self.words:
+                new, line = notes.segments.say(event), notes.line
+                if not self.final and not event.hidden:
+                    line.append(new)
+                    self.last.words = line
+                    if "\n" in new:
+                        *whole, line[0] = "".join(line).split("\n")
+                        del line[1:]
+                        yield from self.rows(whole, prefix)
 
-    def completed_lines(self, event: Any, run: Run) -> Iterable[str]:
-        """The lines that an event completes; a call, a question or an end completes any line."""
-        notes = notes_of(run)
-        segments, line = notes.segments, notes.line
-        if event.type == "assistant":
-            new = segments.say(event)
-            self.last.words = line
-            return () if self.final or event.hidden else complete_lines(line, new)
-        if event.type not in SEGMENT_ENDS and not ends_run(event):
-            return ()
-        line += () if event.raw else (segments.held,)
-        segments.close()
-        if event.type == "result" and not segments.answer:
-            line.append(result_text(event, run))
-        rest = "".join(line)
-        line.clear()
-        if self.final:
-            wanted = event.type == "result" and run.succeeded and not event.hidden
-            answer, own = segments.answer or rest, result_text(event, run)
-            answer = own if own and answer.endswith(own) else answer  # Codex: its last message
-            rest = answer if wanted else ""
-        return rest.removesuffix("\n").split("\n") if rest else ()
+    def act(self, event: Event, begun: OpenCall, prefix: str, room: int) -> bytes:
+        """The line of a call; a sub-agent's is indented below the call that started it."""
+        if not self.detail:
+            return render_action(action_of(event), prefix, room, self.screen)
+        notes = notes_of(event.run)
+        prefix += "  " * notes.depth_of(event)
+        return render_action(detailed_action(event, notes.cwd, begun), prefix, room, self.screen)
+
+    def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
+        if self.detail and (ended := end_of_subagent(event)):
+            yield render_action(ended, prefix, room, self.screen)
+        run: Run | None = event.run
+        if run is None:
+            return
+        if self.follows:
+            notes_of(run).follow(event)
+        if event.type in SEGMENT_ENDS or ends_run(event):
+            if self.words:
+                yield from self.end_words(event, prefix)
+            if self.reports_none and ends_run(event) and not notes_of(run).acted:
+                yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
+            self.last.leave(event)
+
+    def end_words(self, event: Event, prefix: str) -> Iterable[bytes]:
+        """The lines of words that a call, a question or an end completes."""
+        rest = end_words(event, event.run, final=self.final)
+        return self.rows(rest.split("\n"), prefix) if rest else ()
+
+    def rows(self, lines: Iterable[str], prefix: str) -> Iterator[bytes]:
+        room = self.screen.width() - len(prefix)
+        for line in map(escape_line, lines):
+            for row in wrap(line, room) if self.screen.fd is not None else (line,):
+                yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
 
 
-def complete_lines(line: list[str], text: str) -> Iterable[str]:
-    """The lines that a text completes; ``line`` holds the incomplete one."""
-    if "\n" not in text:  # nearly always
-        line.append(text)
-        return ()
-    *whole, rest = text.split("\n")
-    whole[0] = "".join((*line, whole[0]))
-    line[:] = (rest,)
-    return whole
-
-
-def result_text(event: Event, run: Run) -> str:
-    """The answer in a successful result: a filtered stream may hold no other words."""
-    return first_text(details(event).get("result")) if run.succeeded else ""
+def end_words(event: Event, run: Run, *, final: bool) -> str:
+    """End a segment: the rest of its last line, or, if ``final``, the answer of a run that ends."""
+    notes = notes_of(run)
+    segments, line = notes.segments, notes.line
+    line += () if event.raw else (segments.held,)
+    segments.close()
+    good = event.type == "result" and run.succeeded
+    stated = first_text(details(event).get("result")) if good else ""
+    # A filtered stream may hold no other words.
+    rest = "".join(line) + ("" if segments.answer else stated)
+    line.clear()
+    if final:
+        answer = segments.answer or rest
+        answer = stated if stated and answer.endswith(stated) else answer  # Codex: its last message
+        rest = answer if good and not event.hidden else ""
+    return rest.removesuffix("\n")
 
 
 class Summary(Writer):
@@ -6382,8 +6187,8 @@ class Summary(Writer):
     KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
     CHANGING = frozenset(("edit", "write", "delete"))
 
-    def __init__(self, report: Report, view: View, last: LastLine) -> None:
-        self.report, self.screen, self.last = report, view.err, last
+    def __init__(self, report: Report, view: View) -> None:
+        self.report, self.screen, self.last = report, view.err, view.last or LastLine()
         self.total, self.verdicts = RunNotes(), dict[str, int]()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
@@ -6396,7 +6201,7 @@ class Summary(Writer):
             elif not ends_run(event):
                 self.note(event, run)
             else:
-                self.last.prefixes.leave(event)
+                self.last.leave(event)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
 
@@ -6412,25 +6217,22 @@ class Summary(Writer):
 
     def count(self, event: Event, run: Run) -> None:
         """Count a finished call."""
-        tool, body = called_tool(event)
-        outcome = outcome_of(event, tool, body)
-        nested = event.parent_tool_use_id is not None
-        changed = tool in self.CHANGING and outcome.status == "ok"
-        path = changed and (find_target(tool, body, outcome.found, "") or event.call_id)
-        notes = notes_of(run)
-        name = add_count(notes.nested if nested else notes.actions, tool)
-        notes.failures[name] = notes.failures.get(name, 0) + (outcome.status != "ok")
-        notes.files |= {hash(path)} if path and len(notes.files) < MAX_FILES else set()
+        outcome, notes = outcome_of(event), notes_of(run)
+        nested, failed = event.parent_tool_use_id is not None, outcome.status != "ok"
+        name = add_count(notes.nested if nested else notes.actions, outcome.tool)
+        notes.failures[name] = notes.failures.get(name, 0) + failed
+        if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
+            path = find_target(outcome.tool, arguments_of(outcome.tool, outcome.body), "")
+            notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
-        notes.stated = result_numbers(event)
-        self.subtract_earlier_cost(run, notes.stated)
+        notes.stated = self.numbers(event, run)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
         # The message about a failure names the place; a single run on a terminal needs no name.
         name = f"{run.name if verdict == 'failed' else run}: "
         if self.screen.glyphs:
-            name = f"{run.name} " if self.verdicts or self.last.prefixes.open else ""
+            name = f"{run.name} " if self.verdicts or self.last.open else ""
         add_count(self.verdicts, verdict)
         for rule, number in self.report.redactions.items():
             add_count(notes.redactions, rule, number)
@@ -6441,14 +6243,16 @@ class Summary(Writer):
         self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
         return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
 
-    def subtract_earlier_cost(self, run: Run, stated: dict[str, float]) -> None:
-        """Reduce the cost to this run's: results state that of all runs of the session."""
+    def numbers(self, event: Event, run: Run) -> dict[str, float]:
+        """What a result states, with this run's cost: it states that of all the session's runs."""
+        stated = result_numbers(event)
         if cost := stated.get("cost"):
             before = self.costs.pop(run.session, 0)
             stated["cost"] = cost - before if before <= cost else cost
             self.costs[run.session] = cost
             if len(self.costs) > MAX_RUNS:
                 del self.costs[next(iter(self.costs))]
+        return stated
 
     def close_all(self) -> bytes:
         verdicts = sorted(self.verdicts.items(), reverse=True)
@@ -6465,12 +6269,12 @@ class Summary(Writer):
         facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
         lead = ("✓ " if good else "✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
-        while True:
-            line = lead + ", ".join(fact for _, fact in facts)
-            if display_width(line) <= room or not max(facts)[0]:
-                line = truncate(line, room)
-                return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
+        line = lead + ", ".join(fact for _, fact in facts)
+        while display_width(line) > room and max(facts)[0]:
             facts.remove(max(facts))
+            line = lead + ", ".join(fact for _, fact in facts)
+        line = truncate(line, room)
+        return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
 
     def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
         """The facts after the verdict, with ranks: the highest rank is dropped first."""
@@ -6539,11 +6343,8 @@ def result_numbers(event: Event) -> dict[str, float]:
     found: dict[str, float | None] = {
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
-    }
-    for kind, names in TOKENS:
-        counts = (as_count(usage[name]) for name in names if name in usage)
-        found[kind] = next((count for count in counts if count is not None), None)
-    found["cost"] = cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None
+        "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
+    } | {kind: first_count(map(usage.get, names)) for kind, names in TOKENS}
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -6556,16 +6357,16 @@ class Json(Writer):
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        speaker, say = None, Segments().say
+        speaker, say = None, notes_of(None).segments.say
         for event in events:
-            kind, run = event.type, event.run
-            if kind == "assistant":
+            run = event.run
+            if event.type == "assistant":
                 if run is not speaker:
-                    speaker, say = run, (notes_of(run).segments if run else Segments()).say
-                say(event)  # type: ignore[arg-type]
-            elif kind in SEGMENT_ENDS and run:
+                    speaker, say = run, notes_of(run).segments.say
+                say(event)
+            elif event.type in SEGMENT_ENDS and run:
                 notes_of(run).segments.cut()
-                if kind == "result" and run.succeeded and not event.hidden:
+                if event.type == "result" and run.succeeded and not event.hidden:
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
@@ -6602,8 +6403,8 @@ class RunTable(Summary):
     kind, words = SpokenEvent, True
 
     def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view, LastLine())
-        self.answers = Words(view, LastLine()) if view.messages == "final" else None
+        super().__init__(report, view)
+        self.answers = view.messages == "final"
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -6611,21 +6412,25 @@ class RunTable(Summary):
             if run is None:
                 continue
             self.note(event, run)
-            notes = notes_of(run)
+            notes, answer = notes_of(run), ""
             stated = as_count(getattr(event, "timestamp_ms", None))
             notes.started_ms = notes.started_ms or run.started_ms or stated
-            answer = self.answers.completed_lines(event, run) if self.answers else ()
+            if event.type == "assistant":
+                notes.segments.say(event)
+            elif self.answers and (event.type in SEGMENT_ENDS or ends_run(event)):
+                answer = end_words(event, run, final=True)
             if ends_run(event) and (not event.hidden or not event.raw):
-                yield encode_json(self.row(event, run, notes, "\n".join(answer)))
+                yield encode_json(self.row(event, run, notes, answer))
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
-        numbers = result_numbers(event)
-        self.subtract_earlier_cost(run, numbers)
+        numbers = self.numbers(event, run)
         counts = dict(notes.actions)
         for name, number in notes.nested.items():
             counts[name] = counts.get(name, 0) + number
-        failures = [notes.failures.get(name, 0) for name in counts]
-        tools = [*zip(counts, counts.values(), failures, strict=True)]
+        tools = [
+            {"tool": name, "actions": number, "failures": notes.failures.get(name, 0)}
+            for name, number in counts.items()
+        ]
         ended = event.raw and run.state == ENDED
         return {
             "session": run.session,
@@ -6637,8 +6442,8 @@ class RunTable(Summary):
             "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),
             "actions": sum(counts.values()),
-            "failures": sum(failures),
-            "tools": [dict(zip(("tool", "actions", "failures"), t, strict=True)) for t in tools],
+            "failures": sum(notes.failures.values()),
+            "tools": tools,
             "tokens_in": numbers.get("in"),
             "tokens_out": numbers.get("out"),
             "tokens_cached": numbers.get("from cache"),
@@ -6647,111 +6452,84 @@ class RunTable(Summary):
         }
 
 
-class CallTable(Text):
+class CallTable(Writer):
     """A table of the calls: an object for each at its end, or at the end of its run."""
-
-    kind = SpokenEvent
-
-    def __init__(self, _report: Report, _view: View) -> None:
-        super().__init__(View(detail=True), LastLine())
-        self.open: dict[Run, dict[str | None, tuple[bool, dict[str, Any]]]] = {}
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             run: Run | None = event.run
             if run is None:
                 continue
-            calls = self.open.setdefault(run, {})
+            notes = notes_of(run)
             if event.type == "tool_call" and event.subtype == "completed":
-                row = self.row(event, run, self.finish(event))
-                _, begun = calls.pop(event.call_id, (False, row))
-                row |= {"where": begun["where"], "parent": row["parent"] or begun["parent"]}
+                begun = notes.finish(event)
+                row = self.row(event, run, begun)
+                if begun.row:
+                    row |= {"where": begun.row["where"]}
+                    row["parent"] = row["parent"] or begun.row["parent"]
                 yield from () if event.hidden else (encode_json(row),)
                 continue
-            self.follow(event, run, "")
+            notes.follow(event)
             if event.type == "tool_call" and event.subtype == "started":
-                row = self.row(event, run, "") | {"status": "unfinished", "outcome": None}
-                calls[event.call_id] = event.hidden, row
+                call = notes.calls[event.call_id]
+                call.row = self.row(event, run, call) | {"status": "unfinished", "outcome": None}
             elif ends_run(event):
-                rows = self.open.pop(run).values()
-                yield from (encode_json(row) for hidden, row in rows if not hidden)
+                shown = (call.row for call in notes.calls.values() if not call.hidden)
+                yield from map(encode_json, filter(None, shown))
 
-    def row(self, event: Any, run: Run, target: str) -> dict[str, Any]:
-        tool, body = called_tool(event)
-        outcome = outcome_of(event, tool, body)
-        action = detailed_action(event, notes_of(run).cwd, target)
-        result = outcome.found if isinstance(outcome.found, Success) else Success()
-        named = getattr(event.tool_call, "name", None), body and body.name
+    def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
+        action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
+        named = event.tool_call.get("name"), outcome.body.name
         return {
             "session": run.session,
             "call_id": event.call_id,
-            "tool": tool,
-            "name": first_text(*named) or tool,
+            "tool": outcome.tool,
+            "name": first_text(*named) or outcome.tool,
             "target": action.target or None,
             "status": outcome.status,
             "outcome": action.outcome or None,
-            "exit_code": as_integer(result.exitCode),
-            "duration_ms": call_duration(event, result),
+            "exit_code": as_integer(outcome.found.exitCode),
+            "duration_ms": call_duration(outcome),
             "parent": event.parent_tool_use_id,
             "where": event.where,
         }
 
 
-WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
-    "text": Text,
-    "json": Json,
-    "stream-json": StreamJson,
-    "cursor": StreamJson,
-}
-TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls": CallTable}
+WRITERS: dict[str, type[Writer]] = {
+    "text": Text, "json": Json, "stream-json": StreamJson, "cursor": StreamJson,
+}  # fmt: skip
+TABLES: dict[str, type[Writer]] = {"runs": RunTable, "calls": CallTable}
 
 
 class Tee(Writer):
-    """Several writers: one after the other for each event; ``tell`` gets those of ``others``."""
+    """A writer, and ``others`` that are told of each event after it; ``tell`` gets their lines."""
 
-    def __init__(
-        self, writers: list[Writer], others: list[Writer], tell: Callable[[bytes], None]
-    ) -> None:
-        self.writers, self.others, self.tell = writers, others, tell
-        every = [*writers, *others]
-        self.kind = SpokenEvent if any(each.kind is SpokenEvent for each in every) else Event
-        self.thinking = any(each.thinking for each in every)
-        self.words = any(each.words for each in every)
-        self.speakers = [one for one in writers if one.words]
+    def __init__(self, main: Writer, others: list[Writer], tell: Callable[[bytes], None]) -> None:
+        self.main, self.others, self.tell = main, others, tell
+        self.kind, self.thinking, self.words = main.kind, main.thinking, main.words
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for kind, group in itertools.groupby(events, operator.attrgetter("type")):
-            if kind in SPOKEN_TYPES:
-                words = [*group]
-                for one in self.speakers:
-                    yield from one.lines(words)
-                self.tell_others(event for event in words if event.foreign)
-                continue
-            for event in group:
-                for one in self.writers:
-                    yield from one.lines((event,))
-                self.tell_others((event,))
+        return self.main.lines(self.pass_on(events))
 
-    def tell_others(self, events: Iterable[Event]) -> None:
-        for event in events if self.others else ():
+    def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            yield event
+            if event.type in SPOKEN_TYPES and not event.foreign:
+                continue
             for part in parts_of(event):
                 part.hidden = event.hidden
-                for line in (line for other in self.others for line in other.lines((part,))):
-                    self.tell(line)
+                for other in self.others:
+                    for line in other.lines((part,)):
+                        self.tell(line)
 
 
 def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, together with those that a view asks for."""
-    last = view.last or LastLine()
-    actions = view.actions or ("stdout" if to == "text" else "none")
-    text = Text(view, last)
-    main: list[Writer] = [WRITERS[to]()] if to in WRITERS and to != "text" else []
-    main += [TABLES[to](report, view)] if to in TABLES else []
-    main += [Words(view, last)] if view.messages != "none" and to == "text" else []
-    main += [text] if actions == "stdout" else []
-    others: list[Writer] = [text] if actions == "stderr" else []
-    others += [Summary(report, view, last)] if view.summary else []
-    return Tee(main, others, report.write) if others or len(main) != 1 else main[0]
+    view = view._replace(last=view.last or LastLine())
+    main = (WRITERS | TABLES)[to](report, view)
+    others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
+    others += [Summary(report, view)] if view.summary else []
+    return Tee(main, others, report.write) if others else main
 
 
 class Output:
@@ -6811,7 +6589,10 @@ def follow_streams(
     try:
         for name, arriving in streams:
             source = Source(name)
-            for frame in read_frames(source, arriving, max_line, unwrap):
+            frames = read_frames(source, arriving, max_line, unwrap)
+            if source.looks_like:
+                reader.report.failure(f"{source.name}: this is {source.looks_like}")
+            for frame in frames:
                 yield runs.follow(source, reader.read(source, frame))
                 if not frame:
                     reader.report.warn_without_run(source, silent=True)
@@ -6997,18 +6778,18 @@ def make_scanner(given: dict[str, Any]) -> Scanner:
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
     """A function that removes secrets from a text; it returns "" if the scanner can't be made. A
     text may continue the one before it: a private key, or a name whose value is still due."""
-
-    key, name = False, ""
+    head = ""
 
     def conceal(text: str) -> str:
-        nonlocal key, name
+        nonlocal head
         if not text:
             return ""
         text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), text)
-        head, began = KEY_BEGIN if key else name, conceal_all("" if key else name)
-        key, due = ends_inside_key(to_utf8(text), key), NAME_ALONE.search(text[-EXCERPT:])
-        name = due[1] if due else ""
-        return conceal_all(head + text).removeprefix(began)
+        inside, began = head == KEY_BEGIN, conceal_all("" if head == KEY_BEGIN else head)
+        hidden = conceal_all(head + text).removeprefix(began)
+        due = NAME_ALONE.search(text[-EXCERPT:])
+        head = KEY_BEGIN if ends_inside_key(to_utf8(text), inside) else due[1] if due else ""
+        return hidden
 
     def conceal_all(text: str) -> str:
         try:
@@ -7034,16 +6815,15 @@ def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> 
 def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     """Complete the last of several comma-separated names: classes, or terms of a selector."""
     head, comma, last = incomplete.rpartition(",")
-    names = [*CLASSES, "all"] if param.name == "classes" else selector_terms(last.partition("=")[0])
+    values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
+    key, equals, _ = last.partition("=")
+    names = [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
+    if param.name == "classes":
+        names = [*CLASSES, "all"]
+    elif equals:
+        names = [f"{key}={value}" for value in values.get(key, ())]
     left = (name for name in names if name not in head.split(","))
     return [head + comma + name for name in left if name.startswith(last)]
-
-
-def selector_terms(key: str) -> list[str]:
-    values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
-    if key in values:
-        return [f"{key}={value}" for value in values[key]]
-    return [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
 
 
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
@@ -7090,7 +6870,7 @@ def rule_lines() -> Iterator[str]:
 
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "rules": rule_lines,
-    "tools": lambda: (f"{name:16}  {label.done}" for name, label in LABELS.items()),
+    "tools": lambda: (f"{name:16}  {tool.done}" for name, tool in TOOLS.items()),
     "types": lambda: sorted(CURSOR_TYPES),
     "agents": lambda: AGENTS,
     "classes": lambda: (*CLASSES, "all"),
@@ -7172,9 +6952,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
     files = files or ("-",)
-    for file in files:
-        check_readable(file)
-    if is_input(1, files):
+    inputs = [stat_input(file) for file in files]
+    if is_one_of(1, inputs):  # reading it would never end
         raise click.ClickException("standard output is also an input file")
     classes = frozenset(itertools.chain(*given["classes"]))
     if given["secret_env"] or given["secrets_file"] or given["patterns"]:
@@ -7186,20 +6965,14 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         home = os.environ.get("HOME", "").rstrip("/")
         redaction = EventRedactor(used, classes, [home] if home else [])
     signals = Signals()
-    view = view_of(files, given)
-    last = view.last or LastLine()
+    view = view_of(inputs, given)
     write = write_ci_safe if given["ci_safe"] else write_all
-    out = Output(functools.partial(write, 1), last)
-    report = Report(out, open_rejects(given["rejects"], files), conceal=concealer(scanner))
-    if redaction:
-        report.strict = redaction.strict
-        report.redactions = redaction.counts
-        report.unused = redaction.scanner.unused if redaction.scanner else 0
-    chunks = ((file, open_chunks(file, signals, report)) for file in files)
-    streams = ((file, last.watch(arriving)) for file, arriving in chunks)
+    out = Output(functools.partial(write, 1), view.last)
+    report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
+    streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
     options = {name: given[name] for name in CONVERT_OPTIONS}
     try:
-        with contextlib.closing(last):
+        with contextlib.closing(out.last):
             convert(streams, view=view, redaction=redaction, report=report, out=out, **options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
@@ -7237,7 +7010,7 @@ def check_outputs(given: dict[str, Any]) -> None:
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
 
 
-def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
+def view_of(inputs: Sequence[os.stat_result], given: dict[str, Any]) -> View:
     """The view that the options ask for. Raises click.UsageError if they contradict."""
     to, messages, actions = given["to"], given["messages"], given["actions"]
     quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
@@ -7251,9 +7024,10 @@ def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
     # The status line is on stdout with -t text, else on stderr, unless stdout may mix with it: the
     # reader of a pipe may write to the same terminal.
     live = out if to == "text" and out.live else PLAIN
-    if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
+    pipe = stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
+    if not live.live and (shown is err or not (os.isatty(1) or pipe)):
         live = err
-    last = LastLine(live, bytes_to_read(files))
+    last = LastLine(live, bytes_to_read(inputs))
     return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
 
 
@@ -7349,78 +7123,59 @@ def complete(instruction: str) -> str:
     line = os.environ.get("COMP_LINE", "")
     words = split_arg_string(line)
     begun = words.pop() if words and not line.endswith(" ") else ""
-    option, equals, _ = begun.partition("=") if begun.startswith("--") else ("", "", "")
-    cut = re.match(".*[=:]", begun) if shell == "bash" else None  # bash splits words at these
+    option = begun[: begun.find("=") + 1] if begun.startswith("--") else ""
+    cut = max(map(begun.rfind, "=:")) + 1 if shell == "bash" else 0  # bash splits words at these
+    between = {"zsh": ":", "fish": "\t"}.get(shell)
     found = []
     for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
-        value = (option + equals + item.value if equals else item.value)[cut.end() if cut else 0 :]
+        value = (option + item.value)[cut:]
         value = value.replace(":", r"\:") if shell == "zsh" else value
-        between = {"zsh": ":", "fish": "\t"}.get(shell)
         found.append(f"{value}{between}{item.help}" if between and item.help else value)
     return "\n".join(found)
 
 
-def is_pipe(fd: int) -> bool:
-    mode = os.fstat(fd).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
-def bytes_to_read(files: Iterable[str]) -> int:
+def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:
     """The number of bytes left in regular files; 0 if any of them isn't one."""
-    size = 0
-    for file in files:
-        status = stat_input(file)
-        if not stat.S_ISREG(status.st_mode):
-            return 0
-        size += status.st_size - (os.lseek(0, 0, os.SEEK_CUR) if file == "-" else 0)
-    return max(size, 0)
+    if not all(stat.S_ISREG(one.st_mode) for one in inputs):
+        return 0
+    done = os.lseek(0, 0, os.SEEK_CUR) if is_one_of(0, inputs) else 0
+    return max(sum(one.st_size for one in inputs) - done, 0)
 
 
 def stat_input(file: str) -> os.stat_result:
-    return os.fstat(0) if file == "-" else os.stat(file)
-
-
-def check_readable(file: str) -> None:
-    """Raises click.ClickException for a FILE that can't be read, before any is."""
+    """The status of a FILE. Raises click.ClickException if it can't be read."""
     try:
-        if stat.S_ISDIR(stat_input(file).st_mode):
+        status = os.fstat(0) if file == "-" else os.stat(file)
+        if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if file != "-" and not os.access(file, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{file_name(file)}: {reason_of(error)}") from None
+    return status
 
 
-def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
-    """The descriptor of --rejects. Raises click.ClickException, also if it is in ``read``."""
+def is_one_of(fd: int, files: Iterable[os.stat_result]) -> bool:
+    """Is a descriptor one of these regular files?"""
+    status = os.fstat(fd)
+    return stat.S_ISREG(status.st_mode) and any(os.path.samestat(status, one) for one in files)
+
+
+def open_rejects(file: str | None, inputs: Iterable[os.stat_result]) -> int | None:
+    """The descriptor of --rejects. Raises click.ClickException, also if it is an input."""
     if file is None:
         return None
+    import fcntl
+
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        if is_input(fd, read):
+        if is_one_of(fd, inputs):
             raise ValueError("is also an input file")
-        if is_overwritten(fd):
+        if is_one_of(fd, [os.fstat(1)]) and not fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND:
             raise ValueError("is also the standard output")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {escape(file)}: {reason_of(error)}") from None
     return fd
-
-
-def is_input(fd: int, names: Iterable[str]) -> bool:
-    """Is a descriptor for writing also an input FILE? Reading it would never end."""
-    return any(is_same_file(os.fstat(fd), stat_input(name)) for name in names)
-
-
-def is_overwritten(fd: int) -> bool:
-    """Is a file also the standard output, which would overwrite it unless it appends?"""
-    import fcntl
-
-    appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
-    return is_same_file(os.fstat(fd), os.fstat(1)) and not appends
-
-
-def is_same_file(one: os.stat_result, other: os.stat_result) -> bool:
-    return stat.S_ISREG(one.st_mode) and os.path.samestat(one, other)
 
 
 def reserve_standard_descriptors() -> None:
@@ -7445,25 +7200,26 @@ def main() -> int:
         if sys.stdout:  # None where the descriptor is closed
             sys.stdout.flush()
         return int(status or OK)
-    except click.ClickException as error:
-        print_error(describe_error(error), hint=isinstance(error, click.UsageError))
-        return ERROR
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
-    except OSError as error:  # --help > /dev/full
-        print_error(f"stdout: {reason_of(error)}")
+    except (click.ClickException, OSError) as error:
+        hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
+        line = f"agentfmt: {escape(describe_error(error))}{hint}\n"
+        with contextlib.suppress(OSError):
+            write_all(2, line.encode("utf-8", "backslashreplace"))
         return ERROR
 
 
-def describe_error(error: click.ClickException) -> str:
-    """The error in a command line, with a hint."""
-    text = " ".join(error.format_message().split()).rstrip(".")
+def describe_error(error: click.ClickException | OSError) -> str:
+    if isinstance(error, OSError):  # --help > /dev/full
+        return f"stdout: {error.strerror}"
     if isinstance(error, click.NoSuchOption) and error.option_name in OPTION_HINTS:
         return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         return f"{error.param.opts[-1]}: {error.message.rstrip('.')}"
+    text = " ".join(error.format_message().split()).rstrip(".")
     return text[0].lower() + text[1:]
 
 
@@ -7471,12 +7227,6 @@ def describe_error(error: click.ClickException) -> str:
 TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
-
-
-def print_error(text: str, *, hint: bool = False) -> None:
-    with contextlib.suppress(OSError):
-        more = "; see agentfmt --help" if hint else ""
-        write_all(2, f"agentfmt: {escape(text)}{more}\n".encode("utf-8", "backslashreplace"))
 
 
 def reason_of(error: Exception) -> str:

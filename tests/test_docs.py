@@ -18,13 +18,11 @@ from typing import NamedTuple
 
 import click
 import pytest
-from support import GLYPHS, SHARED, on_terminal, run
+from support import GLYPHS, MANUAL, ROOT, SHARED, on_terminal, run
 
 import agentfmt
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-MANUAL = (ROOT / "man" / "agentfmt.1").read_text(encoding="utf-8")
 SAMPLE = ROOT / "tests" / "sample.ndjson"
 
 
@@ -336,10 +334,10 @@ def test_manual_has_its_sections_in_order() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("tool", agentfmt.LABELS)
+@pytest.mark.parametrize("tool", agentfmt.TOOLS)
 def test_manual_names_each_label(tool: str) -> None:
     items = re.findall(r"^\.It (.+)$", part(MANUAL, r"\.Ss Progress", r"\.Ss "), re.MULTILINE)
-    assert agentfmt.LABELS[tool].done in [name for item in items for name in item.split(" , ")]
+    assert agentfmt.TOOLS[tool].done in [name for item in items for name in item.split(" , ")]
 
 
 @pytest.mark.parametrize("reason", agentfmt.REASONS.values())

@@ -572,7 +572,7 @@ def test_summary_takes_the_redactions_by_rule() -> None:
     report = agentfmt.Report(agentfmt.Output(b"".join))  # type: ignore[arg-type]
     report.redactions.update({"github-token": 2, "env": 1})
     event = agentfmt.Event(type="result", raw=b"{}", run=agentfmt.Run(None, "stdin:1"))
-    [line] = agentfmt.Summary(report, View(), agentfmt.LastLine()).lines([event])
+    [line] = agentfmt.Summary(report, View()).lines([event])
     assert line.endswith(b"3 redactions (github-token 2, env 1)")
     assert not report.redactions
 
@@ -735,7 +735,7 @@ SHELL = (
     result(),
 )
 PLAIN_LINES = labeled("{shell} npm test (exit 1)\n{read} a (2 lines)\n").encode()
-RUNNING = agentfmt.LABELS["shell"].doing.encode() + b" npm test"
+RUNNING = agentfmt.TOOLS["shell"].doing.encode() + b" npm test"
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
@@ -886,18 +886,21 @@ RUN = agentfmt.Run("2f4c27dc-1", "stdin:1")
 
 
 def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> None:
-    last.calls[RUN, "1"] = "Running terminal command a", 100.0
+    run = agentfmt.Run("2f4c27dc-1", "stdin:1")
+    calls = agentfmt.notes_of(run).calls
+    last.open[run] = None
+    calls["1"] = agentfmt.OpenCall("shell", target="a", hidden=False, since=100.0)
     assert last.text(100.5) == "  ⠋ Running terminal command a"
     assert last.text(102) == "  ⠹ Running terminal command a  2 s"
-    last.calls[RUN, "2"] = "Running terminal command " + "b" * 50, 103.0
+    calls["2"] = agentfmt.OpenCall("shell", target="b" * 50, hidden=False, since=103.0)
     assert last.text(108) == "  ⠇ Running termin...  5 s  (+1 more)"
-    last.leave(RUN)
+    last.open.clear()
     assert last.text(109) == ""
 
 
 def test_the_last_line_says_how_long_nothing_comes(last: agentfmt.LastLine) -> None:
     assert last.text(108) == ""  # no run is open
-    last.prefixes.open[RUN] = None
+    last.open[RUN] = None
     assert last.text(100.9) == ""
     assert last.text(108) == "  ⠇ Thinking 8 s"
     assert last.text(175) == "  ⠴ Thinking 1 min 15 s"
