@@ -2083,12 +2083,10 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect. Lines of the
-    types in ``deltas`` hold nothing but pieces of words.
+    isn't session_id. Lines of the types in ``deltas`` hold nothing but pieces of words.
     """
 
     name: ClassVar[str]
-    shared_types = frozenset(("error",))
     deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
@@ -2121,10 +2119,6 @@ class Dialect:
         """Nothing was said or done since the last result."""
         return self.latest == "result"
 
-    def line(self) -> Any:
-        """The current event with the members of its type; it may be decoded as another agent's."""
-        return decode_as(self.event.raw, self.kind) if self.kind else Node(details(self.event))
-
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
 
@@ -2145,10 +2139,13 @@ class Dialect:
         maker, self.event, self.parts, self.acts = self.maker, event, [], True
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        self.read(event if type(event) is self.kind else self.line())
+        line: Any = event
+        if type(event) is not self.kind:  # it was decoded as another agent's
+            line = decode_as(event.raw, self.kind) if self.kind else Node(details(event))
+        self.read(line)
         if self.parts:
             return self.parts if not maker.native else (self.joined(),)
-        if event.type in self.shared_types and not maker.native:
+        if event.type in SHARED_TYPES and not maker.native:
             return ()  # the line only repeats
         event.foreign = event.foreign or UNTRANSLATED
         self.acts = event.type not in NATIVE_TYPES
@@ -2342,7 +2339,6 @@ class Claude(Dialect):
     """
 
     name = "claude"
-    shared_types = SHARED_TYPES
     deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
@@ -2593,7 +2589,6 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
-    shared_types = frozenset(("error", "result"))
     places = places_in("message content")
 
     def read(self, line: Any) -> None:
@@ -2714,7 +2709,6 @@ class Copilot(Dialect):
     """
 
     name = "copilot"
-    shared_types = frozenset(("result",))
     places = places_in(
         "assistant.message data.content",
         "assistant.message_delta data.deltaContent",
@@ -2794,7 +2788,6 @@ class Pi(Dialect):
     """
 
     name = "pi"
-    shared_types = frozenset()
     deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
@@ -3586,12 +3579,10 @@ def event_time(line: bytes) -> int | None:
 def failure_of(event: Event) -> str | None:
     """Why a terminal event failed its run; "" if it gives no reason, None if it is a success."""
     end, error = details(event), (event.subtype or "").startswith("error")
-    failed = end.get("is_error")
-    if event.type == "result" and failed is False and not error:
+    failed, stated = end.get("is_error"), event.type == "result" and not error
+    if stated and failed is False:
         return None
-    if (
-        event.type == "result" and failed is not True and not error
-    ):  # its text is the answer, not an error
+    if stated and failed is not True:  # its text is the answer, not an error
         return error_message([end.get("error"), end.get("errors")])
     answer = error_message(end.get("result"))
     return error_text(event) or answer or (event.subtype or "" if error else "")
