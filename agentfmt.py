@@ -3133,7 +3133,7 @@ class Run:
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
         self.session = session
-        self.key = key  # its session, or a conversation or FILE without one
+        self.key = key  # its session, or its FILE
         self.where = where  # FILE:LINE of its first event
         self.state = OPEN
         self.events = 1
@@ -3288,7 +3288,7 @@ class Runs:
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
-        kind, key = event_kind(event), self.key(event)
+        kind, key = event_kind(event), event.session_id or self.source
         event.run = run = self.find_run(event, key, kind)
         if run is None and event.parent_tool_use_id is not None and self.had_run.get(hash(key)):
             kind = OTHER  # a sub-agent in the background outlives the result
@@ -3323,10 +3323,6 @@ class Runs:
             self.report.failure(why)
         self.failures.clear()
 
-    def key(self, event: Event) -> object:
-        """The session, else the conversation, else the FILE of an event."""
-        return event.session_id or self.source
-
     def find_run(self, event: Event, key: object, kind: str) -> Run | None:
         """The run that an event of a key belongs to."""
         last, run = self.source.last, self.runs.get(key)
@@ -3349,15 +3345,12 @@ class Runs:
         """An event of a session that had a run is late, and ignored. A known type of another
         session, or an error without one, shows a run whose end is unknown. So do several events of
         unknown type, or without one unless they are lines of an ordinary log."""
-        source, key = self.source, self.key(event)
-        if event.foreign is EARLY:
-            key = EARLY
+        source, stray = self.source, event.type == "error" and not event.session_id
+        key: object = EARLY if event.foreign is EARLY else event.session_id or source
         count_matches(self.matches, self.fail_on, event, source)
-        stray = key is source and event.type == "error"
-        if self.had_run.get(hash(key)) and key is not source:
-            source.has_run = True
-            return
-        if event.foreign is RUNLESS:
+        late = self.had_run.get(hash(key), False)
+        source.has_run = source.has_run or late
+        if late or event.foreign is RUNLESS:
             return
         if stray and source.last and source.last.agent != "cursor":
             key = source.last.key  # the next run of its session takes it
@@ -3379,8 +3372,7 @@ class Runs:
     def check_unknown(self, run: Run, event: Event) -> Run:
         """An unknown type within a run may be new in its agent. Several that lack the run's session
         are another agent's; so are events without a type that look like an agent's."""
-        nameless = self.key(event) is self.source
-        strange = nameless and run.key is not self.source and event.type not in KNOWN_TYPES
+        strange = run.session and not event.session_id and event.type not in KNOWN_TYPES
         if strange and event.type is None:
             known = details(event).keys()
             strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
@@ -3393,12 +3385,12 @@ class Runs:
         return run
 
     def start(self, _run: Run | None, event: Event) -> Run:
-        key = self.key(event)
+        key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(run, event)
-        self.had_run[hash(key)] = True
-        if key is not self.source:
+        if run.session:
+            self.had_run[hash(key)] = True
             self.source.outside.pop(key, None)
         if len(self.runs) >= MAX_RUNS:
             self.give_up(next(iter(self.runs.values())))
