@@ -2249,9 +2249,11 @@ class Dialect:
 
     def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """Start and complete a call whose line may be repeated."""
-        if as_text(identity) not in self.finished:
-            self.call(identity, name, given)
-            self.answer(identity, content, **outcome)
+        known = as_text(identity)
+        if known not in self.finished:
+            if known not in self.calls:
+                self.call(known, name, given)
+            self.answer(known, content, given=given, **outcome)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
