@@ -3333,6 +3333,8 @@ class Runs:
         known = self.had_run.get(hash(key), False)
         if run is None and kind == END and not known:  # only its last line may name the session
             run = self.runs.get(as_text(details(event).get("begun_as")) or self.source)
+            if run:
+                run.session = event.session_id
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)  # the most recently active one
         self.had_run.pop(hash(key), None)
