@@ -2083,12 +2083,10 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect. Lines of the
-    types in ``deltas`` hold nothing but pieces of words.
+    isn't session_id. Lines of the types in ``deltas`` hold nothing but pieces of words.
     """
 
     name: ClassVar[str]
-    shared_types = frozenset(("error",))
     deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
@@ -2121,10 +2119,6 @@ class Dialect:
         """Nothing was said or done since the last result."""
         return self.latest == "result"
 
-    def line(self) -> Any:
-        """The current event with the members of its type; it may be decoded as another agent's."""
-        return decode_as(self.event.raw, self.kind) if self.kind else Node(details(self.event))
-
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
 
@@ -2145,10 +2139,13 @@ class Dialect:
         maker, self.event, self.parts, self.acts = self.maker, event, [], True
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        self.read(event if type(event) is self.kind else self.line())
+        line: Any = event
+        if type(event) is not self.kind:  # it was decoded as another agent's
+            line = decode_as(event.raw, self.kind) if self.kind else Node(details(event))
+        self.read(line)
         if self.parts:
             return self.parts if not maker.native else (self.joined(),)
-        if event.type in self.shared_types and not maker.native:
+        if event.type in SHARED_TYPES and not maker.native:
             return ()  # the line only repeats
         event.foreign = event.foreign or UNTRANSLATED
         self.acts = event.type not in NATIVE_TYPES
@@ -2252,9 +2249,11 @@ class Dialect:
 
     def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """Start and complete a call whose line may be repeated."""
-        if as_text(identity) not in self.finished:
-            self.call(identity, name, given)
-            self.answer(identity, content, **outcome)
+        known = as_text(identity)
+        if known not in self.finished:
+            if known not in self.calls:
+                self.call(known, name, given)
+            self.answer(known, content, given=given, **outcome)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
@@ -2342,7 +2341,6 @@ class Claude(Dialect):
     """
 
     name = "claude"
-    shared_types = SHARED_TYPES
     deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
@@ -2521,10 +2519,8 @@ class Codex(Dialect):
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
-        anys = (
-            "id text phase status command aggregated_output exit_code changes error result server"
-        )
-        item = shape("type", anys=f"{anys} tool arguments query action items prompt")
+        anys = "id text phase status command aggregated_output exit_code changes error result"
+        item = shape("type", anys=f"{anys} server tool arguments query action items prompt")
         return shape(anys="usage questions", base=base, item=item)
 
     def read(self, line: Any) -> None:
@@ -2595,7 +2591,6 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
-    shared_types = frozenset(("error", "result"))
     places = places_in("message content")
 
     def read(self, line: Any) -> None:
@@ -2716,7 +2711,6 @@ class Copilot(Dialect):
     """
 
     name = "copilot"
-    shared_types = frozenset(("result",))
     places = places_in(
         "assistant.message data.content",
         "assistant.message_delta data.deltaContent",
@@ -2780,11 +2774,12 @@ class Copilot(Dialect):
     def result(self, line: Any) -> None:
         """End the run; no line before names the session."""
         session, code = self.session, line["exitCode"]
-        self.session = session or first_text(line["sessionId"]) or None
+        self.session = first_text(line["sessionId"]) or session
         good = code == 0 and code is not False
         error = {} if good else {"error": self.fatal_error or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
-        self.end("error" if error else "success", duration_ms=took, **error)
+        begun = {"begun_as": session} if self.session != session else {}
+        self.end("error" if error else "success", duration_ms=took, **error, **begun)
         self.session = session
 
 
@@ -2795,7 +2790,6 @@ class Pi(Dialect):
     """
 
     name = "pi"
-    shared_types = frozenset()
     deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
@@ -2999,7 +2993,8 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.shown: Dialect | None = None  # by the last event, unless all is Cursor's
+        self.numbers = itertools.count(1)  # of conversations that name no session
+        self.shown: Dialect | None = None  # the last event's, if it is sure and not Cursor's
         self.due: list[Event] = []  # made at the end of conversations
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
@@ -3044,34 +3039,44 @@ class Conversations:
         known = self.sessions.get(session) if session else last
         if known is None or not session:
             sign = recognize(event.raw)
-            name = self.given or sign
             another = self.given and sign not in (None, DIALECTS[self.given].name)
             late = event.type == "error" and not sign and last and last.ended
             if not session and (another or late):
                 return None
-            if name:
+            if name := self.given or sign:
                 known = self.named_conversation(source, event, DIALECTS[name])
-            alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
-            if name and known and not alone:
-                event.session_id, self.shown = session or known.session, known
+                if not isinstance(known, Cursor):
+                    event.session_id, self.shown = session or known.session, known
+                elif last and not isinstance(last, Cursor):
+                    self.name_session(event, known.session)
         if known:
             source.dialect = known
             source.agents[known.name] = known
         return known
 
+    def name_session(self, event: Event, session: str | None) -> None:
+        """Let an event of Cursor's among other agents' name its session."""
+        if self.maker.converts and not event.session_id:
+            named = b',"session_id":%b}' % encode_json(session)
+            event.raw = event.raw.rstrip().removesuffix(b"}") + named
+        event.session_id = event.session_id or session
+
     def named_conversation(self, source: Source, event: Event, kind: type[Dialect]) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
         session = event.session_id or kind.session_in(event)
-        known = self.sessions.get(session) if session else None
+        known = self.sessions.get(session) if session else source.agents.get(kind.name)
         if not isinstance(known, kind):
-            last = source.agents.get(kind.name)
-            fits = last and not event.session_id and not (session and last.session)
-            known = last if last and fits else kind(self.maker)
+            known = kind(self.maker, session or self.new_name(kind))
         if session:
-            known.session, self.sessions[session] = session, known
+            self.sessions[session] = known
             if len(self.sessions) > MAX_RUNS:
                 self.finish(next(iter(self.sessions)))
         return known
+
+    def new_name(self, kind: type[Dialect]) -> str:
+        """A session for a conversation without one, so that its lines stay together."""
+        names = (f"{kind.name}{number}" for number in self.numbers)
+        return next(name for name in names if name not in self.sessions)
 
     def finish(self, session: str) -> None:
         """Forget a conversation; what it adds at its end is due."""
@@ -3130,7 +3135,7 @@ class Run:
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
         self.session = session
-        self.key = key  # its session, or a conversation or FILE without one
+        self.key = key  # its session, or its FILE
         self.where = where  # FILE:LINE of its first event
         self.state = OPEN
         self.events = 1
@@ -3141,7 +3146,6 @@ class Run:
         self.resumed = False  # it was given up before, and has failed
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
-        self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
         self.error: str | None = None  # the message of the last error event
         self.notes: RunNotes | None = None  # kept by later stages
@@ -3178,7 +3182,7 @@ class Runs:
     ) -> None:
         """``dialects`` translate each event that isn't simply one more of its run. ``locates``:
         calls get their FILE:LINE."""
-        self.track = self.locate if locates else track_call
+        self.locates = locates
         self.report = report
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
@@ -3226,7 +3230,7 @@ class Runs:
             event.raw = line
             named, found = event.session_id, self.dialects.translate(source, event)
             talk = self.talk
-            if talk and talk.acts and talk is self.dialects.shown and found is not None:
+            if found is not None and talk and talk.acts and talk is self.dialects.shown:
                 yield from self.add_acts(found)
             else:
                 yield from self.dispatch(event, found, named)
@@ -3279,15 +3283,15 @@ class Runs:
                     whole.run = part.run
                     yield whole
                 yield from self.ends() if self.failures else ()
-        talk = self.dialects.shown if found is not None else None
+        talk = self.dialects.shown
         begun = self.run and self.run.state == BEGUN and not self.fail_on
         self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
         self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NO_TYPES
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
-        kind, key = event_kind(event), self.key(event)
-        event.run = run = self.find_run(key, kind)
+        kind, key = event_kind(event), event.session_id or self.source
+        event.run = run = self.find_run(event, key, kind)
         if run is None and event.parent_tool_use_id is not None and self.had_run.get(hash(key)):
             kind = OTHER  # a sub-agent in the background outlives the result
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
@@ -3304,9 +3308,14 @@ class Runs:
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
 
-    def locate(self, run: Run, event: Event) -> None:
-        event.where = self.source.where()
-        track_call(run, event)
+    def track(self, run: Run, event: Event) -> None:
+        """Remember a call while it is open: its completion may hold nothing but the outcome."""
+        if event.subtype == "started":
+            run.calls[event.call_id] = event
+        elif event.subtype == "completed":
+            event.started = run.calls.pop(event.call_id, None)
+        if self.locates:
+            event.where = self.source.where()
 
     def ends(self) -> Iterator[Event]:
         """The implied ends: events without a line. Then report why runs failed."""
@@ -3316,22 +3325,16 @@ class Runs:
             self.report.failure(why)
         self.failures.clear()
 
-    def key(self, event: Event) -> object:
-        """The session, else the conversation, else the FILE of an event."""
-        return event.session_id or self.dialects.shown or self.source
-
-    def find_run(self, key: object, kind: str) -> Run | None:
+    def find_run(self, event: Event, key: object, kind: str) -> Run | None:
         """The run that an event of a key belongs to."""
         last, run = self.source.last, self.runs.get(key)
         if key is self.source:
-            named = last and last.converted and last.session
-            own = kind == INIT or (kind == ACT and named)
-            return run if own or not last or last.state == ENDED else last
+            return run if kind == INIT or not last or last.state == ENDED else last
         known = self.had_run.get(hash(key), False)
-        if run is None and kind == END and (self.dialects.shown or not known):
-            others = map(self.runs.get, self.source.agents.values())
-            converted = (other for other in others if other and other.converted and not known)
-            run = self.runs.get(self.dialects.shown or self.source) or next(converted, None)
+        if run is None and kind == END and not known:  # only its last line may name the session
+            run = self.runs.get(as_text(details(event).get("begun_as")) or self.source)
+            if run:
+                run.session = event.session_id
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)  # the most recently active one
         self.had_run.pop(hash(key), None)
@@ -3346,15 +3349,12 @@ class Runs:
         """An event of a session that had a run is late, and ignored. A known type of another
         session, or an error without one, shows a run whose end is unknown. So do several events of
         unknown type, or without one unless they are lines of an ordinary log."""
-        source, key = self.source, self.key(event)
-        if event.foreign is EARLY:
-            key = EARLY
+        source, stray = self.source, event.type == "error" and not event.session_id
+        key: object = EARLY if event.foreign is EARLY else event.session_id or source
         count_matches(self.matches, self.fail_on, event, source)
-        stray = key is source and event.type == "error"
-        if self.had_run.get(hash(key)) and key is not source:
-            source.has_run = True
-            return
-        if event.foreign is RUNLESS:
+        late = self.had_run.get(hash(key), False)
+        source.has_run = source.has_run or late
+        if late or event.foreign is RUNLESS:
             return
         if stray and source.last and source.last.agent != "cursor":
             key = source.last.key  # the next run of its session takes it
@@ -3368,9 +3368,7 @@ class Runs:
         self.report.warn_without_run(source)
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
-        if key not in self.source.outside:
-            self.source.outside[key] = OutsideEvents(self.source.where())
-        found = self.source.outside[key]
+        found = self.source.outside.setdefault(key, OutsideEvents(self.source.where()))
         found.add(event.type, evidence)
         if event.type == "error":
             found.error = self.report.excerpt(error_text(event)) or found.error
@@ -3378,8 +3376,7 @@ class Runs:
     def check_unknown(self, run: Run, event: Event) -> Run:
         """An unknown type within a run may be new in its agent. Several that lack the run's session
         are another agent's; so are events without a type that look like an agent's."""
-        nameless = self.key(event) is self.source
-        strange = nameless and run.key is not self.source and event.type not in KNOWN_TYPES
+        strange = run.session and not event.session_id and event.type not in KNOWN_TYPES
         if strange and event.type is None:
             known = details(event).keys()
             strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
@@ -3392,12 +3389,12 @@ class Runs:
         return run
 
     def start(self, _run: Run | None, event: Event) -> Run:
-        key = self.key(event)
+        key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(run, event)
-        self.had_run[hash(key)] = True
-        if key is not self.source:
+        if run.session:
+            self.had_run[hash(key)] = True
             self.source.outside.pop(key, None)
         if len(self.runs) >= MAX_RUNS:
             self.give_up(next(iter(self.runs.values())))
@@ -3421,7 +3418,6 @@ class Runs:
         self.source.outside.pop(EARLY, None)
         run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
-        run.converted = b'"converted_from"' in self.line
         return run
 
     def supersede(self, run: Run, _event: Event) -> None:
@@ -3503,7 +3499,8 @@ class Runs:
         yield END_OF_INPUT
 
     def end_of_file(self, source: Source) -> Iterator[Event]:
-        for key in (source, *source.agents.values()):
+        named = (talk.session for talk in source.agents.values())
+        for key in (source, *(name for name in named if name not in self.dialects.sessions)):
             if key in self.runs:
                 self.end_unfinished(self.runs[key])
         yield from self.ends()
@@ -3578,23 +3575,13 @@ def event_time(line: bytes) -> int | None:
 def failure_of(event: Event) -> str | None:
     """Why a terminal event failed its run; "" if it gives no reason, None if it is a success."""
     end, error = details(event), (event.subtype or "").startswith("error")
-    failed = end.get("is_error")
-    if event.type == "result" and failed is False and not error:
+    failed, stated = end.get("is_error"), event.type == "result" and not error
+    if stated and failed is False:
         return None
-    if (
-        event.type == "result" and failed is not True and not error
-    ):  # its text is the answer, not an error
+    if stated and failed is not True:  # its text is the answer, not an error
         return error_message([end.get("error"), end.get("errors")])
     answer = error_message(end.get("result"))
     return error_text(event) or answer or (event.subtype or "" if error else "")
-
-
-def track_call(run: Run, event: Event) -> None:
-    """Remember a call while it is open: its completion may hold nothing but the outcome."""
-    if event.subtype == "started":
-        run.calls[event.call_id] = event
-    elif event.subtype == "completed":
-        event.started = run.calls.pop(event.call_id, None)
 
 
 # ---------------------------------------------------------------- words

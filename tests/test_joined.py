@@ -398,6 +398,23 @@ def test_a_converted_stream_keeps_its_verdict(one: str) -> None:
     assert [other for other in every if again[other].status != ended[other].status] == []
 
 
+@pytest.mark.parametrize("one", GOOD)
+def test_converted_streams_that_are_interleaved(one: str) -> None:
+    """Each line names a session, also of an agent whose own lines name none."""
+    into = {other: convert(GOOD[other], "-t", "cursor").stdout.splitlines(True) for other in GOOD}
+    ended = {other: convert(interleaved(into[one], into[other])) for other in GOOD if other != one}
+    assert {other: left[1:] for other, left in ended.items() if left[1:] != ("", OK)} == {}
+
+
+def test_a_session_that_only_the_last_line_names() -> None:
+    first, *_, last = convert(GOOD["copilot"], "-t", "cursor").objects
+    assert (first["session_id"], last["session_id"]) == ("copilot1", "co-1")
+    for data in (GOOD["copilot"], convert(GOOD["copilot"], "-t", "cursor").stdout):
+        (ended,) = convert(data, "-t", "json").objects
+        (run,) = convert(data, "-t", "runs").objects
+        assert ended["session_id"] == run["session"] == "co-1"
+
+
 def test_a_converted_run_without_a_session_is_not_its_neighbors() -> None:
     """OpenCode's result comes last, when nothing more can follow."""
     for bad in ("copilot failed", "droid without a session", "pi cut", "cursor fragment"):
