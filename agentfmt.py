@@ -3748,7 +3748,6 @@ class Segments:
         self.length = 0  # characters of these deltas
         self.held = ""  # a delta or a replay
         self.answer = ""  # the last closed segment that isn't blank
-        self.open = False  # words were added since the last close
 
     def text(self) -> str:
         """All words of the run, at its end."""
@@ -3758,7 +3757,6 @@ class Segments:
         """Take an assistant event; its text that wasn't said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
             return ""
-        self.open = True
         content = event.message.content if event.message else None
         if type(content) is list and len(content) == 1:
             text: str = content[0].text or ""  # nearly always: it saves a call
@@ -3810,7 +3808,6 @@ class Segments:
         if segment.strip():
             self.answer = segment
         self.said.clear()
-        self.open = False
 
 
 class RunNotes:
@@ -6358,7 +6355,7 @@ class Text(Writer):
                 run = event.run
                 prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
-                if notes.segments.open:
+                if self.words and (notes.line or self.final):
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
                     begun = notes.finish(event) if self.follows else NOT_BEGUN
@@ -6752,35 +6749,25 @@ WRITERS: dict[str, type[Writer]] = {
 TABLES: dict[str, type[Writer]] = {"runs": RunTable, "calls": CallTable}
 
 
-class Tee(Writer):
-    """A writer, and ``others`` that are told of each event after it; ``tell`` gets their lines."""
-
-    def __init__(self, main: Writer, others: list[Writer], tell: Callable[[bytes], None]) -> None:
-        self.main, self.others, self.tell = main, others, tell
-        self.kind, self.thinking, self.words = main.kind, main.thinking, main.words
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return self.main.lines(self.pass_on(events))
-
-    def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            yield event
-            if event.type in SPOKEN_TYPES and not event.foreign:
-                continue
-            for part in parts_of(event):
-                part.hidden = event.hidden
-                for other in self.others:
-                    for line in other.lines((part,)):
-                        self.tell(line)
+def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
+    """Tell other writers of each event after the main one; their lines go to stderr."""
+    for event in events:
+        yield event
+        if event.type in SPOKEN_TYPES and not event.foreign:
+            continue
+        for part in parts_of(event):
+            part.hidden = event.hidden
+            for other in others:
+                for line in other.lines((part,)):
+                    report.write(line)
 
 
-def make_writer(to: str, view: View, report: Report) -> Writer:
-    """The writer of an output, together with those that a view asks for."""
+def make_writers(to: str, view: View, report: Report) -> tuple[Writer, list[Writer]]:
+    """The writer of an output, and those beside it that a view asks for."""
     view = view._replace(last=view.last or LastLine())
-    main = (WRITERS | TABLES)[to](report, view)
     others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
     others += [Summary(report, view)] if view.summary else []
-    return Tee(main, others, report.write) if others else main
+    return (WRITERS | TABLES)[to](report, view), others
 
 
 class Output:
@@ -6879,7 +6866,7 @@ def convert(
     OutputError, and any exception of ``streams``. The format of events is Cursor's:
     https://cursor.com/docs/cli/reference/output-format
     """
-    writer = make_writer(to, view, report)
+    writer, others = make_writers(to, view, report)
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
@@ -6898,10 +6885,9 @@ def convert(
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
-        if shortener and to in TABLES:
-            out.write(map(shortener.fit_line, writer.lines(events)))
-        else:
-            out.write(writer.lines(shortener.fit(events) if shortener else events))
+        events = shortener.fit(events) if shortener and to not in TABLES else events
+        lines = writer.lines(pass_on(events, others, report) if others else events)
+        out.write(map(shortener.fit_line, lines) if shortener and to in TABLES else lines)
         out.flush()
 
     try:
