@@ -445,6 +445,15 @@ def test_the_json_result_has_all_of_them(form: str) -> None:
     assert json.loads(line)["result"] == WHOLE + "Done.\n"
 
 
+def test_action_lines_leave_the_words_of_a_json_result() -> None:
+    call = done("readToolCall", {"path": "a"}, ok())
+    end = {"type": "result", "subtype": "success", "is_error": False, "session_id": "2f4c27dc-1"}
+    data = spelled(init(), delta("Hel"), delta("lo"), call, delta("Bye"), end)
+    rendered = render(data, View(actions="stderr"), to="json")
+    assert json.loads(rendered.out[0])["result"] == "HelloBye"
+    assert rendered.err == [label("read")]
+
+
 def test_words_that_are_written_are_forgotten() -> None:
     segments = agentfmt.Segments()
     for text in ("A" * 1000, "B", " \n"):
