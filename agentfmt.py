@@ -43,6 +43,7 @@ another agent's lines into it; no other stage knows that dialects exist.
 from __future__ import annotations
 
 import bisect
+import collections
 import contextlib
 import errno
 import functools
@@ -58,20 +59,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    AnyStr,
-    ClassVar,
-    NamedTuple,
-    TypeAlias,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Any, AnyStr, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
 
 gc.disable()  # until main: collecting during the imports takes a tenth of the start-up time
 
@@ -141,7 +129,6 @@ MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
 AGENTS = "cursor claude amp qwen codex gemini opencode droid copilot pi".split()
 BLANKS = b" \t\r\n"
-BLANKS_AND_NULS = BLANKS + b"\0"  # a log truncated by copytruncate begins with NULs
 BOM = b"\xef\xbb\xbf"
 
 
@@ -157,10 +144,6 @@ CONTROL = regex(
 )
 
 
-def escape_char(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
-
-
 # Commands of CI runners: `##[`, `##vso[` and `##teamcity[` anywhere in a line, and `::name` at its
 # start, after any blanks.
 HASHES = regex(r"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
@@ -169,7 +152,8 @@ COLONS = regex(r"^([\s\u180e\u200b\u2060\ufeff]*):(?=:[^\s:])")
 
 def escape(text: str) -> str:
     """Escape control characters and CI commands, so that untrusted text is safe within a line."""
-    text = text if text.isprintable() else CONTROL.sub(escape_char, text)
+    if not text.isprintable():
+        text = CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
     return HASHES.sub(r"\\x23", text) if "#" in text else text
 
 
@@ -216,12 +200,8 @@ def truncate(text: str, limit: int) -> str:
     """Cut a text to at most ``limit`` columns, including the dots that mark the cut."""
     if display_width(text) <= limit:
         return text
-    left, end = limit - 3, 0
-    for char in text:
-        left -= char_width(char)
-        if left < 0:
-            break
-        end += 1
+    ends = list(itertools.accumulate(map(char_width, text)))
+    end = bisect.bisect_right(ends, limit - 3)
     return text[:end].rstrip() + "..."[: max(limit, 0)]
 
 
@@ -247,15 +227,13 @@ def format_size(count: int) -> str:
 
 def wrap(text: str, room: int) -> Iterator[str]:
     """Break a line at blanks into rows of at most ``room`` columns; longer words stay whole."""
-    row, width = "", 0
+    row = ""
     for word in ROW_WORD.findall(text):
-        size = display_width(word)
-        if row.strip() and width + size > room:
+        if row.strip() and display_width(row + word) > room:
             yield row
             row = " " * len(BULLET.match(text)[0])  # type: ignore[index]
-            word, width = word.lstrip(" "), len(row)
-            size = display_width(word)
-        row, width = row + word, width + size
+            word = word.lstrip(" ")
+        row += word
     yield row
 
 
@@ -302,14 +280,11 @@ def members(text: bytes) -> dict[str, Raw]:
         return {}
     try:
         return msgspec.json.decode(text, type=dict[str, Raw])
-    except DECODE_ERRORS:
-        return members_slowly(text) if isinstance(decode_raw(text), dict) else {}
-
-
-def members_slowly(text: bytes) -> dict[str, Raw]:
-    """The same for any depth, and with lone surrogates."""
-    keys = [one for one in find_strings(text) if one.is_key and len(one.path) == 1]
-    ends = [*(key.start for key in keys[1:]), text.rindex(b"}")] if keys else []
+    except DECODE_ERRORS:  # lone surrogates, or many levels
+        valid = isinstance(decode_raw(text), dict)
+    found = find_strings(text) if valid else ()
+    keys = [one for one in found if one.is_key and len(one.path) == 1]
+    ends = [*(key.start for key in keys), text.rfind(b"}")][1:]
     values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
     return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
 
@@ -345,23 +320,21 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(text: bytes) -> Any:
-    """Decode any JSON value. Raises ValueError or RecursionError; see ``parse_slowly``."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return parse_slowly(text)
-
-
-def parse_slowly(text: bytes) -> Any:
     """Decode a JSON value, with lone surrogates and integers of any length.
 
     An integer too long for the interpreter stays a string of digits. Raises ValueError with a
     readable reason if the text isn't JSON, RecursionError if it is nested too deeply.
     """
-    import json
-
     try:
-        decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_constant)
+        return msgspec.json.decode(text)
+    except DECODE_ERRORS:
+        import json
+
+    decoder = json.JSONDecoder(
+        parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
+        parse_constant=refuse_constant,
+    )
+    try:
         return decoder.decode(text.strip(BLANKS).decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
@@ -370,11 +343,7 @@ def parse_slowly(text: bytes) -> Any:
         raise ValueError(f"{what} at column {error.colno}") from None
 
 
-def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= MAX_DIGITS else digits
-
-
-def _constant(word: str) -> Any:
+def refuse_constant(word: str) -> Any:
     raise ValueError(f"bad JSON ({word} isn't a JSON number)")
 
 
@@ -397,18 +366,18 @@ def shape(
 
 def coerce(value: Any, kind: Any) -> Any:
     """The part of a parsed value that fits a type, or MISFIT; a misfit member is left out."""
-    origin = get_origin(kind)
-    if origin in (Union, UnionType):
-        fits = (coerce(value, option) for option in get_args(kind))
-        return next((fit for fit in fits if fit is not MISFIT), MISFIT)
+    origin: Any = getattr(kind, "__origin__", None)
+    parts: Sequence[Any] = getattr(kind, "__args__", ())
+    if origin in (list, dict) and not isinstance(value, origin):
+        return MISFIT
     if origin is list:
-        if not isinstance(value, list):
-            return MISFIT
-        items = (coerce(item, get_args(kind)[0]) for item in value)
-        return [item for item in items if item is not MISFIT]
+        return [fit for item in value if (fit := coerce(item, *parts)) is not MISFIT]
     if origin is dict:
-        found = {key: coerce(item, get_args(kind)[1]) for key, item in as_object(value).items()}
-        return {key: fit for key, fit in found.items() if fit is not MISFIT}
+        pairs = ((key, coerce(item, parts[-1])) for key, item in value.items())
+        return {key: fit for key, fit in pairs if fit is not MISFIT}
+    if parts:  # a union
+        fits = [coerce(value, part) for part in parts]
+        return next((fit for fit in fits if fit is not MISFIT), MISFIT)
     if kind is Any:
         return value
     if kind is Raw:
@@ -417,7 +386,7 @@ def coerce(value: Any, kind: Any) -> Any:
         return MISFIT
     if issubclass(kind, Struct):
         return coerce_struct(value, kind) if isinstance(value, dict) else MISFIT
-    return value if type(value) is kind else MISFIT
+    return value if type(value) is kind or (kind is float and type(value) is int) else MISFIT
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
@@ -582,14 +551,12 @@ class OutputError(Exception):
 class Signals:
     """Remembers the signal that asks the program to end, and wakes the waiting read."""
 
-    CODES = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-
     def __init__(self) -> None:
         self.caught = 0
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
-        for code in self.CODES:
+        for code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             if signal.getsignal(code) is not signal.SIG_IGN:  # nohup, a job in the background
                 signal.signal(code, self._catch)
 
@@ -652,16 +619,14 @@ def drain(fd: int) -> Iterator[bytes]:
 
     arrived = select.poll()
     arrived.register(fd, select.POLLIN)
-    chunks, left, more, filler, end = list[bytes](), DRAIN, True, b"", fd
+    chunks, more, filler, end = list[bytes](), True, b"", fd
     with contextlib.suppress(OSError):
-        if stat.S_ISFIFO(os.fstat(fd).st_mode):
-            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    while more and left > 0:
+        end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    while more and sum(map(len, chunks)) < DRAIN:
         chunk = b""
         try:
             chunk = os.read(fd, BLOCK) if arrived.poll(0) else b""
             chunks.append(chunk)
-            left -= len(chunk)
             # A page is written whole, or not at all.
             filler = filler or b"\n" * fcntl.fcntl(end, getattr(fcntl, "F_SETPIPE_SZ", -1), 1)
             more = not os.write(end, filler)
@@ -725,7 +690,8 @@ class Event(Struct, gc=False):
     returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
     is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
     events count but aren't printed; ``foreign`` is set if the line that is printed is another
-    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``where`` is its
+    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are
+    the spans of its line that alone may hold secrets, None if others may; ``where`` is its
     FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
@@ -739,6 +705,7 @@ class Event(Struct, gc=False):
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
+    tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -795,18 +762,15 @@ def error_text(event: Event) -> str:
 
 def message_text(content: list[TextBlock] | str | None) -> str:
     """The text of a message: its content is a string or a list of blocks."""
-    if not content:
-        return ""
-    return content if isinstance(content, str) else "".join(block.text or "" for block in content)
+    if isinstance(content, str):
+        return content
+    return "".join([block.text or "" for block in content or ()])
 
 
 def words_of(event: Any) -> str:
     if event.type == "thinking":
         return event.text or ""
-    content = event.message.content if event.message is not None else None
-    if type(content) is list and len(content) == 1:  # nearly always: it saves two calls
-        return content[0].text or ""
-    return message_text(content)
+    return message_text(event.message.content) if event.message else ""
 
 
 # ---------------------------------------------------------------- calls
@@ -1168,7 +1132,7 @@ class Action(Struct, frozen=True, gc=False):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.tool_call is None and event.made and event.made.answer:  # its line need not be made
+    if event.tool_call is None and event.made and event.made.answered:  # its line need not be made
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     return label_call(outcome_of(event))
@@ -1292,17 +1256,24 @@ class Report:
     """Reports what goes wrong on stderr, saves refused lines, and knows the exit status."""
 
     def __init__(
-        self, out: Output, rejects: int | None = None, conceal: Callable[[str], str] | None = None
+        self,
+        out: Output,
+        rejects: int | None = None,
+        conceal: Callable[[str], str] | None = None,
+        redaction: EventRedactor | None = None,
     ) -> None:
-        """``conceal`` removes secrets from untrusted text, which isn't shown without it."""
+        """``rejects`` is a descriptor; ``conceal`` removes secrets from untrusted text, which isn't
+        shown without it, nor if ``redaction`` hides content."""
         self.out = out
+        self.rejects = rejects
         self.conceal = conceal
-        self.rejects = rejects  # a descriptor
-        self.strict = False  # content is redacted: untrusted text isn't shown
+        self.strict = redaction is not None and redaction.strict
         self.prose: str | None = None  # its last line, usually the reason for a failure
         self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
-        self.redactions: dict[str, int] = {}  # by rule, outside any run, since the last summary
-        self.unused = 0  # values of variables and files that are too weak to search for
+        # By rule, outside any run, since the last summary.
+        self.redactions = redaction.counts if redaction else dict[str, int]()
+        # Values of variables and files that are too weak to search for.
+        self.unused = redaction.scanner.unused if redaction and redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
 
     def status(self) -> int:
@@ -1334,24 +1305,10 @@ class Report:
         self.failed = True
         self.message(why)
 
-    def reject(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Save and show a line that isn't an event."""
-        self.save_rejected(line.removesuffix(b"\n") + b"\n")
-        self.show_rejected(source, reason, line)
-
-    def reject_piece(self, source: Source, piece: RefusedPiece) -> None:
-        """Save a part of a frame that was refused unread; show the first."""
-        if source.looks_like and not source.is_named:
-            source.is_named = source.looks_like
-            self.failure(f"{source.name}: this is {source.looks_like}")
-        if piece.first:
-            source.begin(b"\n")  # one more line
-            next(source.left)
-            object_ = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-            self.show_rejected(source, piece.reason if object_ else None, piece.data)
-        self.save_rejected(piece.data)
-        if piece.last and not piece.data.endswith(b"\n"):
-            self.save_rejected(b"\n")
+    def save_rejected(self, data: bytes) -> None:
+        if self.rejects is not None:
+            with output_errors("--rejects"):
+                write_all(self.rejects, data)
 
     def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
         """Show a refused line, or count it; without a reason it is prose."""
@@ -1371,9 +1328,9 @@ class Report:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
         lines = source.number()
         known = source.outside and not any(one.has_unknown for one in source.outside.values())
-        if known or source.is_named or source.has_run or source.dialect or not lines:
+        if known or source.is_named or source.has_run or source.dialect:
             return
-        if lines >= LINES_TO_HINT or silent:
+        if lines >= (1 if silent else LINES_TO_HINT):
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
             self.message(self.describe_outside(source) if source.outside else what)
             source.is_named = "events" if source.outside else "text"
@@ -1382,10 +1339,9 @@ class Report:
         """Which events of a FILE belong to no run, and a hint if it has no run at all."""
         found = list(source.outside.values())
         count, types = sum(one.count for one in found), {t: 0 for one in found for t in one.types}
-        unknown = (
-            f" of unknown type{'s' * (len(types) > 1)}" if any(o.has_unknown for o in found) else ""
-        )
-        kinds = f"{unknown} ({self.list_names(types)})" if types else " without a type"
+        kinds = f" ({self.list_names(types)})" if types else " without a type"
+        if types and any(one.has_unknown for one in found):
+            kinds = f" of unknown type{'s' * (len(types) > 1)}{kinds}"
         hint = "" if source.has_run else f"name the agent with --from ({', '.join(AGENTS)})"
         why = next((one.error for one in found if one.error), hint)
         events = plural(count, "event") + kinds
@@ -1407,11 +1363,6 @@ class Report:
         shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
         return ", ".join(shown[:NAMES_SHOWN]) + ", ..." * (len(shown) > NAMES_SHOWN)
 
-    def save_rejected(self, data: bytes) -> None:
-        if self.rejects is not None:
-            with output_errors("--rejects"):
-                write_all(self.rejects, data)
-
     def report_unshown(self, source: Source) -> None:
         """Say how many refused lines weren't shown, at the end of a run or a FILE."""
         if source.refused > REJECTS_SHOWN:
@@ -1432,15 +1383,18 @@ DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
 
 
 class RefusedPiece(NamedTuple):
-    """A part of a frame that is refused unread: of a line too long, or a document cut short."""
+    """A part of a line or document that is refused unread; only the first has a reason. The last
+    ends with LF."""
 
     data: bytes
-    reason: str
-    first: bool = False
-    last: bool = False
+    reason: str = ""
 
 
 Frame: TypeAlias = "bytes | RefusedPiece"
+
+
+def too_long(limit: int) -> str:
+    return f"longer than --max-line {limit}"
 
 
 class Source:
@@ -1448,32 +1402,30 @@ class Source:
 
     def __init__(self, name: str) -> None:
         self.name = file_name(name)
-        self.before = 0  # lines, or objects, before the current block
-        self.size = 0  # lines in the current block
+        self.lines = 0  # or objects, up to the end of the current block
         self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event followed a prefix
         self.refused = 0  # lines since the last end of a run
         self.prose = ""  # its last line
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
-        self.is_named = ""  # what a warning was printed about: its text, its events, its format
+        self.is_named = ""  # what a warning was printed about: its text, or its events
         self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
-        self.decode: Callable[[bytes], Event] | None = None  # a line of that dialect
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
     def begin(self, block: bytes) -> list[bytes]:
         """Start the next block; its lines."""
         lines = lines_of(block)
-        self.before, self.size = self.before + self.size, len(lines)
+        self.lines += len(lines)
         self.left = iter(lines)
         return lines
 
     def number(self) -> int:
         """The number of the current line, or object."""
-        return self.before + self.size - operator.length_hint(self.left)
+        return self.lines - operator.length_hint(self.left)
 
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
@@ -1516,7 +1468,7 @@ def read_frames(
             break
     source.looks_like = format_of(head, OTHER_FORMATS)
     if source.looks_like:
-        return (RefusedPiece(chunk, "") for chunk in itertools.chain((head,), arriving))
+        return map(RefusedPiece, itertools.chain((head,), arriving))
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
@@ -1528,34 +1480,34 @@ def read_frames(
 
 def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
-    reason = f"longer than --max-line {limit}"
-    tail, cut = bytearray(), False  # the incomplete line; was its beginning refused?
+    tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
             yield b""
             continue
         if cut:
             end = chunk.find(b"\n") + 1
-            yield RefusedPiece(chunk[: end or None], reason, last=bool(end))
+            yield RefusedPiece(chunk[: end or None])
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
-        while end:  # a large line is yielded alone and without LF, so that it is copied only once
-            large = len(tail) > BLOCK
+        while end:  # a large line is yielded alone and without LF, so that it is never copied
+            large = tail.tell() > BLOCK
             stop = chunk.find(b"\n") + 1 if large else end
-            block = b"".join((tail, memoryview(chunk)[: stop - large]))
-            tail, chunk, end = bytearray(), chunk[stop:], end - stop
+            tail.write(memoryview(chunk)[: stop - large])
+            block, tail = tail.getvalue(), io.BytesIO()
+            chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
-                long = len(frame) > limit + 1
-                yield RefusedPiece(frame, reason, first=True, last=True) if long else frame
-        tail += chunk if tail else chunk.lstrip(b"\0")
-        if len(tail) > limit:
-            yield RefusedPiece(bytes(tail), reason, first=True)
-            tail, cut = bytearray(), True
+                whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
+                yield RefusedPiece(whole, too_long(limit)) if whole else frame
+        tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
+        if tail.tell() > limit:
+            yield RefusedPiece(tail.getvalue(), too_long(limit))
+            tail, cut = io.BytesIO(), True
     if cut:
-        yield RefusedPiece(b"", reason, last=True)
-    elif tail:
-        yield bytes(tail)
+        yield RefusedPiece(b"\n")
+    elif tail.tell():
+        yield tail.getvalue()
 
 
 def lines_of(block: bytes) -> list[bytes]:
@@ -1587,7 +1539,7 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
     try:
         for chunk in itertools.chain(filter(None, arriving), (b"",)):
             if skipped:  # the lexer can't resynchronize
-                yield RefusedPiece(chunk, skipped, last=not chunk)
+                yield RefusedPiece(chunk or b"\n")
                 continue
             try:
                 lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
@@ -1604,21 +1556,20 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                 if depth > 0:
                     continue
                 if tokens[0] != "{":
-                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b""
+                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b"\n"
                     skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
-                    yield RefusedPiece(line() + rest, skipped, first=True, last=not chunk)
+                    yield RefusedPiece(line() + rest, skipped)
                     break
                 whole, size = line() + b"\n", 0
-                long = RefusedPiece(whole, f"longer than --max-line {limit}", first=True, last=True)
-                yield whole if len(whole) <= limit + 1 else long
+                yield whole if len(whole) <= limit + 1 else RefusedPiece(whole, too_long(limit))
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
-                yield RefusedPiece(line(), "the document ends too early", first=True, last=True)
+                yield RefusedPiece(line() + b"\n", "the document ends too early")
             elif not skipped and size > limit + BLOCK:
-                skipped = f"longer than --max-line {limit}{REST_SKIPPED}"
-                yield RefusedPiece(line(), skipped, first=True)
+                skipped = too_long(limit) + REST_SKIPPED
+                yield RefusedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
@@ -1665,18 +1616,54 @@ def unwrap_text(value: bytes) -> bytes:
         return b""
 
 
+def contents(
+    line: bytes, places: Sequence[str] = ENVELOPES, *, named: bool = False
+) -> Iterator[Wrapped]:
+    """The possible contents of an envelope at some places; none for an event. The user ``named``
+    the place, or any envelope is expected."""
+    if CRI in places and (match := CRI_LINE.fullmatch(line)):
+        yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
+    outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
+    kind = decode_raw(outer.get("type", b""))
+    if not named and isinstance(kind, str) and kind not in COLLECTED:
+        return
+    writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
+    for place in places:
+        value, inner = b"", outer
+        for name in place.split("."):
+            value = bytes(inner.get(name, b""))
+            inner = members(value)
+        whole = bool(inner) and (named or place == OBJECT)
+        if text := value if whole else unwrap_text(value):
+            yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
+
+
+def is_certain(one: Wrapped) -> bool:
+    stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
+    return one.place == CRI or stream or one.ended or holds_event(one.text, MAX_LAYERS)
+
+
+def holds_event(text: bytes, layers: int) -> bool:
+    """Is a text an event, the beginning of one, or an envelope of either?"""
+    found = members(text)
+    if text[:1] != b"{" or not found:
+        return text[:1] == b"{" and b'"type"' in text
+    inner = contents(text) if layers else ()
+    return "type" in found or any(holds_event(one.text, layers - 1) for one in inner)
+
+
 class Unwrapper:
     """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
     is looked for; other lines stay as they are."""
 
     def __init__(self, unwrap: str, limit: int) -> None:
         """``unwrap``: auto, or the member that holds the line."""
-        self.auto = unwrap == "auto"
-        self.places = ENVELOPES if self.auto else (unwrap,)
+        self.named = unwrap != "auto"
+        self.places = (unwrap,) if self.named else ENVELOPES
         self.probed = 0
         self.limit = limit
-        self.begun: dict[bytes, list[bytes]] = {}  # pieces of lines, by writer
-        self.size = 0  # bytes of these pieces
+        self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
+        self.size = 0  # bytes of these
 
     def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
         for frame in wrapped:
@@ -1690,89 +1677,35 @@ class Unwrapper:
             if self.probed > EVENTS_PROBED:
                 yield from wrapped
         if self.begun:
-            yield b"".join(b"".join((*begun, b"\n")) for begun in self.begun.values())
+            yield b"\n".join((*self.begun.values(), b""))
 
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
-        undecided = self.auto and len(self.places) > 1
+        undecided = self.places is ENVELOPES
         if self.probed > EVENTS_PROBED:
             return line
-        found = self.contents(line, self.places)
-        one = next((one for one in found if not undecided or self.is_certain(one)), None)
+        found = contents(line, self.places, named=self.named)
+        one = next((one for one in found if not undecided or is_certain(one)), None)
         if one:
             self.places, self.probed = (one.place,), 0
             return self.join(one)
         self.probed += undecided and b'"type"' in line
         return line
 
-    def contents(self, line: bytes, places: Sequence[str]) -> Iterator[Wrapped]:
-        """The possible contents of an envelope at some places; none for an event."""
-        if CRI in places and (match := CRI_LINE.fullmatch(line)):
-            yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
-        outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
-        kind = decode_raw(outer.get("type", b""))
-        if self.auto and isinstance(kind, str) and kind not in COLLECTED:
-            return
-        writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
-        for place in places:
-            value, inner = b"", outer
-            for name in place.split("."):
-                value = bytes(inner.get(name, b""))
-                inner = members(value)
-            whole = bool(inner) and (place == OBJECT or not self.auto)
-            if text := value if whole else unwrap_text(value):
-                yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
-
-    def is_certain(self, one: Wrapped) -> bool:
-        stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
-        return one.place == CRI or stream or one.ended or self.holds_event(one.text, MAX_LAYERS)
-
-    def holds_event(self, text: bytes, layers: int) -> bool:
-        """Is a text an event, the beginning of one, or an envelope of either?"""
-        found = members(text)
-        if text[:1] != b"{" or not found:
-            return text[:1] == b"{" and b'"type"' in text
-        inner = self.contents(text, ENVELOPES) if layers else ()
-        return "type" in found or any(self.holds_event(one.text, layers - 1) for one in inner)
-
     def join(self, piece: Wrapped) -> Frame:
         """Join a piece to its line; the line if it is complete, else a blank one."""
-        _, text, writer, ended = piece
-        begun = self.begun.pop(writer, [])
-        self.size -= sum(map(len, begun))
-        if begun and text[:1] == b"{" and members(text):  # the rest of the line before is lost
-            return b"".join((*begun, b"\n", text.removesuffix(b"\n"), b"\n"))
-        begun.append(text)
+        text, line = piece.text, self.begun.pop(piece.writer, bytearray())
+        self.size -= len(line)
+        if line and text[:1] == b"{" and members(text):  # the rest of the line before is lost
+            return b"\n".join((line, text.removesuffix(b"\n"), b""))
+        line += text
         closed = text.rstrip(BLANKS)[-1:] == b"}"
-        if ended or begun[0][:1] != b"{" or (closed and members(b"".join(begun))):
-            return b"".join(begun).removesuffix(b"\n") + b"\n"
-        long = self.size + sum(map(len, begun)) > self.limit
-        self.begun[writer] = [b"{"] if long else begun  # its remaining pieces are damaged, too
-        self.size += sum(map(len, self.begun[writer]))
-        reason = f"longer than --max-line {self.limit}"
-        return RefusedPiece(b"".join(begun), reason, first=True, last=True) if long else b"\n"
-
-
-def split_objects(text: bytes) -> list[bytes]:
-    """The objects of an array, or those that follow each other; none unless all name a type."""
-    import json
-
-    found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
-    try:
-        if text[:1] == b"[":
-            found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
-        else:
-            chars = text.decode()
-            while position < len(chars):
-                _, end = decode(chars, position)
-                found.append(chars[position:end].encode())
-                position = cast("re.Match[str]", BLANK.match(chars, end)).end()
-    except (*DECODE_ERRORS, ValueError):
-        return []
-    return found if all("type" in members(one) for one in found) else []
-
-
-BLANK = regex(r"[ \t\r]*")
+        if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
+            return bytes(line.removesuffix(b"\n") + b"\n")
+        long = self.size + len(line) > self.limit
+        self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
+        self.size += 1 if long else len(line)
+        return RefusedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
 
 
 class Reader:
@@ -1785,24 +1718,35 @@ class Reader:
 
     def read(self, source: Source, frame: Frame) -> Iterable[tuple[bytes, Event]]:
         if isinstance(frame, RefusedPiece):
-            self.report.reject_piece(source, frame)
+            self.refuse(source, frame)
             return ()
         lines = source.begin(frame)
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
-            return zip(source.left, [*map(source.decode or self.decode, lines)], strict=True)
+            decode = (source.dialect or self).decode
+            return zip(source.left, [*map(decode, lines)], strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
+
+    def refuse(self, source: Source, piece: RefusedPiece) -> None:
+        if piece.reason:
+            source.begin(b"\n")  # one more line
+            next(source.left)
+            braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+            self.report.show_rejected(source, piece.reason if braced else None, piece.data)
+        self.report.save_rejected(piece.data)
 
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same for a block with a difficult line: damage affects that line alone."""
         for line in source.left:
-            text = line.lstrip(BLANKS_AND_NULS).rstrip(BLANKS)
+            # A log truncated by copytruncate begins with NULs.
+            text = line.lstrip(BLANKS + b"\0").rstrip(BLANKS)
             examined = self.examine(source, text) if text else None
             if isinstance(examined, list):
                 yield from examined
             elif text:
-                self.report.reject(source, examined, line)
+                self.report.save_rejected(line.removesuffix(b"\n") + b"\n")
+                self.report.show_rejected(source, examined, line)
 
     def examine(self, source: Source, text: bytes) -> list[tuple[bytes, Event]] | str | None:
         """An event with its line, less a collector's prefix; the reason for damage; None: prose.
@@ -1832,10 +1776,24 @@ class Reader:
         return [(text[brace:], event)]
 
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
-        """The events of a line that holds several; none if one of them can't be read."""
-        with contextlib.suppress(ValueError, RecursionError):
-            return [(part, self.reread(part)) for part in split_objects(text)]
-        return []
+        """The events of an array, or those that follow each other; none unless all can be read, and
+        name a type."""
+        import json
+
+        found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
+        try:
+            if text[:1] == b"[":
+                found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
+            chars = "" if found else text.decode()
+            while position < len(chars):
+                _, end = decode(chars, position)
+                found.append(chars[position:end].encode())
+                after = (at for at in range(end, len(chars)) if chars[at] not in " \t\r")
+                position = next(after, len(chars))
+            named = all("type" in members(one) for one in found)
+            return [(one, self.reread(one)) for one in found if named]
+        except (*DECODE_ERRORS, ValueError):
+            return []
 
     def reread(self, text: bytes) -> Event:
         """Decode a line. Raises ValueError with the reason, or RecursionError."""
@@ -1843,7 +1801,7 @@ class Reader:
             text.decode()
             return self.decode(text)
         except DECODE_ERRORS:
-            return coerce_struct(parse_slowly(text), self.kind)
+            return coerce_struct(decode_json(text), self.kind)
 
 
 # ---------------------------------------------------------------- conversations
@@ -1931,28 +1889,36 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
-class Answer(NamedTuple):
-    """What a call returned: a text, or undecoded.
+class ForeignCall(Struct, gc=False):
+    """A call by another agent, with Cursor's name for its tool. It makes the line of its start,
+    or, once it is ``answered``, of its end.
 
-    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
-    exit status; ``facts`` are members of Cursor's result.
+    ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
+    ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
+    Cursor's result.
     """
 
-    content: Any
-    failed: bool = False
-    kind: Any = ""
-    code: Any = None
-    facts: Mapping[str, Any] = {}
-
-
-class ForeignCall(NamedTuple):
-    """A call by another agent, with Cursor's name for its tool."""
-
     id: str
+    session: str | None = None
+    parent: str | None = None  # the call of the sub-agent that made it
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
     given: Any = None  # its arguments, decoded or not
-    parent: str | None = None  # the call of the sub-agent that made it
+    answered: bool = False
+    content: Any = None
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: dict[str, Any] = {}
+
+    def __call__(self) -> dict[str, Any]:
+        """The members of its line."""
+        args = self.args()
+        body = {"args": args} | ({"result": make_result(self, args)} if self.answered else {})
+        call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
+        ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
+        subtype = "completed" if self.answered else "started"
+        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
         """Its arguments, with Cursor's names."""
@@ -1971,12 +1937,27 @@ class ForeignCall(NamedTuple):
             args |= {"todos": listed} if listed else {}
         return args
 
-    def exit_code(self, answer: Answer) -> int | None:
-        """The exit status of a command; an agent's own word for a failure goes before."""
-        code = answer.code
-        return code if type(code) is int and self.tool == "shell" and not answer.kind else None
+    def ending(self) -> tuple[str, int | None, str]:
+        """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
+        command goes before other signs, but for the agent's own word for a failure."""
+        known = type(self.code) is int and self.tool == "shell" and not self.kind
+        if known or not self.failed:
+            code = self.code if known else None
+            return "failure" if code else "success", code, ""
+        text = as_text(self.content)
+        tagged = re.match(ERROR_TAG, text)
+        text = tagged[1] if tagged else text
+        said = (as_text(self.kind), text)
+        told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
+        return next(told, "error"), None, text
+
+    def outcome(self) -> tuple[str, str, int]:
+        """The tool of an ended call, its status and exit code, as its line has them."""
+        variant, code, _ = self.ending()
+        return self.tool, "nonzero" if code else VARIANTS[variant], code or 0
 
 
+@functools.lru_cache(256)
 def translate_tool(name: str) -> str:
     """Cursor's name for another agent's tool."""
     if ("__" in name or name.startswith("mcp_")) and MCP_TOOL.fullmatch(name):
@@ -1999,17 +1980,15 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
+def make_result(called: ForeignCall, args: dict[str, Any]) -> dict[str, Any]:
     """Cursor's result of a call."""
-    content = "" if answer.content is None else answer.content
-    code = called.exit_code(answer)
-    if answer.failed and code is None:
-        variant, text = failure_of_call(answer)
-        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
-    told = [*make_success(called.tool, args, content).items(), *answer.facts.items()]
-    told.append(("exitCode", code))
-    success = {key: value for key, value in told if value is not None}
-    return {"failure" if success.get("exitCode") else "success": success}
+    variant, code, why = called.ending()
+    if variant not in ("success", "failure"):
+        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
+    content = "" if called.content is None else called.content
+    told = make_success(called.tool, args, content).items(), called.facts.items()
+    stated = [*itertools.chain(*told), ("exitCode", code)]
+    return {variant: {key: value for key, value in stated if value is not None}}
 
 
 def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
@@ -2028,42 +2007,6 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
     return {"message" if tool == "edit" else "content": content}
-
-
-def failure_of_call(answer: Answer) -> tuple[str, str]:
-    """Cursor's variant of a failed call's result, and its text."""
-    text = as_text(answer.content)
-    tagged = re.match(ERROR_TAG, text)
-    text = tagged[1] if tagged else text
-    said = (as_text(answer.kind), text)
-    told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
-    return next(told, "error"), text
-
-
-class MadeCall(NamedTuple):
-    """The event of a call: of its end if there is an answer, else of its start."""
-
-    session: str | None
-    called: ForeignCall
-    answer: Answer | None
-
-    def __call__(self) -> dict[str, Any]:
-        """The members of its line."""
-        called, answer = self.called, self.answer
-        args = called.args()
-        body = {"args": args} | ({"result": make_result(called, args, answer)} if answer else {})
-        call = {f"{called.tool}ToolCall": body, "toolCallId": called.id, "name": called.name}
-        ids = {"call_id": called.id, "parent_tool_use_id": called.parent}
-        subtype = "completed" if answer else "started"
-        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
-
-    def outcome(self) -> tuple[str, str, int]:
-        """The tool of an ended call, its status and exit code, as its line has them."""
-        answer: Any = self.answer
-        tool, code = self.called.tool, self.called.exit_code(answer)
-        if answer.failed and code is None:
-            return tool, VARIANTS[failure_of_call(answer)[0]], 0
-        return tool, "nonzero" if code else "ok", code or 0
 
 
 def line_members(
@@ -2090,63 +2033,40 @@ def places_in(*rows: str) -> dict[str, Places]:
     return {kind: tuple(tuple(path.split(".")) for path in paths) for kind, *paths in split}
 
 
-class Foreign(Struct, gc=False):
+class Foreign(Struct, gc=False, eq=False):
     """The translation of an event that is printed as the agent's own line, and the places of its
     words. It must not refer to the event: such a cycle would never be collected."""
 
-    parts: Sequence[Event]
-    places: Places | None
+    parts: Sequence[Event] = ()
+    places: Places | None = None
 
 
-ACTS = frozenset(("assistant", "thinking", "tool_call"))
-UNTRANSLATED = Foreign((), None)  # for a line without a counterpart
+SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # other agents' as well
+CURSOR_TYPES = SHARED_TYPES | frozenset(
+    "thinking tool_call interaction_query connection retry turn_ended".split()
+)
+NATIVE_TYPES = CURSOR_TYPES | {"system"}
+ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
+UNTRANSLATED = Foreign()  # for a line without a counterpart
+RUNLESS = Foreign()  # for one that shows no run, either
+EARLY = Foreign()  # for one that belongs to the next run of its FILE, whatever session it names
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
 
 class EventMaker(NamedTuple):
-    """Makes events in Cursor's vocabulary.
+    """How dialects make events, of the type ``kind``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``redacts``: strings that can't be redacted are blanked. ``lines``: a stage reads the line of
     each event; else it is made where a stage asks for details.
     """
 
-    reader: Reader
+    kind: type[Event]
     native: bool = False
     converts: bool = False
     redacts: bool = False
     lines: bool = False
-
-    def event(
-        self,
-        kind: str,
-        subtype: str | None,
-        session: str | None,
-        made: Callable[[], Mapping[str, Any]],
-        call_id: str | None = None,
-        parent: str | None = None,
-    ) -> Any:
-        """An event; ``made`` returns the members of its line."""
-        new = self.reader.kind(kind, subtype, session, call_id, None, parent, MADE, made)
-        if self.lines:
-            new.raw, new.made = encode_json(made()), None
-        return new
-
-    def words(self, kind: str, text: str, session: str | None, parent: str | None) -> Any:
-        """An event with words; its line is made only if a stage reads all of them."""
-        thought = kind == "thinking"
-        subtype = "delta" if thought else None
-        new = self.reader.kind(kind, subtype, session, None, None, parent, MADE)
-        if isinstance(new, SpokenEvent):
-            new.text = text if thought else None
-            new.message = None if thought else Message([TextBlock(text)])
-        if self.lines:
-            message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said: dict[str, Any] = {"text": text} if thought else {"message": message}
-            said["parent_tool_use_id"] = parent
-            new.raw = encode_json(line_members(kind, subtype, session, said))
-        return new
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
@@ -2163,11 +2083,13 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect.
+    isn't session_id. ``shared_types`` of Cursor's have another shape in this dialect. Lines of the
+    types in ``deltas`` hold nothing but pieces of words.
     """
 
     name: ClassVar[str]
     shared_types = frozenset(("error",))
+    deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str, str] | None] = None
 
@@ -2178,17 +2100,19 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
-        self.kind, self.decode = line_decoder(self.line_type, maker.reader.kind)
+        kind = self.line_type(maker.kind)
+        self.decode = msgspec.json.Decoder(kind).decode
+        self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
-        self.guessed = False  # no event of the session shows this dialect
         self.begun = False
         self.latest = ""  # the type of the last event that was made, errors aside
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
+        self.acts = False  # it holds nothing but acts, or the event has no counterpart
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
-        self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
+        self.said = collections.defaultdict[Any, list[str]](list)  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
@@ -2199,8 +2123,7 @@ class Dialect:
 
     def line(self) -> Any:
         """The current event with the members of its type; it may be decoded as another agent's."""
-        own = self.kind is not self.maker.reader.kind
-        return decode_as(self.event.raw, self.kind) if own else Node(details(self.event))
+        return decode_as(self.event.raw, self.kind) if self.kind else Node(details(self.event))
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2209,28 +2132,27 @@ class Dialect:
         """Make the moves that are due at the end of the input."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.maker.converts and not self.latest and not self.guessed:
+        elif self.maker.converts and not self.latest:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
-    def session_in(self, event: Event) -> str | None:
-        kind, member = self.names_session or (None, "")
+    @classmethod
+    def session_in(cls, event: Event) -> str | None:
+        kind, member = cls.names_session or (None, "")
         return (kind in ("", event.type) and first_text(details(event).get(member))) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
-        maker, self.event, self.parts = self.maker, event, []
+        maker, self.event, self.parts, self.acts = self.maker, event, [], True
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        is_line = type(event) is self.kind and self.kind is not maker.reader.kind
-        self.read(event if is_line else self.line())
+        self.read(event if type(event) is self.kind else self.line())
         if self.parts:
             return self.parts if not maker.native else (self.joined(),)
-        own = event.type in self.shared_types and not self.guessed
-        if own and not maker.native:
+        if event.type in self.shared_types and not maker.native:
             return ()  # the line only repeats
-        event.foreign = UNTRANSLATED
-        shown = self.guessed or maker.native or event.type in CURSOR_TYPES
-        event.hidden = event.hidden or not shown
+        event.foreign = event.foreign or UNTRANSLATED
+        self.acts = event.type not in NATIVE_TYPES
+        event.hidden = event.hidden or not (maker.native or event.type in CURSOR_TYPES)
         return (event,)
 
     def joined(self) -> Event:
@@ -2247,16 +2169,41 @@ class Dialect:
         return whole
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
-        ids = (members.get("call_id"), members.get("parent_tool_use_id"))
         made = functools.partial(line_members, kind, subtype, self.session, members)
-        new = self.maker.event(kind, subtype, self.session, made, *ids)
+        self.add(kind, subtype, made, members.get("call_id"), members.get("parent_tool_use_id"))
+
+    def add(
+        self,
+        kind: str,
+        subtype: str | None,
+        made: Callable[[], Mapping[str, Any]] | None,
+        call_id: str | None = None,
+        parent: str | None = None,
+    ) -> Any:
+        """Add an event to the translation; ``made`` returns the members of its line."""
+        maker = self.maker
+        new = maker.kind(kind, subtype, self.session, call_id, None, parent, MADE, made)
+        if maker.lines and made:
+            new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
+        self.acts = self.acts and kind in ACTS
         self.latest = self.latest if kind == "error" else kind
+        return new
 
     def words(self, kind: str, text: str) -> Any:
-        self.parts.append(self.maker.words(kind, text, self.session, self.parent))
-        self.latest = kind
-        return self.parts[-1]
+        """Add an event with words; its line is made only if a stage reads all of them."""
+        thought, parent = kind == "thinking", self.parent
+        subtype = "delta" if thought else None
+        new = self.add(kind, subtype, None, None, parent)
+        if isinstance(new, SpokenEvent):
+            new.text = text if thought else None
+            new.message = None if thought else Message([TextBlock(text)])
+        if self.maker.lines:
+            message = {"role": kind, "content": [{"type": "text", "text": text}]}
+            said: dict[str, Any] = {"text": text} if thought else {"message": message}
+            said["parent_tool_use_id"] = parent
+            new.raw = encode_json(line_members(kind, subtype, self.session, said))
+        return new
 
     # The moves.
 
@@ -2273,50 +2220,35 @@ class Dialect:
         self.words("user", as_text(text))
 
     def say(self, text: Any, *, delta: bool = False) -> None:
-        text = as_text(text)
-        rest = self.unsaid("assistant", text, delta=delta)
-        if rest or delta or self.maker.native:
-            part = self.words("assistant", (self.maker.native and text) or rest)
-            if delta and self.maker.redacts:
-                part.timestamp_ms = CERTAIN_DELTA
+        self.utter("assistant", as_text(text), delta=delta)
 
     def think(self, text: Any, *, delta: bool = False) -> None:
-        rest = self.unsaid("thinking", as_text(text), delta=delta)
-        if rest or delta:
-            self.words("thinking", rest)
+        self.utter("thinking", as_text(text), delta=delta)
         if not delta:
             self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
     def call(self, identity: Any, name: Any, given: Any) -> None:
         """Start a call; ``given``: its arguments, decoded or not."""
         identity, name = as_text(identity), as_text(name) or "?"
-        known = identity in self.calls
+        tool, parent = translate_tool(name), self.parent
+        called = ForeignCall(identity, self.session, parent, tool, name, given)
         self.finished.pop(identity, None)
-        called = ForeignCall(identity, translate_tool(name), name, given, self.parent)
+        if identity not in self.calls:
+            self.add("tool_call", "started", called, identity, parent)
         self.calls[identity] = called
-        if not known:
-            self.make_call("started", called, None)
 
-    def answer(
-        self,
-        identity: Any,
-        content: Any,
-        *,
-        failed: bool = False,
-        kind: Any = "",
-        code: Any = None,
-        **facts: Any,
-    ) -> None:
-        """Complete a call; see ``Answer``."""
+    def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
+        """Complete a call; for its ``outcome`` see ``ForeignCall``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
-        called = self.calls.pop(identity, None) or ForeignCall(identity, parent=self.parent)
+        called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
+        called = msgspec.structs.replace(called, answered=True, content=content, **outcome)
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
                 del self.finished[next(iter(self.finished))]
-        self.make_call("completed", called, Answer(content, failed, kind, code, facts))
+        self.add("tool_call", "completed", called, identity, called.parent)
 
     def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """Start and complete a call whose line may be repeated."""
@@ -2352,34 +2284,22 @@ class Dialect:
         if self.maker.redacts and places:
             self.event.raw = blank_strings(self.event.raw, places)
 
-    # Parts of the moves.
-
-    def unsaid(self, kind: str, text: str, *, delta: bool) -> str:
-        """The part of a text that wasn't said yet: deltas may be followed by their whole text."""
-        deltas = self.said.setdefault((kind, self.parent), [])
+    def utter(self, kind: str, text: str, *, delta: bool) -> None:
+        """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
+        which stays whole where the agent's own line is printed."""
+        maker, said, rest = self.maker, self.said[kind, self.parent], text
         if delta:
-            deltas.append(text)
-            return text
-        said = "".join(deltas)
-        deltas.clear()
-        if said.startswith(text):
-            deltas.append(said[len(text) :])
-            return ""
-        return text.removeprefix(said)
-
-    def make_call(self, subtype: str, called: ForeignCall, answer: Answer | None) -> None:
-        made: Any = MadeCall(self.session, called, answer)
-        ids = (called.id, called.parent)
-        self.parts.append(self.maker.event("tool_call", subtype, self.session, made, *ids))
-        self.latest = "tool_call"
-
-
-@functools.cache
-def line_decoder(
-    line_type: Callable[[type[Event]], Any], base: type[Event]
-) -> tuple[Any, Callable[[bytes], Any]]:
-    kind = line_type(base)
-    return kind, msgspec.json.Decoder(kind).decode
+            said.append(text)
+        elif said:
+            before = "".join(said)
+            rest = text.removeprefix(before)
+            said[:] = [before[len(text) :]] if before.startswith(text) else []
+            rest = "" if said else rest
+        whole = maker.native and kind == "assistant"
+        if rest or delta or whole:
+            part = self.words(kind, text if whole else rest)
+            if delta and maker.redacts and whole:
+                part.timestamp_ms = CERTAIN_DELTA
 
 
 class Cursor(Dialect):
@@ -2389,15 +2309,6 @@ class Cursor(Dialect):
 
     def finish(self) -> None:
         """Its lines are never translated."""
-
-
-SHARED_TYPES = frozenset(
-    ("user", "assistant", "error", "result")
-)  # of other agents as well, in other shapes
-CURSOR_TYPES = SHARED_TYPES | frozenset(
-    "thinking tool_call interaction_query connection retry turn_ended".split()
-)
-NATIVE_TYPES = CURSOR_TYPES | {"system"}
 
 
 def blank_strings(raw: bytes, places: Places) -> bytes:
@@ -2415,6 +2326,8 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 # Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
 # A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
+# Types of lines between Claude and its host.
+CONTROL_TYPES = {"control_request", "control_response", "control_cancel_request", "keep_alive"}
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2430,6 +2343,7 @@ class Claude(Dialect):
 
     name = "claude"
     shared_types = SHARED_TYPES
+    deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
@@ -2445,7 +2359,7 @@ class Claude(Dialect):
         block: Any = shape(texts, "input content", "is_error", base=TextBlock)
         message = shape(base=Message, content=list[block] | str)
         event = shape("type", delta=shape("type text thinking"))
-        own = "tool_use_id error", "tool_use_result", "is_api_error_message"
+        own = "tool_use_id error hook_name", "tool_use_result", "is_api_error_message"
         return shape(*own, base=base, message=message, event=event)
 
     def read(self, line: Any) -> None:
@@ -2462,6 +2376,10 @@ class Claude(Dialect):
         elif subtype == "init":
             own = members(self.event.raw)
             self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
+        elif kind in CONTROL_TYPES:
+            self.event.foreign = RUNLESS
+        elif (line.hook_name or "").endswith(":resume"):
+            self.event.foreign = EARLY
         elif subtype == "permission_denied" and line.tool_use_id:
             self.denied.add(line.tool_use_id)
         elif subtype == "task_notification" and line.tool_use_id in self.background:
@@ -2483,9 +2401,7 @@ class Claude(Dialect):
         if isinstance(content, str):
             say(content)
         for block in content if isinstance(content, list) else ():
-            if (
-                block.tool_use_id is not None
-            ):  # in an assistant event if the model's servers ran the tool
+            if block.tool_use_id is not None:  # also an assistant's: the model's servers ran it
                 self.returned(block, line)
             elif block.text is not None:
                 say(block.text)
@@ -2497,7 +2413,8 @@ class Claude(Dialect):
     def stream(self, inner: Any) -> None:
         delta = inner.delta
         if inner.type == "message_start":
-            self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
+            for spoken in ("assistant", "thinking"):
+                self.said.pop((spoken, self.parent), None)
         elif delta is None:
             return
         elif delta.text is not None:
@@ -2529,7 +2446,7 @@ class Claude(Dialect):
             self.background[identity] = called.args().get("description")
         given = text if text or content[:1] == b'"' else Raw(content)
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
-        self.answer(identity, given, failed=failed, kind=kind, code=code, **facts)
+        self.answer(identity, given, failed=failed, kind=kind, code=code, facts=facts)
 
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
@@ -2747,7 +2664,7 @@ class OpenCode(Dialect):
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = end - start if start and end else None
-        self.call_once(*call, text, failed=failed, code=code, executionTime=took)
+        self.call_once(*call, text, failed=failed, code=code, facts={"executionTime": took})
 
     def finish(self) -> None:
         if self.fatal_error:
@@ -2879,6 +2796,7 @@ class Pi(Dialect):
 
     name = "pi"
     shared_types = frozenset()
+    deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
         "message_update message assistantMessageEvent.partial",
@@ -2973,7 +2891,6 @@ class Pi(Dialect):
             self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
 
 
-@functools.cache
 def pi_message() -> Any:
     block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
     more = shape("role", anys="usage stopReason errorMessage", base=Message)
@@ -2989,9 +2906,7 @@ PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 # Events in, events in Cursor's vocabulary out. It must not know runs or writers.
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
-CONTROL_TYPES = frozenset(
-    "control_request control_response control_cancel_request keep_alive".split()
-)  # between Claude and its host; they show no run
+CLAUDE_MEMBERS = {"claude_code_version", "qwen_code_version", "uuid", "slash_commands"}  # of inits
 CLAUDE_TYPES = CONTROL_TYPES | {"stream_event", "rate_limit_event"}
 PI_TYPES = frozenset(
     "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
@@ -3001,47 +2916,48 @@ PI_TYPES = frozenset(
 
 
 def recognize(line: bytes) -> str | None:
-    """The dialect that a line shows, or None. The first sign counts: agentfmt's own conversions,
-    other agents, Claude and its relatives, Cursor."""
+    """The dialect that a line shows, or None."""
     try:
         e = decode_json(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(e, dict) or not isinstance(e.get("type"), str):
-        return None
+    typed = isinstance(e, dict) and isinstance(e.get("type"), str)
+    return next((dialect for dialect, holds in signs_in(e) if holds), None) if typed else None
+
+
+def signs_in(e: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Dialects, and whether an event shows them. The first sign counts: agentfmt's own conversions,
+    other agents, Claude and its relatives, Cursor."""
     kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
+    yield "cursor", "converted_from" in has
+    yield "codex", kind.startswith(("thread.", "turn.", "item."))
+    yield "copilot", "." in kind and isinstance(e.get("data"), dict)
+    yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
+    yield "opencode", "sessionID" in has
+    yield "pi", kind.startswith("tool_execution_") or kind in PI_TYPES
+    yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
+    yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
+    yield "gemini", kind == "result" and has >= {"status", "stats"}
+    yield "gemini", kind == "error" and "severity" in has
+    yield "droid", kind == "message" and has >= {"role", "text"}
+    yield "droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}
+    yield "droid", kind == "completion" or (kind == "error" and "source" in has)
     init, own_key = name == "system/init", e.get("apiKeySource") in CURSOR_KEY_SOURCES
+    yield "droid", init and "reasoning_effort" in has
+    yield "claude", init and has & CLAUDE_MEMBERS
+    yield "claude", init and "mcp_servers" in has and not own_key
+    yield "claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")
+    yield "claude", str(e.get("session_id")).startswith("T-")  # Amp
     shared = kind in ("assistant", "user", "system", "result")
-    signs: tuple[tuple[str, Any], ...] = (
-        ("cursor", "converted_from" in has),
-        ("codex", kind.startswith(("thread.", "turn.", "item."))),
-        ("copilot", "." in kind and isinstance(e.get("data"), dict)),
-        ("copilot", kind == "result" and has >= {"sessionId", "exitCode"}),
-        ("opencode", "sessionID" in has),
-        ("pi", kind.startswith("tool_execution_") or kind in PI_TYPES),
-        ("gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})),
-        ("gemini", kind in ("tool_use", "tool_result") and "tool_id" in has),
-        ("gemini", kind == "result" and has >= {"status", "stats"}),
-        ("gemini", kind == "error" and "severity" in has),
-        ("droid", kind == "message" and has >= {"role", "text"}),
-        ("droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}),
-        ("droid", kind == "completion" or (kind == "error" and "source" in has)),
-        ("droid", init and "reasoning_effort" in has),
-        ("claude", init and has & {"claude_code_version", "uuid", "slash_commands"}),
-        ("claude", init and "qwen_code_version" in has),
-        ("claude", init and "mcp_servers" in has and not own_key),
-        ("claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")),
-        ("claude", str(e.get("session_id")).startswith("T-")),  # Amp
-        ("claude", shared and has & {"uuid", "parent_tool_use_id"}),
-        ("claude", block_types(e) & {"tool_use", "tool_result"}),
-        ("claude", kind == "result" and "total_cost_usd" in has),
-        ("cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"),
-        ("cursor", name in ("thinking/delta", "thinking/completed")),
-        ("cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}),
-        ("cursor", kind == "result" and "request_id" in has),
-        ("cursor", init and own_key and "tools" not in has),
-    )
-    return next((dialect for dialect, holds in signs if holds), None)
+    yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
+    blocks = Node(e).each("message.content")
+    yield "claude", any(block["type"] in ("tool_use", "tool_result") for block in blocks)
+    yield "claude", kind == "result" and "total_cost_usd" in has
+    yield "cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"
+    yield "cursor", name in ("thinking/delta", "thinking/completed")
+    yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
+    yield "cursor", kind == "result" and "request_id" in has
+    yield "cursor", init and own_key and "tools" not in has
 
 
 @functools.lru_cache(256)
@@ -3052,17 +2968,10 @@ def dialect_of_type(kind: str | None) -> str | None:
 
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
-    found = Unwrapper("auto", MAX_LINE).contents(event.raw, ENVELOPES) if event.type is None else ()
+    found = contents(event.raw) if event.type is None else ()
     return any(
         recognize(one.text) or decode_as(one.text, Event).type in NATIVE_TYPES for one in found
     )
-
-
-def block_types(event: dict[str, Any]) -> set[str]:
-    message = event.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    blocks = content if isinstance(content, list) else ()
-    return {str(block.get("type")) for block in blocks if isinstance(block, dict)}
 
 
 DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
@@ -3085,7 +2994,7 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.speaker: Dialect | None = None  # shown by the last event, unless all is Cursor's
+        self.shown: Dialect | None = None  # by the last event, unless all is Cursor's
         self.due: list[Event] = []  # made at the end of conversations
 
     def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
@@ -3096,23 +3005,18 @@ class Conversations:
         known = source.dialect
         if known and self.continues(known, event):
             return known.translate(event)
-        stray = event.type == "error" and not event.session_id
         known = self.conversation_of(source, event)
         if known is None:
             return (event,)
-        stray = stray and known.ended and not recognize(event.raw)
         if isinstance(known, Cursor):
             return None
         if self.strict:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        nameless = not (event.session_id or self.speaker)
-        if nameless and (not parts or event.foreign is UNTRANSLATED):
+        if not (self.shown or event.session_id) and (not parts or event.foreign is UNTRANSLATED):
             event.hidden = False
             return (event,)  # perhaps another agent's
-        if stray and len(known.parts) == 1:
-            known.parts[0].raw, known.parts[0].made = event.raw, None  # it names no session
         return parts
 
     def continues(self, known: Dialect, event: Event) -> bool:
@@ -3121,59 +3025,47 @@ class Conversations:
         if isinstance(known, Cursor):
             return False
         if event.session_id:
-            self.speaker = None
-            return self.sessions.get(event.session_id) is known
-        naming = known.names_session[0] if known.names_session else None
-        if naming in ("", event.type) or dialect_of_type(event.type) != known.name:
-            return False
-        event.session_id, self.speaker = known.session, known
-        return True
+            certain = self.sessions.get(event.session_id) is known
+        else:
+            naming = known.names_session and known.names_session[0] in ("", event.type)
+            certain = not naming and dialect_of_type(event.type) == known.name
+        if certain:
+            event.session_id, self.shown = event.session_id or known.session, known
+        return certain
 
     def conversation_of(self, source: Source, event: Event) -> Dialect | None:
         """The conversation of an event; None if it may be any agent's."""
-        last, session, speaker = source.dialect, event.session_id, None
+        last, session, self.shown = source.dialect, event.session_id, None
         known = self.sessions.get(session) if session else last
-        if known is None or known.guessed or not session:
-            typed = dialect_of_type(event.type)
-            sure = known and not known.guessed and typed == known.name
-            shown = typed if sure else recognize(event.raw)
-            name = self.given or shown
-            if self.given and not session and shown not in (None, DIALECTS[self.given].name):
-                self.speaker = None
+        if known is None or not session:
+            sign = recognize(event.raw)
+            name = self.given or sign
+            another = self.given and sign not in (None, DIALECTS[self.given].name)
+            late = event.type == "error" and not sign and last and last.ended
+            if not session and (another or late):
                 return None
             if name:
-                known = self.named_conversation(source, event, known, name)
-            elif known is None and session and isinstance(last, Claude):  # others show themselves
-                known = Claude(self.maker)
-                self.remember(known, session).guessed = True
+                known = self.named_conversation(source, event, DIALECTS[name])
             alone = isinstance(known, Cursor) and (last is None or isinstance(last, Cursor))
             if name and known and not alone:
-                event.session_id, speaker = session or known.session, known
-        self.speaker = speaker
-        if known and known is not last and not known.guessed:
-            source.dialect, source.decode = known, known.decode
+                event.session_id, self.shown = session or known.session, known
+        if known:
+            source.dialect = known
+            source.agents[known.name] = known
         return known
 
-    def named_conversation(
-        self, source: Source, event: Event, known: Dialect | None, name: str
-    ) -> Dialect:
+    def named_conversation(self, source: Source, event: Event, kind: type[Dialect]) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
-        kind, session = DIALECTS[name], event.session_id
+        session = event.session_id or kind.session_in(event)
+        known = self.sessions.get(session) if session else None
         if not isinstance(known, kind):
-            known = (None if session else source.agents.get(kind.name)) or kind(self.maker)
-        session = session or known.session_in(event)
-        if session and session != known.session:
-            other = self.sessions.get(session)
-            fresh = kind(self.maker) if known.session else known
-            known = other if isinstance(other, kind) else fresh
-        source.agents[kind.name] = known
-        return self.remember(known, session) if session else known
-
-    def remember(self, known: Dialect, session: str) -> Dialect:
-        self.sessions[session] = known
-        if len(self.sessions) > MAX_RUNS:
-            self.finish(next(iter(self.sessions)))
-        known.session, known.guessed = session, False
+            last = source.agents.get(kind.name)
+            fits = last and not event.session_id and not (session and last.session)
+            known = last if last and fits else kind(self.maker)
+        if session:
+            known.session, self.sessions[session] = session, known
+            if len(self.sessions) > MAX_RUNS:
+                self.finish(next(iter(self.sessions)))
         return known
 
     def finish(self, session: str) -> None:
@@ -3197,10 +3089,8 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # differs from any event's session
-HOOKS = ("hook_started", "hook_progress", "hook_response")
-RESUMING = "resuming"  # the key of hooks before a resumed session's init: they name another session
+NO_TYPES = frozenset[str | None]()
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
-SPEECH_TYPES = frozenset(("stream_event",))  # Claude's; they hold words and thoughts alone
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
 # Events of these types show no other agent, even if they name no session.
@@ -3248,7 +3138,6 @@ class Run:
         self.cwd = ""  # as its init states
         self.converted = False  # by agentfmt, from another agent's lines
         self.matches: Matches = {}  # of --fail-on
-        self.told: dict[str | None, Sequence[Selector]] = {}  # matched by an open call
         self.error: str | None = None  # the message of the last error event
         self.notes: RunNotes | None = None  # kept by later stages
 
@@ -3274,12 +3163,12 @@ class Runs:
     def __init__(
         self,
         report: Report,
+        dialects: Conversations,
         *,
         thinking: bool,
         words: bool,
         silent: bool = False,
         fail_on: Sequence[Selector] = (),
-        dialects: Conversations | None = None,
         locates: bool = False,
     ) -> None:
         """``dialects`` translate each event that isn't simply one more of its run. ``locates``:
@@ -3289,7 +3178,7 @@ class Runs:
         self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
         self.unread = frozenset(kind for kind in read if not read[kind])
-        self.speech = SPEECH_TYPES if silent else frozenset[str | None]()
+        self.silent = silent
         self.fail_on = fail_on
         self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
         self.had_run: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
@@ -3299,110 +3188,96 @@ class Runs:
         self.source = Source("")
         self.line = b""  # the current one, as it was read
         self.run: Run | None = None  # of the previous event
-        self.session: object = NO_SESSION  # of the previous event, while its run is open
-        self.foreign: object = NO_SESSION  # the same for a foreign event
-        self.last_key: object = NO_SESSION  # the last event's key
-        self.speaker: Dialect | None = None  # the conversation that the event shows
-        self.nameless = False  # the event, as read, names no session and shows no agent
+        # Of the previous event, while its run is begun: the session that it names, if any, the
+        # types that need no other look, and its conversation, unless that is Cursor's.
+        self.session: object = NO_SESSION
+        self.plain: frozenset[str | None] = ACTS
+        self.talk: Dialect | None = None
         self.implied_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[str] = []  # messages that follow the output of failed runs
 
     def follow(self, source: Source, events: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the previous event's run, and only counted."""
         if source is not self.source:
-            self.source, self.session, self.foreign = source, NO_SESSION, NO_SESSION
+            self.source, self.session, self.talk = source, NO_SESSION, None
             if not self.runs:
                 self.report.prose = None
-        unread, speech = self.unread, self.speech
-        session, foreign, run, acts = self.session, self.foreign, self.run, 0
+        read = ACTS - self.unread
+        session, plain, run, acts = self.session, self.plain, self.run, 0
         for line, event in events:
             kind = event.type
-            if event.session_id == session and kind in ACTS:
+            if event.session_id == session and kind in plain:
                 acts += 1
-                if kind in unread:
+                if kind not in read:
                     continue
                 event.raw, event.run = line, run
                 if kind == "tool_call":
                     self.track(run, event)  # type: ignore[arg-type]
                 yield event
-            elif kind in speech and event.session_id == foreign:
-                acts += 1
+                continue
+            if acts:
+                run.events += acts  # type: ignore[union-attr]
+                acts = 0
+            event.raw = line
+            named, found = event.session_id, self.dialects.translate(source, event)
+            talk = self.talk
+            if talk and talk.acts and talk is self.dialects.shown and found is not None:
+                yield from self.add_acts(found)
             else:
-                if acts:
-                    run.events += acts  # type: ignore[union-attr]
-                    acts = 0
-                event.raw = line
-                found = self.dialects.translate(source, event) if self.dialects else None
-                if found is None or not self.is_act(found):
-                    yield from self.dispatch(event, found)
-                    session, foreign, run = self.session, self.foreign, self.run
-                elif found:
-                    yield from self.add_acts(found)
+                yield from self.dispatch(event, found, named)
+                session, plain, run = self.session, self.plain, self.run
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
     def follow_due(self) -> Iterator[Event]:
         """What conversations add at their ends; it comes from no line of the FILE."""
-        due = self.dialects.due if self.dialects else []
-        last, line = self.source.last, self.line
-        for event in due:
-            self.line = b""
+        last, self.line, self.talk = self.source.last, b"", None
+        for event in self.dialects.due:
             self.advance(event)
-            self.source.last, self.line = last, line
+            self.source.last = last
             yield event
             yield from self.ends()
-        due.clear()
-
-    def is_act(self, found: Sequence[Event]) -> bool:
-        """Does a foreign line go on with the previous one's run: are its parts acts, or is it a
-        line without a counterpart?"""
-        if self.nameless or self.dialects.speaker is not self.speaker:  # type: ignore[union-attr]
-            return False
-        for whole in found:
-            for part in parts_of(whole):
-                if part.session_id != self.foreign:
-                    return False
-                if part.type not in ACTS and (not part.foreign or part.type in NATIVE_TYPES):
-                    return False
-        return True
+        self.dialects.due.clear()
 
     def add_acts(self, found: Sequence[Event]) -> list[Event]:
-        """Count foreign acts of the previous event's run; those that are read."""
-        read, run = [], self.run
+        """Count a line that only adds to the previous one's run; its events that are read."""
+        run, read = cast("Run", self.run), []
         for whole in found:
-            parts = parts_of(whole)
-            for part in parts:
-                part.run = run
-                run.events += 1  # type: ignore[union-attr]
-                if part.type == "tool_call":
-                    self.track(run, part)  # type: ignore[arg-type]
             whole.run = run
-            if not self.is_unread(whole, parts):
+            for part in parts_of(whole):
+                part.run = run
+                run.events += 1
+                if part.type == "tool_call":
+                    self.track(run, part)
+            if not self.is_unread(whole):
                 read.append(whole)
         return read
 
-    def is_unread(self, whole: Event, parts: Sequence[Event]) -> bool:
+    def is_unread(self, whole: Event) -> bool:
         """Does an event go no further: words, or a line that is neither translated nor printed?"""
         if whole.type in self.unread:
-            return all(part.type == whole.type for part in parts)
-        return whole.foreign is UNTRANSLATED and whole.hidden and whole.type not in NATIVE_TYPES
+            return not whole.foreign or all(part.type == whole.type for part in parts_of(whole))
+        return whole.foreign is not None and whole.hidden and whole.type not in NATIVE_TYPES
 
-    def dispatch(self, event: Event, found: Sequence[Event] | None) -> Iterator[Event]:
-        """Follow each part of an event's translation."""
-        yield from self.follow_due()
-        self.line, self.speaker = event.raw, self.dialects.speaker if self.dialects else None
-        self.nameless = not event.session_id and not self.speaker
+    def dispatch(
+        self, event: Event, found: Sequence[Event] | None, session: object
+    ) -> Iterator[Event]:
+        """Follow each part of an event's translation; ``session``: that it named as it was read."""
+        yield from self.follow_due() if self.dialects.due else ()
+        self.line, self.run = event.raw, None
         for whole in (event,) if found is None else found:
             parts = parts_of(whole)
             for part in parts:
                 self.advance(part)
                 yield from self.ends() if self.implied_ends else ()
-                if part is parts[-1] and not self.is_unread(whole, parts):
+                if part is parts[-1] and not self.is_unread(whole):
                     whole.run = part.run
                     yield whole
                 yield from self.ends() if self.failures else ()
-        self.foreign = NO_SESSION if found is None else self.session
-        self.session = self.session if found is None else NO_SESSION
+        talk = self.dialects.shown if found is not None else None
+        begun = self.run and self.run.state == BEGUN and not self.fail_on
+        self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
+        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NO_TYPES
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
@@ -3423,8 +3298,6 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.report.excerpt(error_text(event)) or run.error
-        quick = run and run.state == BEGUN and not self.fail_on
-        self.session = event.session_id if quick else NO_SESSION
 
     def locate(self, run: Run, event: Event) -> None:
         event.where = self.source.where()
@@ -3440,7 +3313,7 @@ class Runs:
 
     def key(self, event: Event) -> object:
         """The session, else the conversation, else the FILE of an event."""
-        return event.session_id or self.speaker or self.source
+        return event.session_id or self.dialects.shown or self.source
 
     def find_run(self, key: object, kind: str) -> Run | None:
         """The run that an event of a key belongs to."""
@@ -3449,22 +3322,18 @@ class Runs:
             named = last and last.converted and last.session
             own = kind == INIT or (kind == ACT and named)
             return run if own or not last or last.state == ENDED else last
-        if run is None and kind == END and (self.speaker or not self.had_run.get(hash(key))):
+        known = self.had_run.get(hash(key), False)
+        if run is None and kind == END and (self.dialects.shown or not known):
             others = map(self.runs.get, self.source.agents.values())
-            converted = (other for other in others if other and other.converted)
-            run = self.runs.get(self.speaker or self.source) or next(converted, None)
-        if key != self.last_key:
-            self.remember(key)
-        return run
-
-    def remember(self, key: object) -> None:
-        """Make another key the most recently active one."""
-        self.last_key = key
+            converted = (other for other in others if other and other.converted and not known)
+            run = self.runs.get(self.dialects.shown or self.source) or next(converted, None)
         if key in self.runs:
-            self.runs[key] = self.runs.pop(key)
-        self.had_run[hash(key)] = self.had_run.pop(hash(key), False)
+            self.runs[key] = self.runs.pop(key)  # the most recently active one
+        self.had_run.pop(hash(key), None)
+        self.had_run[hash(key)] = known
         if len(self.had_run) > MAX_RUNS:
             del self.had_run[next(iter(self.had_run))]
+        return run
 
     # Actions of transitions: each takes the open run, if any, and returns the next one.
 
@@ -3473,18 +3342,20 @@ class Runs:
         session, or an error without one, shows a run whose end is unknown. So do several events of
         unknown type, or without one unless they are lines of an ordinary log."""
         source, key = self.source, self.key(event)
-        if event.subtype in HOOKS and as_text(details(event).get("hook_name")).endswith(":resume"):
-            key = RESUMING
+        if event.foreign is EARLY:
+            key = EARLY
         count_matches(self.matches, self.fail_on, event, source)
-        stray = self.nameless and event.type == "error"
-        if self.had_run.get(hash(key)) and key is not source and not stray:
+        stray = key is source and event.type == "error"
+        if self.had_run.get(hash(key)) and key is not source:
             source.has_run = True
             return
-        if event.type in CONTROL_TYPES:
+        if event.foreign is RUNLESS:
             return
+        if stray and source.last and source.last.agent != "cursor":
+            key = source.last.key  # the next run of its session takes it
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        known = event.type in KNOWN_TYPES | {"error"} or (self.speaker and event.session_id)
+        known = event.type in KNOWN_TYPES | {"error"} or (self.dialects.shown and event.session_id)
         certain = stray or (key is not source and known) or wraps_event(event)
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
@@ -3502,7 +3373,8 @@ class Runs:
     def check_unknown(self, run: Run, event: Event) -> Run:
         """An unknown type within a run may be new in its agent. Several that lack the run's session
         are another agent's; so are events without a type that look like an agent's."""
-        strange = self.nameless and run.key is not self.source and event.type not in KNOWN_TYPES
+        nameless = self.key(event) is self.source
+        strange = nameless and run.key is not self.source and event.type not in KNOWN_TYPES
         if strange and event.type is None:
             known = details(event).keys()
             strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
@@ -3536,19 +3408,12 @@ class Runs:
 
     def check_fail_on(self, run: Run, event: Event) -> None:
         """Note matches of --fail-on: they fail the run, whatever its result says."""
-        if not self.fail_on:
-            return
-        told: Sequence[Selector] = ()
-        if event.type == "tool_call":
-            event.started = run.calls.get(event.call_id) if event.subtype != "started" else None
-            told = run.told.pop(event.call_id, ()) if event.subtype == "completed" else ()
-        fresh = [choice for choice in self.fail_on if choice not in told]
-        found = count_matches(run.matches, fresh, event, self.source)
-        if event.type == "tool_call" and event.subtype == "started":
-            run.told[event.call_id] = found
+        if self.fail_on and event.type == "tool_call" and event.subtype != "started":
+            event.started = run.calls.get(event.call_id)
+        count_matches(run.matches, self.fail_on, event, self.source)
 
     def begin(self, run: Run, event: Event) -> Run:
-        self.source.outside.pop(RESUMING, None)
+        self.source.outside.pop(EARLY, None)
         run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
         run.converted = b'"converted_from"' in self.line
@@ -3648,8 +3513,8 @@ class Runs:
             self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
-        for session in list(self.dialects.sessions) if self.dialects else ():
-            self.dialects.finish(session)  # type: ignore[union-attr]
+        for session in list(self.dialects.sessions):
+            self.dialects.finish(session)
         yield from self.follow_due()
         if self.given_up_count:
             more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
@@ -3663,13 +3528,13 @@ class Runs:
 
 def count_matches(
     matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
-) -> list[Selector]:
-    """Count the matches of each selector, with the place of the first."""
-    found = [choice for choice in selectors if choice.matches(event)]
-    for choice in found:
-        count, where = matches.get(choice.text, (0, source.where()))
-        matches[choice.text] = (count + 1, where)
-    return found
+) -> None:
+    """Count the matches of each selector, with the place of the first; a call counts once."""
+    for choice in selectors:
+        known = event.subtype == "completed" and event.started and choice.matches(event.started)
+        if not known and choice.matches(event):
+            count, where = matches.get(choice.text, (0, source.where()))
+            matches[choice.text] = (count + 1, where)
 
 
 def describe_matches(matches: Matches) -> str:
@@ -3878,112 +3743,6 @@ SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a r
 # Events in, the same events out, some of them hidden. It must not know writers.
 
 
-# Names that a term may have without a wildcard: types, and any agent's names of tools.
-EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
-KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
-MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
-WILDCARD = regex(r"[*?[]")
-
-# Common mistakes in a term, which could match nothing, and hints.
-SELECTOR_MISTAKES = (
-    (r"\s.*|.*\s|.*\s(?:type|subtype|tool|status|path|session)=.*", "no blanks around a term"),
-    (r"!.*", "there is no negation: --drop leaves out what matches"),
-    (r"(type|subtype|tool|status|path|session):(.+)", r"did you mean \1=\2?"),
-    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
-)
-
-
-class Selector(NamedTuple):
-    """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
-
-    text: str
-    terms: tuple[tuple[str, re.Pattern[str]], ...]
-
-    def matches(self, event: Event) -> bool:
-        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
-
-    def names(self, kind: str) -> bool:
-        """Does a term name this type without a wildcard?"""
-        spelled = {kind, f"type={kind}", f"type=={kind}"}
-        return not spelled.isdisjoint(split_terms(self.text))
-
-
-def split_terms(text: str) -> list[str]:
-    return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
-
-
-def parse_selector(text: str) -> Selector:
-    """Parse a selector. Raises ValueError if it is invalid or can match nothing."""
-    import fnmatch
-
-    try:
-        terms = [parse_term(term) for term in split_terms(text)]
-        check_together(terms)
-    except ValueError as error:
-        raise ValueError(f"{text!r}: {error}") from None
-    flags = {"tool": re.IGNORECASE, "word": re.IGNORECASE}
-    patterns = ((key, fnmatch.translate(glob)) for key, glob in terms)
-    return Selector(
-        text, tuple((key, re.compile(glob, flags.get(key, 0))) for key, glob in patterns)
-    )
-
-
-def parse_term(term: str) -> tuple[str, str]:
-    """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
-    for mistake, hint in SELECTOR_MISTAKES:
-        if match := re.fullmatch(mistake, term, re.DOTALL):
-            raise ValueError(match.expand(hint))
-    key, equals, glob = term.partition("=")
-    key, glob = (key, glob) if equals else ("word", term)
-    if key not in SELECTOR_KEYS or (key == "word" and equals):
-        raise ValueError(f"no key {key!r}; the keys are {', '.join(KEYS)}")
-    glob = glob.removeprefix("./") if key == "path" else glob
-    if glob in ("", "="):
-        raise ValueError("an empty pattern matches nothing")
-    if key == "word" and glob in STATUSES:
-        raise ValueError(f"not a type or tool: for a status, write status={glob}")
-    if key in ("word", "tool", "type"):
-        return parse_name(key, glob)
-    if key == "status":
-        import fnmatch
-
-        if not fnmatch.filter(STATUSES, glob):
-            raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
-    return key, glob
-
-
-def parse_name(key: str, glob: str) -> tuple[str, str]:
-    """Check the name of a type or a tool; an unknown one must be given with ==."""
-    if key != "word" and glob.startswith("="):
-        return key, re.sub(r"[*?[]", r"[\g<0>]", glob[1:])
-    if WILDCARD.search(glob):
-        return key, glob
-    tool = KNOWN_TOOLS.get(glob.replace("_", "").lower())
-    if key != "tool" and glob in EVENT_TYPES:
-        return "type", glob
-    if key != "type" and (tool or MCP_NAME.fullmatch(glob)):
-        return "tool", tool or glob
-    import difflib
-
-    known = [*(EVENT_TYPES if key != "tool" else ()), *(KNOWN_TOOLS if key != "type" else ())]
-    near = difflib.get_close_matches(glob.lower(), sorted(known), 1)
-    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
-    if near:
-        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
-    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
-
-
-def check_together(terms: Sequence[tuple[str, str]]) -> None:
-    """Raises ValueError if no event can match all terms."""
-    types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
-    tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
-    calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
-    for both in (types | calls, tools):
-        if len(both) > 1:
-            named = " and ".join(sorted(both))
-            raise ValueError(f'no event is both {named}: repeat the option for "or"')
-
-
 def event_tools(event: Event) -> Iterable[str]:
     """The names of a call's tool: Cursor's, the agent's own, and an MCP tool's with its server."""
     if event.type != "tool_call":
@@ -4033,8 +3792,8 @@ def event_sessions(event: Event) -> Iterable[str]:
 
 # Key of a term -> the texts of an event, one of which must match.
 SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
-    "type": lambda event: (event.type,) if event.type else (),
-    "subtype": lambda event: (event.subtype,) if event.subtype else (),
+    "type": lambda event: filter(None, (event.type,)),
+    "subtype": lambda event: filter(None, (event.subtype,)),
     "tool": event_tools,
     "status": event_statuses,
     "path": event_paths,
@@ -4044,6 +3803,107 @@ SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
 
 KEYS = [key for key in SELECTOR_KEYS if key != "word"]
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
+
+
+class Selector(NamedTuple):
+    """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
+
+    text: str
+    terms: tuple[tuple[str, re.Pattern[str]], ...]
+
+    def matches(self, event: Event) -> bool:
+        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
+
+    def names(self, kind: str) -> bool:
+        """Does a term name this type without a wildcard?"""
+        spelled = {kind, f"type={kind}", f"type=={kind}"}
+        return not spelled.isdisjoint(split_terms(self.text))
+
+
+def split_terms(text: str) -> list[str]:
+    return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
+
+
+def parse_selector(text: str) -> Selector:
+    """Parse a selector. Raises ValueError if it is invalid or can match nothing."""
+    import fnmatch
+
+    try:
+        terms = [parse_term(term) for term in split_terms(text)]
+        check_together(terms)
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
+    any_case = dict.fromkeys(("tool", "word"), re.IGNORECASE)
+    patterns = (re.compile(fnmatch.translate(glob), any_case.get(key, 0)) for key, glob in terms)
+    return Selector(text, tuple(zip((key for key, _ in terms), patterns, strict=True)))
+
+
+# Common mistakes in a term, which could match nothing, and hints.
+SELECTOR_MISTAKES = (
+    (rf"\s.*|.*\s|.*\s(?:{'|'.join(KEYS)})=.*", "no blanks around a term"),
+    (r"!.*", "there is no negation: --drop leaves out what matches"),
+    (rf"({'|'.join(KEYS)}):(.+)", r"did you mean \1=\2?"),
+    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
+    (rf"(?!(?:{'|'.join(KEYS)})=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
+    (r"(?:\w+==?)?", "an empty pattern matches nothing"),
+    (rf"{'|'.join(STATUSES)}", r"not a type or tool: for a status, write status=\g<0>"),
+)
+
+
+def parse_term(term: str) -> tuple[str, str]:
+    """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
+    import fnmatch
+
+    for mistake, hint in SELECTOR_MISTAKES:
+        if match := re.fullmatch(mistake, term, re.DOTALL):
+            raise ValueError(match.expand(hint))
+    key, equals, glob = term.partition("=")
+    key, glob = (key, glob) if equals else ("word", term)
+    if key in ("word", "tool", "type"):
+        return parse_name(key, glob)
+    if key == "status" and not fnmatch.filter(STATUSES, glob):
+        raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
+    return key, glob.removeprefix("./") if key == "path" else glob
+
+
+# Names that a term may have without a wildcard: types, and any agent's names of tools.
+EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
+KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
+MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
+WILDCARD = regex(r"[*?[]")
+
+
+def parse_name(key: str, glob: str) -> tuple[str, str]:
+    """Check the name of a type or a tool; an unknown one must be given with ==."""
+    if glob.startswith("="):
+        return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
+    types = EVENT_TYPES if key != "tool" else ()
+    tools = KNOWN_TOOLS if key != "type" else {}
+    tool = tools.get(glob.replace("_", "").lower())
+    if WILDCARD.search(glob):
+        return key, glob
+    if glob in types:
+        return "type", glob
+    if tool or (tools and MCP_NAME.fullmatch(glob)):
+        return "tool", tool or glob
+    import difflib
+
+    near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
+    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
+    if near:
+        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
+    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
+
+
+def check_together(terms: Sequence[tuple[str, str]]) -> None:
+    """Raises ValueError if no event can match all terms."""
+    types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
+    tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
+    calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
+    for both in (types | calls, tools):
+        if len(both) > 1:
+            named = " and ".join(sorted(both))
+            raise ValueError(f'no event is both {named}: repeat the option for "or"')
 
 
 def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
@@ -4059,21 +3919,19 @@ class Selection:
         self.drop = drop
         keys = {key for choice in (*only, *drop) for key, _ in choice.terms}
         self.simple = keys.isdisjoint(("session", "status", "path"))  # cacheable by kind of event
-        self.known: dict[tuple[str | None, ...], bool] = {}
+        self.known: dict[object, bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, known = self.simple, self.known
         for event in events:
-            if simple and event.foreign is None and event.raw:
+            kind = None
+            if simple and event.foreign is None:
                 kind = (event.type, event.subtype, *event_tools(event))
-                kept = known.get(kind)
-                if kept is None:
-                    if len(known) > CACHED_DECISIONS:  # the input may have any number of types
-                        known.clear()
-                    kept = known[kind] = self.keeps(event)
-            else:
-                kept = not event.raw or self.keeps(event)
-            if not kept:
+            if kind is None or kind not in known:
+                if len(known) > CACHED_DECISIONS:  # the input may have any number of types
+                    known.clear()
+                known[kind] = self.keeps(event)
+            if not known[kind]:
                 event.hidden = True
             yield event
 
@@ -4120,10 +3978,6 @@ class Rule(NamedTuple):
         head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
         return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
-    def begins_word(self) -> bool:
-        """Does the literal begin a word?"""
-        return self.source.startswith("^") and not self.parts()[0]
-
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
         before, literal, rest = self.parts()
@@ -4169,8 +4023,7 @@ cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}                            
 github-token            gh[opusr]_ [A-Za-z0-9]{20,}\w*                          ghp_<36 alnum>                      ghp_<12 alnum>
 github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                                  ghs_<6 digit>_eyJ<20 url>.<30 url>  ghs_<6 digit>_<12 alnum>
 github-token            github_pat_ [A-Za-z0-9]{16,}\w*                             github_pat_<22 alnum>_<59 alnum>    github_path_<30 lower>
-gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
-gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
+gitlab-token            (?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
 aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
@@ -4207,9 +4060,8 @@ telegram-token          ^[0-9]{5,16} :A [\w-]{34}$                          <10 
 discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}                    M<23 alnum>.<6 url>.<38 url>        Q<23 alnum>.<6 alnum>.<38 alnum>
 discord-webhook         discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}  https://«discord.com/api/webhooks/<18 digit>/<68 url>»  discord.com/api/webhooks/x/<68 alnum>
 doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}               dp.pt.<43 alnum>                    dp.xx.<43 alnum>
-vault-token             ^hv[sbr]\. [\w-]{20,}                                        hvs.<95 url>                        hvs.<9 alnum>
+vault-token             ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}                         hvs.<95 url>                        hvs.<9 alnum>
 vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
-vault-token             ^b\.AAAAAQ [\w-]{60,}                               b.AAAAAQ<90 url>                    b.AAAAAQ<9 url>
 age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
 grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
@@ -4251,8 +4103,7 @@ cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                      
 datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
 newrelic-key            NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}              NRAK-<27 base32>                    NRAK-<8 base32>
 newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)                        <36 hex>NRAL                        <12 hex>NRAL
-sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
-sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
+sentry-token            sntr(?:ys_eyJ|yu_) [\w+/=]{40,}                             sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
 posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
 figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
@@ -4295,13 +4146,11 @@ launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0
 dynatrace-token         dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}              dt0c01.<24 base32>.<64 base32>      dt0c01.<24 base32>
 sonar-token             ^sq[apu]_ [0-9a-f]{40,}                                     squ_<40 hex>                        squ_<12 hex>
 snyk-token              snyk_[a-z]{3}\. [\w.-]{60,}                                 snyk_sat.<8 hex>.<90 url>           snyk_sat.<12 alnum>
-jfrog-token             ^AKCp [A-Za-z0-9]{60,}                                      AKCp<69 alnum>                      AKCp<20 alnum>
-jfrog-token             ^cmVmdGtu [A-Za-z0-9]{50,}                                  cmVmdGtu<56 alnum>                  cmVmdGtu<20 alnum>
+jfrog-token             ^(?:AKCp|cmVmdGtu) [A-Za-z0-9]{50,}                         AKCp<69 alnum>                      AKCp<20 alnum>
 nuget-key               ^oy2 [a-z0-9]{43}$                                          oy2<43 lower>                       oy2<20 lower>
 clojars-token           CLOJARS_ [0-9a-z]{40,}                              CLOJARS_<60 hex>                    CLOJARS_<12 hex>
 clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                      4b1d<38 alnum>                      4b1d<20 alnum>
-sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
-sourcegraph-token       ^slk_ [0-9a-f]{60,}                                 slk_<64 hex>                        slk_<20 hex>
+sourcegraph-token       ^(?:sg[pd]|slk)_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
 typeform-token          ^tfp_ [\w=-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
 brevo-key               x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?            xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
@@ -4363,9 +4212,8 @@ zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000
 zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
-password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
+password-hash           \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
 password-hash           (?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  pbkdf2_sha256$260000$<22 alnum>$<43 base64>=  pbkdf2_sha256$260000$<8 alnum>
-password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
 private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
@@ -4377,10 +4225,9 @@ command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
 command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
-command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
+command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})    mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
 command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
-command-password        ^7z [^|;&\n]*\h-p([^\s"'\\]{6,})                          7z x -p«<12 alnum>» a.7z            7z x a.7z
 command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})  openssl enc -k «<12 alnum>» -in f  openssl enc -kfile f
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
 command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})              IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
@@ -4401,14 +4248,13 @@ NAME_ENDS = {
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
-OTHERS = (
-    "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
-    "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
-    "task", "mask", "disk", "risk", "desk", "compat", "publictoken", "nexttoken", "pagetoken",
-    "changetoken", "locktoken", "sequencetoken", "continuationtoken", "clientrequesttoken",
-    "paginationtoken", "forwardtoken", "backwardtoken", "idempotencytoken", "creationtoken",
-    "jsonwebtoken",
-)  # fmt: skip
+OTHERS = tuple(
+    "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
+    "routingkey objectkey s3key bypass compass minipass task mask disk risk desk compat "
+    "publictoken nexttoken pagetoken changetoken locktoken sequencetoken continuationtoken "
+    "clientrequesttoken paginationtoken forwardtoken backwardtoken idempotencytoken creationtoken "
+    "jsonwebtoken".split()
+)
 
 
 # What may follow in a name.
@@ -4435,11 +4281,6 @@ def ends_of(name: str) -> tuple[str, ...]:
         if ends:
             return (known, *ends)
     return ()
-
-
-def least_of(name: str) -> int:
-    """The strength that a value of this name needs; unreachable for a name that is not secret."""
-    return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM + 1)
 
 
 # Values that are no secrets: the whole value matches one of these.
@@ -4479,8 +4320,11 @@ CODE = regex(
     re.DOTALL,
 )
 TYPE = regex(r"(?:[A-Z]+[a-z]{2,})+")
-OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
-ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+EXPRESSION = regex(
+    r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+"
+    r"|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    re.DOTALL,
+)
 # Words, and identifiers made of words; the last one may be numbered.
 WORDY = regex(
     r"[_~$.@/-]*[A-Za-z]+(?:[-_./: ,]+[A-Za-z]*)*\$?[0-9]{0,3}|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
@@ -4522,7 +4366,8 @@ def strength(value: str) -> int:
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is this value no secret, given its name: a variable, a call, a version, an address, a
     placeholder, a word? ``least`` is the strength its form needs; 0 if any word will do."""
-    if not ends_of(name):
+    ends = ends_of(name)
+    if not ends:
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
@@ -4531,12 +4376,13 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     tells, plain = strength(value), squash(value)
     repeats = plain in NEEDED or (
         tells < MIXED
-        and plain.endswith(ends_of(name))
+        and plain.endswith(ends)
         and not (name == "url-password" or LONG_WORD.fullmatch(value))
     )
     if value == name or (least and (repeats or (tells < MIXED and ROOTED.fullmatch(value)))):
         return True
-    return tells < (max(least, least_of(name)) if least else WORD)
+    needed = min(NEEDED[end] for end in ends[1:])
+    return tells < (max(least, needed) if least else WORD)
 
 
 ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w+)+#\w+")
@@ -4548,11 +4394,9 @@ def is_code(value: str, least: int) -> bool:
     if least and TYPE.fullmatch(value):
         return True
     value = value.rstrip(")]}:;,")
-    attribute = ATTRIBUTE.fullmatch(value) and all(
-        strength(part) < MIXED for part in value.split(".")
-    )
-    operation = OPERATION.fullmatch(value) and strength(value) < MIXED
-    return bool(attribute or operation or CODE.fullmatch(value))
+    if EXPRESSION.fullmatch(value) and all(strength(part) < MIXED for part in value.split(".")):
+        return True
+    return CODE.fullmatch(value) is not None
 
 
 class Form(NamedTuple):
@@ -4640,8 +4484,8 @@ LINE_BEGIN = regex(
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z$]|$)", re.MULTILINE)
-UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`,;)}\]<>&|\\])+")
-TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:\[REDACTED:[^\]\s]*\]|[^\s\"'`\\])+")
+UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`,;)}\]<>&|\\]+")
+TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\]+")
 ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
@@ -4650,6 +4494,8 @@ OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
 NEAR = 256  # bytes around a name that are examined
+MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
+UNMARKED_LINE = regex(rb"[^\n\f]+")
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
@@ -4755,8 +4601,8 @@ class Scanner:
         ]
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
         self.finders += [
-            (quoted(start), self.values)
-            for start in sorted({form[:TELLTALE] for form in self.spellings})
+            (start, self.values)
+            for start in sorted({escaped(form[:TELLTALE]) for form in self.spellings})
         ]
         hints = [hint for hint, _ in self.finders]
         self.which = expression_set(hints)
@@ -4765,11 +4611,11 @@ class Scanner:
         beyond = not all(map(bytes.isascii, self.spellings))
         hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"[^\\](?:\\\\)*\\" + hidden
-        first = {rule.hint() for rule in RULES if rule.begins_word()}
+        first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
-        self.tokens = expression("|".join(tokens), capture=False)
-        self.names = expression(NAMED, capture=False)
+        self.tokens = expression("|".join(tokens))
+        self.names = expression(NAMED)
         self.hints = [self.tokens, self.names, *self.patterns.values()]
         self.hints += [expression(r"\\")] if patterns else []
         # A raw line does not show where a string begins and ends.
@@ -4780,15 +4626,32 @@ class Scanner:
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
 
-    def is_quick(self, line: bytes) -> bool:
-        """Does a line hold no secret name, so that tokens are all there is to look for?"""
-        return not (self.patterns or self.spellings or self.names.search(line))
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may hold secrets; ``tokens``: with the spans where tokens
+        may begin, none if there may be other secrets. One search looks at all texts together: the
+        expressions must not be anchored, and a match may belong to the next text."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        block, ends = b"\n".join(texts), list[int]()  # where each text ends
+        for pattern in self.hints:
+            end = 0
+            while end < len(block) and (match := pattern.search(block, end)):
+                ends = ends or [*itertools.accumulate(len(text) + 1 for text in texts)]
+                first, end = match.span()
+                number = bisect.bisect_right(ends, first)
+                start = ends[number] - len(texts[number]) - 1
+                if tokens and pattern is self.tokens and b"\\" not in block[first:end]:
+                    found.setdefault(number, []).append((first - start, end - start))
+                else:  # an escape may hide a name
+                    found[number], end = [], ends[number]
+        return found
 
     @functools.cached_property
     def known(self) -> Any:
         """An expression for all spellings of the known values, the longest first."""
         ordered = sorted(self.spellings, key=len, reverse=True)
-        return expression("|".join(map(quoted, ordered))) if ordered else None
+        return expression("|".join(map(escaped, ordered))) if ordered else None
 
     @functools.cached_property
     def beginnings(self) -> Any:
@@ -4800,14 +4663,21 @@ class Scanner:
         A marker in the place of a secret may make a secret of what stands beside it: looked for
         until there is none, or redacting twice would change something.
         """
-        found = self.found(text)
-        for _ in range(ROUNDS if found else 0):
-            changes = [(first, last, marker(name)) for first, last, name in found]
-            more = self.found(splice(text, changes))
+        found: list[Span] = []
+        text = self.masked(text)
+        for _ in range(ROUNDS):
+            more = self.found(text)
             if not more:
                 break
-            found = merged(found + [(*moved_back(span, changes), span[2]) for span in more])
+            found = merged(found + more)
+            text = splice(text, [(a, b, MASK * (b - a)) for a, b, _ in more])
         return found
+
+    def masked(self, text: bytes) -> bytes:
+        """A text with its markers made unrecognizable; positions stay."""
+        if b"[REDACTED:" not in text:
+            return text
+        return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
     def found(self, text: bytes) -> list[Span]:
         # The set alone costs least for a short text, but most for a long one.
@@ -4816,8 +4686,8 @@ class Scanner:
         finders = dict.fromkeys(self.finders[number][1] for number in which)
         found = [span for finder in (*finders, self.assigned) for span in finder(text)]
         for name, pattern in self.patterns.items():
-            found += self.matches(name, pattern, text)
-        return merged(self.unmarked(text, merged(found))) if found else []
+            found += matches(name, pattern, text)
+        return merged(found)
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -4825,25 +4695,6 @@ class Scanner:
         while match := self.known.search(text, position):
             yield *match.span(), self.spellings[match.group()]
             position = match.start() + 1
-
-    def matches(self, name: str, pattern: Any, text: bytes) -> Iterator[Span]:
-        """The matches of a user's pattern in each line, as in a stream of deltas."""
-        start = 0
-        for line in io.BytesIO(text):
-            markers, position = self.markers(line), 0
-            while match := pattern.search(line.removesuffix(b"\n"), position):
-                begun = inside(match.start(), markers)  # a marker holds no secret
-                position = begun or max(match.end(), position + 1)
-                first, last = match.span(1 if pattern.groups else 0)
-                if first < last and not begun:
-                    yield start + first, start + last, name
-            start += len(line)
-
-    def markers(self, text: bytes) -> list[tuple[int, int]]:
-        """The spans of markers."""
-        if b"[REDACTED:" not in text:
-            return []
-        return [match.span() for match in self.marker.finditer(text)]
 
     def settled(self, text: str, end: int) -> int:
         """How much of some whole lines cannot have a value on a line that is still to come."""
@@ -4859,37 +4710,24 @@ class Scanner:
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The spans of values assigned to secret names. A rejected value consumes nothing."""
         position = 0
-        markers = self.markers(text)
         while match := self.names.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
-            position = name[1]
-            if not inside(name[0], markers):  # the name of a rule
-                found = assigned_value(text, *name)
-                if found:
-                    yield found
-                    position = found[1]
-
-    def unmarked(self, text: bytes, spans: list[Span]) -> list[Span]:
-        """Spans without the markers in them, so that redacting twice changes nothing."""
-        markers = self.markers(text)
-        if not markers:
-            return spans
-        return [
-            rest
-            for span in spans
-            for rest in ([span] if span[2] == "private-key" else without(span, markers))
-        ]
+            found = assigned_value(text, *name)
+            position = found[1] if found else name[1]
+            if found:
+                yield found
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
         """A text with markers for secrets; ``cut_off``: also for one that begins at the end."""
         data = to_utf8(text)
         spans = self.spans(data)
         if cut_off:
-            spans = self.unmarked(data, merged(spans + self.begun(data)))
+            spans = merged(spans + self.begun(data))
         return from_utf8(splice(data, [(a, b, marker(name)) for a, b, name in spans]))
 
     def begun(self, text: bytes) -> list[Span]:
         """Spans at the end of a cut-off text that may be the beginning of a secret."""
+        text = self.masked(text)
         tail = text[-CONCEALED:]
         begin = len(text) - len(tail)
         starts = [
@@ -4912,43 +4750,37 @@ def any_of(expressions: Iterable[str]) -> str:
 ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
 
 
-def options(*, capture: bool = True, latin: bool = True) -> Any:
+def escaped(form: bytes) -> str:
+    return re.escape(form).decode("latin-1")
+
+
+def options(*, latin: bool = True) -> Any:
     import re2
 
     given = re2.Options()
     given.log_errors = False
     given.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
-    given.never_capture = not capture
     if latin:  # bytes, so that lone surrogates and cut characters match a negated class
         given.encoding = re2.Options.Encoding.LATIN1
     return given
 
 
 @functools.cache
-def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
+def expression(text: str, *, latin: bool = True) -> Any:
     import re2
 
-    return re2.compile(
-        text.encode("latin-1") if latin else text, options(capture=capture, latin=latin)
-    )
+    return re2.compile(text.encode("latin-1") if latin else text, options(latin=latin))
 
 
 def expression_set(expressions: Iterable[str]) -> Any:
     """The numbers of the expressions that match a text."""
     import re2
 
-    found = re2.Set.SearchSet(options(capture=False))
+    found = re2.Set.SearchSet(options())
     for text in expressions:
         found.Add(text.encode("latin-1"))
     found.Compile()
     return found
-
-
-def quoted(form: bytes) -> str:
-    import re2
-
-    escaped: bytes = re2.escape(form)
-    return escaped.decode("latin-1")
 
 
 def user_expression(name: str, text: str) -> Any:
@@ -5023,47 +4855,35 @@ def split_pairs(text: str) -> Iterator[str]:
 
 
 def surrogates(char: str) -> str:
-    units = char.encode("utf-16-be")
-    return units[:2].decode("utf-16-be", "surrogatepass") + units[2:].decode(
-        "utf-16-be", "surrogatepass"
-    )
+    return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
 
 
-def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
-    """The numbers of the texts that RE2 expressions match, by one search over all texts together.
-    The expressions must not be anchored; a match may belong to the next text."""
-    found: set[int] = set()
-    block, ends = b"\n".join(texts), list[int]()  # where each text ends
-    for pattern in expressions:
-        match = pattern.search(block)
-        while match:
-            ends = ends or list(itertools.accumulate(len(text) + 1 for text in texts))
-            number = bisect.bisect_right(ends, match.start())
-            found.add(number)
-            match = pattern.search(block, ends[number]) if ends[number] < len(block) else None
-    return found
-
-
 @functools.cache
-def rule_pattern(rule: Rule) -> tuple[Any, int]:
-    """Its expression, and the group that is hidden."""
-    pattern = expression(rule.expression())
-    return pattern, pattern.groups
+def rule_pattern(rule: Rule) -> Any:
+    return expression(rule.expression())
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern, group = rule_pattern(rule)
-    for match in pattern.finditer(text):
-        first, last = match.span(group)
+    for match in rule_pattern(rule).finditer(text):
+        first, last = match.span(1)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not (
             PLAIN_VALUE.fullmatch(shown)
             or (rule.name.endswith("password") and is_plain(rule.name, shown))
         ):
             yield first, last, rule.name
+
+
+def matches(name: str, pattern: Any, text: bytes) -> Iterator[Span]:
+    """The matches of a user's pattern in each line, as in a stream of deltas, outside markers."""
+    for line in UNMARKED_LINE.finditer(text):
+        for match in pattern.finditer(line[0]):
+            first, last = match.span(1 if pattern.groups else 0)
+            if first < last:
+                yield line.start() + first, line.start() + last, name
 
 
 def private_keys(text: bytes) -> Iterator[Span]:
@@ -5088,7 +4908,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
             continue
-        shown = text[value[0] : value[1]].decode("utf-8", "replace")
+        shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         plain = is_plain(name, shown, form.least, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
@@ -5163,40 +4983,6 @@ def merged(spans: list[Span]) -> list[Span]:
         else:
             result.append((start, end, name))
     return result
-
-
-def without(span: Span, markers: list[tuple[int, int]]) -> Iterator[Span]:
-    start, end, name = span
-    for number in range(max(0, bisect.bisect(markers, (start,)) - 1), len(markers)):
-        first, last = markers[number]
-        if first >= end:
-            break
-        if last > start:
-            if start < first:
-                yield start, first, name
-            start = last
-    if start < end:
-        yield start, end, name
-
-
-def inside(position: int, spans: list[tuple[int, int]]) -> int:
-    """The end of the span that holds a position; 0 if none does."""
-    number = bisect.bisect(spans, (position, sys.maxsize))
-    return spans[number - 1][1] if number and position < spans[number - 1][1] else 0
-
-
-def moved_back(span: Span, changes: list[Change]) -> tuple[int, int]:
-    """The place of a span before some changes; no change is cut."""
-    start, end, _ = span
-    moved = 0  # by the changes so far
-    first = last = None
-    for begin, over, new in changes:
-        if first is None and start < begin + moved:
-            first = start - moved
-        if last is None and end <= begin + moved:
-            last = end - moved
-        moved += len(new) - (over - begin)
-    return start - moved if first is None else first, end - moved if last is None else last
 
 
 def marker(name: str) -> bytes:
@@ -5367,79 +5153,67 @@ class EventRedactor:
     ) -> bytes:
         """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
-        quickly = self.redact_tokens(raw, event, edits)
-        if quickly is not None:
-            return quickly
-        found = [*find_strings(raw)]
+        words = "" if edits is None else words_of(event)
+        quick = self.token_strings(raw, event, words)
+        found = [*find_strings(raw)] if quick is None else quick
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
-        words = [one for one in found if one.path in places and not one.is_key]
-        if edits is not None and "".join(one.text for one in words) != words_of(event):
+        spoken = [one for one in found if one.path in places and not one.is_key]
+        if edits is not None and "".join(one.text for one in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
-        decided = {one.start: one.text for one in words} if edits is not None else {}
-        rest = [one for one in found if one.start not in decided]
-        lengths = itertools.accumulate(map(len, decided.values()), initial=0)
-        starts = dict(zip(decided, lengths, strict=False))
-        assigned = secret_members(rest) if self.scanner else set()
-        doubtful = {*decided, *assigned, *self.suspects(rest)}
-        names: dict[tuple[int, str], int] = {}
+        decided: dict[int, str] = {}
+        begin = 0
+        for one in spoken if edits is not None else ():
+            end = begin + len(one.text)
+            decided[one.start] = splice(one.text, clip(edits or (), begin, end))
+            begin = end
+        assigned: set[int] = set()
+        if quick is None:
+            rest = [one for one in found if one.start not in decided]
+            assigned = secret_members(rest) if self.scanner else assigned
+            suspects = self.suspects([to_utf8(one.text) for one in rest])
+            doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
+            found = [one for one in found if one.start in doubtful]
+        names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
 
         def change(one: StringLiteral) -> str:
-            text = one.text
             if one.start in decided:
-                begin = starts[one.start]
-                return splice(text, clip(edits or [], begin, begin + len(text)))
+                return decided[one.start]
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
-            if one.is_key:
-                new = number_names(names, one.holder, text, new)
-            if new != text:
-                self.count(new, text)
+            if new != one.text:
+                self.count(new, one.text)
+                number = names[one.holder, new] = names.get((one.holder, new), 0) + one.is_key
+                new += f" {number}" * (number > 1 and one.is_key)
             return new
 
-        return edit_strings(raw, [one for one in found if one.start in doubtful], change)
+        return edit_strings(raw, found, change)
 
-    def redact_tokens(
-        self, raw: bytes, event: Event, edits: Sequence[Replacement] | None
-    ) -> bytes | None:
-        """The same for an event whose secrets are tokens in values: nearly always. Else None."""
-        scanner = self.scanner
-        if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
+    def token_strings(self, raw: bytes, event: Event, words: str) -> list[StringLiteral] | None:
+        """The words and the values with tokens, if nothing else can be a secret: nearly always."""
+        if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
             return None
-        words = {} if edits is None else dict(match.span(1) for match in SPOKEN_TEXT.finditer(raw))
-        texts = {start: decode_json(raw[start:end]) for start, end in words.items()}
-        if edits is not None and "".join(texts.values()) != words_of(event):
-            return None
+        spoken = [match.span(1) for match in SPOKEN_TEXT.finditer(raw)] if words else []
+        found: list[StringLiteral] = []
         end = 0
-        for first, last in (match.span() for match in scanner.tokens.finditer(raw)):
-            if b"\\" in raw[first:last]:
-                return None
+        for first, last in sorted(spoken + event.tokens):
             if first >= end:
-                literal = literal_at(raw, first)
+                literal = literal_at(raw, first + 1)
                 start, end = literal.span(1)
-                if raw[start - 1] not in b"{[,:" or last > end or literal[2]:  # a number, a name
+                if raw[start - 1] not in b"{[,:" or literal[2]:  # a number, a name
                     return None
-                texts[start] = texts.get(start) or decode_json(literal[1])
-            elif last > end:
+                path = SPOKEN_PLACES[-1] if (start, end) in spoken else ()
+                text = decode_json(literal[1])
+                found.append(StringLiteral(start, end, text, path, False, 0, False))
+            if last > end:
                 return None
+        return found if "".join(one.text for one in found if one.path) == words else None
 
-        changes: list[Change] = []
-        begin = 0
-        for start, text in sorted(texts.items()):
-            if start in words:
-                new = splice(text, clip(edits or (), begin, begin + len(text)))
-                begin += len(text)
-            else:
-                new = scanner.conceal(text)
-                self.count(new, text)
-            if new != text:
-                changes.append((start, literal_at(raw, start + 1).end(1), encode_json(new)))
-        return splice(raw, changes)
-
-    def suspects(self, found: list[StringLiteral]) -> set[int]:
-        """The starts of strings that may have to change."""
-        if self.classes or not self.scanner or self.scanner.patterns:
-            return {one.start for one in found}
-        numbers = hits(self.scanner.hints, [to_utf8(one.text) for one in found])
-        return {found[number].start for number in numbers}
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may have to change; see ``Scanner.suspects``."""
+        if self.classes or not self.scanner or self.scanner.anchored:
+            return {number: [] for number in range(len(texts))}
+        return self.scanner.suspects(texts, tokens=tokens)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -5462,13 +5236,14 @@ class EventRedactor:
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
-        """Add the changes of paths that don't overlap with others, in order."""
-        if "paths" not in self.classes:
+        """Add the changes of paths that don't overlap with others: home directories become ~ and
+        the run's cwd a dot; whole components only."""
+        if "paths" not in self.classes or not (b"/" in text or b"\\" in text):
             return changes
-        paths = find_paths(text, self.homes, cwd)
-        taken = [(start, end) for start, end, _ in changes]
-        free = (path for path in paths if all(path[1] <= a or path[0] >= b for a, b in taken))
-        return sorted([*changes, *free])
+        rest = splice(text, [(start, end, MASK * (end - start)) for start, end, _ in changes])
+        found = home_pattern(tuple(self.homes), cwd).finditer(rest)
+        paths = [(*match.span(), b"." if match.lastgroup == "cwd" else b"~") for match in found]
+        return sorted([*changes, *paths])
 
     def marker_for(self, one: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
@@ -5509,14 +5284,6 @@ def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
     return cast("re.Match[bytes]", LITERAL.match(raw, quote))
 
 
-def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
-    """Number equal markers that replace names of members in one object."""
-    if new == old:
-        return new
-    names[holder, new] = count = names.get((holder, new), 0) + 1
-    return new if count == 1 else f"{new} {count}"
-
-
 def secret_members(found: list[StringLiteral]) -> set[int]:
     """The starts of values whose name is that of a secret.
 
@@ -5541,13 +5308,6 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
         if one.in_array or key == "value":
             flag = FLAG.fullmatch(one.text) is not None and is_secret_name(one.text)
     return starts | {values[holder] for holder in named if holder in values}
-
-
-def find_paths(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
-    """Replace home directories by ~ and the run's cwd by a dot; whole components only."""
-    if b"/" in text or b"\\" in text:
-        for match in home_pattern(tuple(homes), cwd).finditer(text):
-            yield match.start(), match.end(), b"." if match.lastgroup == "cwd" else b"~"
 
 
 @functools.lru_cache(maxsize=256)
@@ -5577,33 +5337,28 @@ class Segment:
 
     done = 0  # characters that are decided
     left = 0  # characters that are not
-    size = 0  # characters of all deltas
+    due = False  # a line was completed, or is too long to wait
     edits: Sequence[Replacement] = ()  # decided changes
     closed = cut_off = False
-    has_line = False  # a line was completed
-    at_start = True  # nothing is decided
+    marker = "[messages]"  # if words are replaced; "" where it stands already
     word = False  # inside a word whose first LONG_LINE characters are hidden
     key = False  # inside a private key that began in an earlier line
 
-    def __init__(self, *events: Event) -> None:
-        self.events: list[Any] = [*events]  # that wait
-        self.texts: list[str] = []  # of these events, but for new deltas
-        self.deltas: list[str] = []  # all text in deltas: of the assistant's, a replay may follow
+    def __init__(self) -> None:
+        self.events: list[Any] = []  # that wait
+        self.texts: list[str] = []  # of these events
+        self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def collect(self) -> None:
-        """Take the texts of new deltas."""
-        if new := [words_of(event) for event in self.events[len(self.texts) :]]:
-            text = self.add(new)
-            if self.events[-1].type == "assistant":
-                self.deltas.append(text)
-                self.size += len(text)
-
-    def add(self, texts: list[str]) -> str:
-        text = "".join(texts)
-        self.texts += texts
-        self.left += len(text)
-        self.has_line = self.has_line or "\n" in text
-        return text
+    def collect(self, *, deltas: bool = True) -> None:
+        """Take the texts of new events."""
+        if new := self.events[len(self.texts) :]:
+            texts = texts_of(new)
+            text = "".join(texts)
+            self.texts += texts
+            self.left += len(text)
+            self.due = self.due or self.left > LONG_LINE or "\n" in text
+            if deltas and new[0].type == "assistant":
+                self.said.write(text)
 
     def close(self, *, cut_off: bool = False) -> list[Segment]:
         """End it. If the input was cut off, a secret may be incomplete."""
@@ -5611,22 +5366,26 @@ class Segment:
         self.closed, self.cut_off = True, cut_off
         if cut_off or not self.is_doubtful():
             return [self]
-        replay = Segment(self.events.pop())
-        replay.add([self.texts.pop()])
+        replay = Segment()
+        replay.events.append(self.events.pop())
+        self.texts.pop()
+        replay.collect(deltas=False)
         replay.closed = True
         return [self, replay]
 
     def is_doubtful(self) -> bool:
         """Is its last event a delta, or a replay of all others that looks like one?"""
         last = self.texts[-1] if self.texts else ""
-        if not self.size == 2 * len(last) > 0 or self.events[-1].timestamp_ms is CERTAIN_DELTA:
+        if not self.said.tell() == 2 * len(last) > 0:
             return False
-        return "".join(self.deltas) == last * 2
+        return (
+            self.events[-1].timestamp_ms is not CERTAIN_DELTA and self.said.getvalue() == last * 2
+        )
 
     def undecided(self, *, whole: bool) -> str:
         """The text that may be decided: all, or all before an event that may be a replay."""
         doubtful = not whole and self.is_doubtful()
-        self.has_line = self.has_line and doubtful
+        self.due = self.due and doubtful
         return "".join(self.texts[: -1 if doubtful else None])[self.done :]
 
     def advance(self, size: int, changes: list[Replacement]) -> None:
@@ -5647,12 +5406,23 @@ class Segment:
         self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
 
 
+def texts_of(events: list[Any]) -> list[str]:
+    """The words of events of one type; nearly always a text, or one block with a text."""
+    if events[0].type == "thinking":
+        return [event.text or "" for event in events]
+    try:
+        return [block.text or "" for event in events for (block,) in [event.message.content]]
+    except (AttributeError, TypeError, ValueError):
+        return [*map(words_of, events)]
+
+
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
     """The parts of edits within a span, relative to it; a replacement goes to its edit's start."""
+    first = bisect.bisect(edits, begin, key=operator.itemgetter(1))
+    behind = bisect.bisect_left(edits, end, key=operator.itemgetter(0))
     return [
-        (max(first, begin) - begin, min(last, end) - begin, new if first >= begin else "")
-        for first, last, new in edits
-        if first < end and last > begin
+        (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
+        for start, last, new in edits[first:behind]
     ]
 
 
@@ -5667,8 +5437,6 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
 
 class RunWords:
     """Redaction's state of a run: its segments, and its waiting events in order."""
-
-    __slots__ = ("closed", "cwd", "ended", "last_s", "open", "pending", "sizes")
 
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
@@ -5700,8 +5468,6 @@ class Redactor:
         self.redaction = redaction
         self.scanner = redaction.scanner
         self.reread = reread
-        anchored = self.scanner is not None and self.scanner.anchored
-        self.every = bool(redaction.classes) or anchored  # every event is a suspect
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
         self.spoken = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
@@ -5714,8 +5480,9 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        for number in self.suspects([event.raw for event in batch]):
-            batch[number].edits = ()
+        suspects = self.redaction.suspects([event.raw for event in batch], tokens=True)
+        for number, tokens in suspects.items():
+            batch[number].edits, batch[number].tokens = (), tokens or None
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
             run = stretch[0].run
@@ -5729,7 +5496,6 @@ class Redactor:
         return ready
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
-        """Take the words of events of a run."""
         for event in stretch:
             segment = state.open.get(event.type)
             if (
@@ -5745,33 +5511,26 @@ class Redactor:
             else:
                 self.pause(state, event)
 
-    def suspects(self, texts: list[bytes]) -> Iterable[int]:
-        """The numbers of the texts that may hold what is to be redacted."""
-        if self.every or not self.scanner:
-            return range(len(texts))
-        return hits(self.scanner.hints, texts)
-
     def hear(self, state: RunWords, event: Any) -> None:
-        """Take an event with words."""
+        """Take an event with words; one that ends thoughts or repeats all deltas ends a segment."""
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
-        if event.subtype == "completed" and kind == "thinking":
+        if kind == "thinking" and event.subtype == "completed":
             state.close(key)
-        segment = state.open.get(key)
-        if segment is None:
-            segment = state.open[key] = Segment()
-        if kind == "thinking" or (event.timestamp_ms is not None and event.model_call_id is None):
+        segment = state.open.get(key) or state.open.setdefault(key, Segment())
+        delta = event.timestamp_ms is not None and event.model_call_id is None
+        if delta or kind == "thinking":
             segment.events.append(event)
             return
         segment.collect()
-        if segment.size:  # its replay
+        replay = segment.said.tell()
+        if replay:
             state.close(key)
-            segment = Segment(event)
-            state.closed.append(segment)
-            segment.closed = True
-        else:
-            segment.events.append(event)
-        segment.add([words_of(event)])
+            segment = state.open[key] = Segment()
+        segment.events.append(event)
+        segment.collect(deltas=False)
+        if replay:
+            state.close(key)
 
     def pause(self, state: RunWords, event: Event) -> None:
         """Take an event without words, which may end segments."""
@@ -5788,8 +5547,7 @@ class Redactor:
         for segment in state.open.values():
             segment.collect()
             segment.advance(0, [])
-            long = segment.left > LONG_LINE
-            if segment.has_line or long or overdue or self.replaces_words:
+            if segment.due or overdue or self.replaces_words:
                 segments.append(segment)
         self.decide(state, segments, overdue=overdue)
         self.release(state)
@@ -5802,55 +5560,39 @@ class Redactor:
     def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
         """Decide words: all of closed segments; of others complete lines, or all if overdue."""
         texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
-        suspects = self.suspects([*map(to_utf8, texts)]) if texts else ()
+        suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
+            parts = split_lines(text, segment.word)
             cut_off = segment.cut_off or overdue
-            odd = cut_off or segment.key or segment.word or len(text) > LONG_LINE
-            clean = not odd and number not in suspects
-            if not (clean and segment.closed and not segment.edits):  # else nothing is left to do
-                whole = segment.closed or overdue
-                found = self.search(state, segment, text, whole=whole, cut_off=cut_off, clean=clean)
-                segment.advance(*found)
+            clean = not (
+                cut_off or segment.key or segment.word or len(parts) > 1 or number in suspects
+            )
+            whole = segment.closed or overdue or self.replaces_words
+            size = len(text) if whole else self.decidable(text, parts)
+            changes: list[Replacement] = []
+            if self.replaces_words:
+                changes = self.replaced(segment, size)
+            elif size and not clean:
+                parts = [
+                    (first, min(last, size), long) for first, last, long in parts if first < size
+                ]
+                changes = self.search(segment, text[:size], parts, state.cwd, cut_off=cut_off)
+            if changes or segment.edits or not segment.closed:  # else nothing is left to do
+                segment.advance(size, changes)
 
-    def search(
-        self,
-        state: RunWords,
-        segment: Segment,
-        text: str,
-        *,
-        whole: bool,
-        cut_off: bool,
-        clean: bool,
-    ) -> tuple[int, list[Replacement]]:
-        """How many characters can be decided, and their changes; a clean text needs none."""
-        if self.replaces_words:
-            return self.replace_all(segment, len(text))
-        parts = split_lines(text, segment.word)
-        size = len(text) if whole else self.decidable(text, parts)
-        if clean or not size:
-            return size, []
-        text = text[:size]
-        parts = [(first, min(last, size), long) for first, last, long in parts if first < size]
-        changes = self.changes(text, parts, segment.key, state.cwd, cut_off=cut_off)
-        # The rest of a secret that was decided early is hidden, too.
-        begun = cut_off and bool(changes) and changes[-1][1] == size
-        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
-        if segment.key or "-----BEGIN" in text:
-            segment.key = ends_inside_key(to_utf8(text), segment.key)
-        return size, changes
-
-    def replace_all(self, segment: Segment, size: int) -> tuple[int, list[Replacement]]:
+    def replaced(self, segment: Segment, size: int) -> list[Replacement]:
         """Replace words: [messages] at the beginning of their segment, nothing for the rest."""
-        new = "[messages]" if segment.at_start and size else ""
-        segment.at_start = segment.at_start and not size
+        new = segment.marker if size else ""
+        segment.marker = "" if size else segment.marker
         self.redaction.count(new)
-        return size, [(0, size, new)]
+        return [(0, size, new)]
 
     def release(self, state: RunWords) -> None:
         """Release events, in order, up to the first one that waits for its words."""
         pending, sizes = state.pending, state.sizes
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
-        count = next((n for n, one in enumerate(pending) if id(one) in held), len(pending))
+        waits = map(held.__contains__, map(id, pending))
+        count = next(itertools.compress(itertools.count(), waits), len(pending))
         self.ready += [
             event if event.edits is None else self.rewritten(event, state)
             for event in pending[:count]
@@ -5910,46 +5652,50 @@ class Redactor:
             return end
         return whole_blocks(text, self.scanner.settled(text, end), self.scanner.blocks)
 
-    def changes(
-        self, text: str, parts: list[Part], inside: bool, cwd: str | None, *, cut_off: bool
+    def search(
+        self, segment: Segment, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
-        """The changes in complete lines of words; ``inside``: they begin in a private key."""
+        """The changes in words that can be decided."""
         data = to_utf8(text)
-        spans = self.find_spans(text, data, parts, inside, cut_off=cut_off) if self.scanner else []
-        if not spans and not self.redaction.classes:
-            return []
-        changes = self.redaction.with_paths(data, cwd, markers_for(spans))
+        spans = (
+            self.find_spans(text, data, parts, segment.key, cut_off=cut_off) if self.scanner else []
+        )
+        changes = [*in_characters(data, self.redaction.with_paths(data, cwd, markers_for(spans)))]
         for _, _, new in changes:
-            self.redaction.count(from_utf8(new))
-        if data.isascii():
-            return [(first, last, from_utf8(new)) for first, last, new in changes]
-        return [
-            (len(from_utf8(data[:first])), len(from_utf8(data[:last])), from_utf8(new))
-            for first, last, new in changes
-        ]
+            self.redaction.count(new)
+        # The rest of a secret that was decided early is hidden, too.
+        begun = cut_off and bool(changes) and changes[-1][1] == len(text)
+        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
+        segment.key = ends_inside_key(data, segment.key)
+        return changes
 
     def find_spans(
         self, text: str, data: bytes, parts: list[Part], inside: bool, *, cut_off: bool
     ) -> list[Span]:
+        """The spans in words; ``inside``: they begin in a private key."""
         scanner: Any = self.scanner
-        if len(parts) == 1 and not (parts[0][2] or inside or cut_off):
-            nearly_always: list[Span] = scanner.spans(data)
-            return nearly_always
-        doubtful: list[Span] = []  # markers in these stay
         found, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
             piece = to_utf8(text[first:last])
             if overlong:
-                doubtful.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
+                found.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
             else:
                 found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
             start += len(piece)
-        doubtful += scanner.begun(data) if cut_off else ()
-        found += scanner.unmarked(data, merged(doubtful))
+        found += scanner.begun(data) if cut_off else ()
         if inside:
             over = PEM_END.search(data)
             found.append((-1, over.end() if over else len(data), ""))
         return merged(found)
+
+
+def in_characters(data: bytes, changes: list[Change]) -> Iterator[Replacement]:
+    """Changes of UTF-8 in characters."""
+    done = size = 0
+    for first, last, new in changes:
+        start = size + len(from_utf8(data[done:first]))
+        size, done = start + len(from_utf8(data[first:last])), last
+        yield start, size, from_utf8(new)
 
 
 def markers_for(spans: Iterable[Span]) -> list[Change]:
@@ -5959,18 +5705,16 @@ def markers_for(spans: Iterable[Span]) -> list[Change]:
 
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     """The length of whole lines up to ``end`` that cuts no known value of several lines."""
-    hold = end
-    for form in blocks:
-        position = form.find("\n") + 1
-        while position:  # it may continue in the next lines
-            if text.endswith(form[:position], 0, end):
-                hold = min(hold, text.rfind("\n", 0, end - position) + 1)
-            position = form.find("\n", position) + 1
-    cutting = hold < end
+    hold, cutting = end, True
     while cutting and end - hold < LONG_LINE:
         cutting = False
-        for form in blocks:
-            start = text.rfind(form, 0, min(hold + len(form) - 1, end))
+        for form in blocks:  # the value may continue in the next lines
+            head = form[: form.find("\n") + 1]
+            start = text.find(head, max(0, hold - len(form) + 1), end)
+            while 0 <= start < hold and not form.startswith(
+                text[start : min(end, start + len(form))]
+            ):
+                start = text.find(head, start + 1, end)
             if 0 <= start < hold:
                 hold, cutting = text.rfind("\n", 0, start) + 1, True
     return hold
@@ -6815,7 +6559,7 @@ def make_conversations(
     """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     made = redacts or (not native and (converts or lines))
-    maker = EventMaker(reader, native, converts, native and redacts, made)
+    maker = EventMaker(reader.kind, native, converts, native and redacts, made)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
 
@@ -6827,7 +6571,10 @@ def follow_streams(
     try:
         for name, arriving in streams:
             source = Source(name)
-            for frame in read_frames(source, arriving, max_line, unwrap):
+            frames = read_frames(source, arriving, max_line, unwrap)
+            if source.looks_like:
+                reader.report.failure(f"{source.name}: this is {source.looks_like}")
+            for frame in frames:
                 yield runs.follow(source, reader.read(source, frame))
                 if not frame:
                     reader.report.warn_without_run(source, silent=True)
@@ -6873,11 +6620,11 @@ def convert(
     dropped = [kind for kind in ("thinking", "assistant") if to in OWN and drops_type(kind, drop)]
     runs = Runs(
         report,
+        made,
         thinking=thinking and writer.thinking and "thinking" not in dropped,
         words=writer.words and "assistant" not in dropped,
         silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
-        dialects=made,
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
@@ -7012,18 +6759,18 @@ def make_scanner(given: dict[str, Any]) -> Scanner:
 def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
     """A function that removes secrets from a text; it returns "" if the scanner can't be made. A
     text may continue the one before it: a private key, or a name whose value is still due."""
-
-    key, name = False, ""
+    head = ""
 
     def conceal(text: str) -> str:
-        nonlocal key, name
+        nonlocal head
         if not text:
             return ""
         text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), text)
-        head, began = KEY_BEGIN if key else name, conceal_all("" if key else name)
-        key, due = ends_inside_key(to_utf8(text), key), NAME_ALONE.search(text[-EXCERPT:])
-        name = due[1] if due else ""
-        return conceal_all(head + text).removeprefix(began)
+        inside, began = head == KEY_BEGIN, conceal_all("" if head == KEY_BEGIN else head)
+        hidden = conceal_all(head + text).removeprefix(began)
+        due = NAME_ALONE.search(text[-EXCERPT:])
+        head = KEY_BEGIN if ends_inside_key(to_utf8(text), inside) else due[1] if due else ""
+        return hidden
 
     def conceal_all(text: str) -> str:
         try:
@@ -7049,16 +6796,15 @@ def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> 
 def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     """Complete the last of several comma-separated names: classes, or terms of a selector."""
     head, comma, last = incomplete.rpartition(",")
-    names = [*CLASSES, "all"] if param.name == "classes" else selector_terms(last.partition("=")[0])
+    values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
+    key, equals, _ = last.partition("=")
+    names = [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
+    if param.name == "classes":
+        names = [*CLASSES, "all"]
+    elif equals:
+        names = [f"{key}={value}" for value in values.get(key, ())]
     left = (name for name in names if name not in head.split(","))
     return [head + comma + name for name in left if name.startswith(last)]
-
-
-def selector_terms(key: str) -> list[str]:
-    values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
-    if key in values:
-        return [f"{key}={value}" for value in values[key]]
-    return [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
 
 
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
@@ -7187,9 +6933,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
     files = files or ("-",)
-    for file in files:
-        check_readable(file)
-    if is_input(1, files):
+    inputs = [stat_input(file) for file in files]
+    if is_one_of(1, inputs):  # reading it would never end
         raise click.ClickException("standard output is also an input file")
     classes = frozenset(itertools.chain(*given["classes"]))
     if given["secret_env"] or given["secrets_file"] or given["patterns"]:
@@ -7201,20 +6946,14 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         home = os.environ.get("HOME", "").rstrip("/")
         redaction = EventRedactor(used, classes, [home] if home else [])
     signals = Signals()
-    view = view_of(files, given)
-    last = view.last or LastLine()
+    view = view_of(inputs, given)
     write = write_ci_safe if given["ci_safe"] else write_all
-    out = Output(functools.partial(write, 1), last)
-    report = Report(out, open_rejects(given["rejects"], files), conceal=concealer(scanner))
-    if redaction:
-        report.strict = redaction.strict
-        report.redactions = redaction.counts
-        report.unused = redaction.scanner.unused if redaction.scanner else 0
-    chunks = ((file, open_chunks(file, signals, report)) for file in files)
-    streams = ((file, last.watch(arriving)) for file, arriving in chunks)
+    out = Output(functools.partial(write, 1), view.last)
+    report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
+    streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
     options = {name: given[name] for name in CONVERT_OPTIONS}
     try:
-        with contextlib.closing(last):
+        with contextlib.closing(out.last):
             convert(streams, view=view, redaction=redaction, report=report, out=out, **options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
@@ -7252,7 +6991,7 @@ def check_outputs(given: dict[str, Any]) -> None:
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
 
 
-def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
+def view_of(inputs: Sequence[os.stat_result], given: dict[str, Any]) -> View:
     """The view that the options ask for. Raises click.UsageError if they contradict."""
     to, messages, actions = given["to"], given["messages"], given["actions"]
     quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
@@ -7266,9 +7005,10 @@ def view_of(files: Sequence[str], given: dict[str, Any]) -> View:
     # The status line is on stdout with -t text, else on stderr, unless stdout may mix with it: the
     # reader of a pipe may write to the same terminal.
     live = out if to == "text" and out.live else PLAIN
-    if not live.live and (shown is err or not (os.isatty(1) or is_pipe(1))):
+    pipe = stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
+    if not live.live and (shown is err or not (os.isatty(1) or pipe)):
         live = err
-    last = LastLine(live, bytes_to_read(files))
+    last = LastLine(live, bytes_to_read(inputs))
     return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
 
 
@@ -7364,78 +7104,59 @@ def complete(instruction: str) -> str:
     line = os.environ.get("COMP_LINE", "")
     words = split_arg_string(line)
     begun = words.pop() if words and not line.endswith(" ") else ""
-    option, equals, _ = begun.partition("=") if begun.startswith("--") else ("", "", "")
-    cut = re.match(".*[=:]", begun) if shell == "bash" else None  # bash splits words at these
+    option = begun[: begun.find("=") + 1] if begun.startswith("--") else ""
+    cut = max(map(begun.rfind, "=:")) + 1 if shell == "bash" else 0  # bash splits words at these
+    between = {"zsh": ":", "fish": "\t"}.get(shell)
     found = []
     for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
-        value = (option + equals + item.value if equals else item.value)[cut.end() if cut else 0 :]
+        value = (option + item.value)[cut:]
         value = value.replace(":", r"\:") if shell == "zsh" else value
-        between = {"zsh": ":", "fish": "\t"}.get(shell)
         found.append(f"{value}{between}{item.help}" if between and item.help else value)
     return "\n".join(found)
 
 
-def is_pipe(fd: int) -> bool:
-    mode = os.fstat(fd).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
-def bytes_to_read(files: Iterable[str]) -> int:
+def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:
     """The number of bytes left in regular files; 0 if any of them isn't one."""
-    size = 0
-    for file in files:
-        status = stat_input(file)
-        if not stat.S_ISREG(status.st_mode):
-            return 0
-        size += status.st_size - (os.lseek(0, 0, os.SEEK_CUR) if file == "-" else 0)
-    return max(size, 0)
+    if not all(stat.S_ISREG(one.st_mode) for one in inputs):
+        return 0
+    done = os.lseek(0, 0, os.SEEK_CUR) if is_one_of(0, inputs) else 0
+    return max(sum(one.st_size for one in inputs) - done, 0)
 
 
 def stat_input(file: str) -> os.stat_result:
-    return os.fstat(0) if file == "-" else os.stat(file)
-
-
-def check_readable(file: str) -> None:
-    """Raises click.ClickException for a FILE that can't be read, before any is."""
+    """The status of a FILE. Raises click.ClickException if it can't be read."""
     try:
-        if stat.S_ISDIR(stat_input(file).st_mode):
+        status = os.fstat(0) if file == "-" else os.stat(file)
+        if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if file != "-" and not os.access(file, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{file_name(file)}: {reason_of(error)}") from None
+    return status
 
 
-def open_rejects(file: str | None, read: Sequence[str]) -> int | None:
-    """The descriptor of --rejects. Raises click.ClickException, also if it is in ``read``."""
+def is_one_of(fd: int, files: Iterable[os.stat_result]) -> bool:
+    """Is a descriptor one of these regular files?"""
+    status = os.fstat(fd)
+    return stat.S_ISREG(status.st_mode) and any(os.path.samestat(status, one) for one in files)
+
+
+def open_rejects(file: str | None, inputs: Iterable[os.stat_result]) -> int | None:
+    """The descriptor of --rejects. Raises click.ClickException, also if it is an input."""
     if file is None:
         return None
+    import fcntl
+
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        if is_input(fd, read):
+        if is_one_of(fd, inputs):
             raise ValueError("is also an input file")
-        if is_overwritten(fd):
+        if is_one_of(fd, [os.fstat(1)]) and not fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND:
             raise ValueError("is also the standard output")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"--rejects {escape(file)}: {reason_of(error)}") from None
     return fd
-
-
-def is_input(fd: int, names: Iterable[str]) -> bool:
-    """Is a descriptor for writing also an input FILE? Reading it would never end."""
-    return any(is_same_file(os.fstat(fd), stat_input(name)) for name in names)
-
-
-def is_overwritten(fd: int) -> bool:
-    """Is a file also the standard output, which would overwrite it unless it appends?"""
-    import fcntl
-
-    appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
-    return is_same_file(os.fstat(fd), os.fstat(1)) and not appends
-
-
-def is_same_file(one: os.stat_result, other: os.stat_result) -> bool:
-    return stat.S_ISREG(one.st_mode) and os.path.samestat(one, other)
 
 
 def reserve_standard_descriptors() -> None:
@@ -7460,25 +7181,26 @@ def main() -> int:
         if sys.stdout:  # None where the descriptor is closed
             sys.stdout.flush()
         return int(status or OK)
-    except click.ClickException as error:
-        print_error(describe_error(error), hint=isinstance(error, click.UsageError))
-        return ERROR
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
-    except OSError as error:  # --help > /dev/full
-        print_error(f"stdout: {reason_of(error)}")
+    except (click.ClickException, OSError) as error:
+        hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
+        line = f"agentfmt: {escape(describe_error(error))}{hint}\n"
+        with contextlib.suppress(OSError):
+            write_all(2, line.encode("utf-8", "backslashreplace"))
         return ERROR
 
 
-def describe_error(error: click.ClickException) -> str:
-    """The error in a command line, with a hint."""
-    text = " ".join(error.format_message().split()).rstrip(".")
+def describe_error(error: click.ClickException | OSError) -> str:
+    if isinstance(error, OSError):  # --help > /dev/full
+        return f"stdout: {error.strerror}"
     if isinstance(error, click.NoSuchOption) and error.option_name in OPTION_HINTS:
         return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         return f"{error.param.opts[-1]}: {error.message.rstrip('.')}"
+    text = " ".join(error.format_message().split()).rstrip(".")
     return text[0].lower() + text[1:]
 
 
@@ -7486,12 +7208,6 @@ def describe_error(error: click.ClickException) -> str:
 TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
-
-
-def print_error(text: str, *, hint: bool = False) -> None:
-    with contextlib.suppress(OSError):
-        more = "; see agentfmt --help" if hint else ""
-        write_all(2, f"agentfmt: {escape(text)}{more}\n".encode("utf-8", "backslashreplace"))
 
 
 def reason_of(error: Exception) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import functools
 import inspect
+import itertools
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from unittest import mock
@@ -23,6 +25,8 @@ import pytest
 import agentfmt
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = Path(HERE).parent
+MANUAL = (ROOT / "man" / "agentfmt.1").read_text(encoding="utf-8")
 SHARED = os.path.join(os.path.dirname(os.path.dirname(HERE)), "shared")
 ENVIRON = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | {
     "PYTHONPATH": os.path.dirname(agentfmt.__file__)
@@ -31,6 +35,8 @@ COMMAND = [sys.executable, "-m", "agentfmt"]
 TIMEOUT = 60.0  # seconds, for what should take one
 
 SESSION = "5f0e4a1c-77b2-4a0e-9d7e-2f60c1b3a001"
+TOKEN = "ghp_" + "a1B2" * 9  # a secret of GitHub's form
+SAME = ("-t", "stream-json", "--thinking")  # the stream, byte for byte
 
 
 class Ended(NamedTuple):
@@ -236,6 +242,10 @@ def texts(folder: str, suffix: str) -> list[str]:
     )
 
 
+CAPTURES = corpus("captures", suffix=".ndjson")
+CURSOR_CAPTURES = corpus("captures", "cursor", suffix=".ndjson")
+
+
 def content(*path: str) -> bytes:
     with open(os.path.join(*path), "rb") as file:
         return file.read()
@@ -296,6 +306,10 @@ def assistant(text: str, session: str | None = SESSION, **members: Any) -> bytes
     return event("assistant", message=message(text), session=session, **members)
 
 
+def thinking(text: str = "hm", session: str | None = SESSION) -> bytes:
+    return event("thinking", subtype="delta", text=text, session=session)
+
+
 def started(call_id: str = "c1", key: str = "readToolCall", session: str | None = SESSION) -> bytes:
     call = {key: {"args": {"path": "a"}}}
     return event("tool_call", subtype="started", call_id=call_id, tool_call=call, session=session)
@@ -328,6 +342,21 @@ def whole_run(session: str | None = SESSION) -> bytes:
             result(session),
         )
     )
+
+
+def interleaved(*streams: Iterable[bytes]) -> list[bytes]:
+    """The lines of several streams in turns."""
+    return [line for lines in itertools.zip_longest(*streams) for line in lines if line]
+
+
+def use(name: str = "Bash", identity: str = "t1", **given: Any) -> dict[str, Any]:
+    """Claude's block for a call."""
+    return {"type": "tool_use", "id": identity, "name": name, "input": given}
+
+
+def returned(answer: Any = "ok", identity: str = "t1", *, error: bool = False) -> dict[str, Any]:
+    """Claude's block for what a call returned."""
+    return {"type": "tool_result", "tool_use_id": identity, "content": answer, "is_error": error}
 
 
 # ---------------------------------------------------------------- values of any shape

@@ -10,12 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from support import Ended, convert, failed, label, run
-from test_dialects import convert as redacted
+from support import TOKEN, Ended, convert, failed, label, returned, run, use
 
 import agentfmt
 
-TOKEN = "ghp_" + "a1B2" * 9
 Line = dict[str, Any]
 
 
@@ -108,16 +106,6 @@ def claude(kind: str, **members: Any) -> Line:
 
 def says(role: str, *content: Line, **members: Any) -> Line:
     return claude(role, message={"role": role, "content": [*content]}, **members)
-
-
-def use(name: str = "Bash", identity: str = "t1", **given: Any) -> Line:
-    return {"type": "tool_use", "id": identity, "name": name, "input": given}
-
-
-def returned(text: str = "ok", identity: str = "t1", *, error: bool = False) -> Line:
-    return {
-        "type": "tool_result", "tool_use_id": identity, "content": text, "is_error": error,
-    }  # fmt: skip
 
 
 CLAUDE_INIT = claude("system", subtype="init", cwd="/w")
@@ -608,7 +596,7 @@ FRAGMENTS: dict[str, tuple[list[Any], Line]] = {
 def test_fragments_are_emptied(name: str) -> None:
     before, line = FRAGMENTS[name]
     data = stream([*before, line])
-    left = redacted(data, "-t", "stream-json", "--thinking", "-r", "secrets").stdout
+    left = convert(data, "-t", "stream-json", "--thinking", "-r", "secrets").stdout
     assert left.splitlines()[:-1] == data.splitlines()[:-1]
     assert TOKEN[:8].encode() not in left
     assert json.loads(left.splitlines()[-1])["type"] == line["type"]
@@ -643,7 +631,7 @@ def test_a_secret_in_deltas(name: str, size: int, to: str) -> None:
     before, make, after = DELTAS[name]
     text = f"The token is {TOKEN}, and\nno more."
     pieces = [make(text[at : at + size]) for at in range(0, len(text), size)]
-    left = redacted(stream([*before, *pieces, *after]), "-t", to, "-r", "secrets").stdout.decode()
+    left = convert(stream([*before, *pieces, *after]), "-t", to, "-r", "secrets").stdout.decode()
     assert "a1B2" not in left
     assert left.count("[REDACTED:github-token]") == (to != "json" or bool(left))
 

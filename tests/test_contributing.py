@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from planting import made
-from support import completed, convert, init, result
+from support import ROOT, completed, convert, init, result
 
 import agentfmt
 
-ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MOST_LINES = 20  # of an agent
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import os
@@ -10,38 +9,33 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-import support
 from support import (
+    CAPTURES,
+    ODD,
     SESSION,
-    Ended,
+    SHARED,
+    TOKEN,
+    as_line,
     content,
+    convert,
     corpus,
     failed,
+    interleaved,
     label,
     labeled,
     one_byte_at_a_time,
+    returned,
+    run,
+    use,
     whole_run,
+    with_odd_members,
 )
 from test_captures import objects
 
 import agentfmt
 
-ALL = corpus("captures", suffix=".ndjson")
 CLAUDE = corpus("captures", "claude", suffix=".ndjson")
-TOKEN = "ghp_" + "a1B2" * 9
 OTHER = "0c5bd3c6-3b0c-4a4e-8f55-7f0a6a8a6c11"
-
-
-@functools.cache
-def redaction(classes: frozenset[str]) -> agentfmt.EventRedactor:
-    scanner = agentfmt.Scanner({}, {}) if "secrets" in classes else None
-    return agentfmt.EventRedactor(scanner, classes, [])
-
-
-def convert(data: Any, *flags: str) -> Ended:
-    """The pipeline, with what the flags redact."""
-    classes = support.parameters(*flags)["classes"]
-    return support.convert(data, *flags, redaction=redaction(classes) if classes else None)
 
 
 # ---------------------------------------------------------------- what Claude writes
@@ -68,16 +62,6 @@ def text(words: str) -> dict[str, Any]:
 
 def thinking(words: str) -> dict[str, Any]:
     return {"type": "thinking", "thinking": words, "signature": "sig"}
-
-
-def use(name: str, identity: str = "t1", **given: Any) -> dict[str, Any]:
-    return {"type": "tool_use", "id": identity, "name": name, "input": given}
-
-
-def returned(answer: Any = "ok", identity: str = "t1", *, error: bool = False) -> dict[str, Any]:
-    return {
-        "type": "tool_result", "tool_use_id": identity, "content": answer, "is_error": error,
-    }  # fmt: skip
 
 
 def delta(kind: str, session: str = SESSION, **members: str) -> bytes:
@@ -256,15 +240,13 @@ def test_two_dialects_in_one_file() -> None:
     assert convert(data, "-t", "stream-json").stdout == data
 
 
-def interleaved() -> bytes:
-    cursor = whole_run(OTHER).splitlines(keepends=True)
-    other = one_call("Bash", {"command": "ls"}, returned("x")).splitlines(keepends=True)
-    pairs = itertools.zip_longest(other, cursor, fillvalue=b"")
-    return b"".join(itertools.chain.from_iterable(pairs))
+def both_interleaved() -> bytes:
+    other = one_call("Bash", {"command": "ls"}, returned("x"))
+    return b"".join(interleaved(other.splitlines(True), whole_run(OTHER).splitlines(True)))
 
 
 def test_interleaved_sessions() -> None:
-    data = interleaved()
+    data = both_interleaved()
     ended = convert(data, "-t", "json")
     assert ended.status == 0
     results = {json.loads(line)["session_id"] for line in ended.stdout.splitlines()}
@@ -736,23 +718,23 @@ def test_action_lines_beside_the_agents_own_lines() -> None:
     )
     data += one_call("Read", {"file_path": "/home/dev/app/a.py"}, returned())
     flags = ("-t", "stream-json", "--actions", "stderr", "--detail")
-    ended = support.run(*flags, "-r", "secrets,paths", data=data)
+    ended = run(*flags, "-r", "secrets,paths", data=data)
     assert ended.stderr.splitlines() == [
         labeled("{shell} x [REDACTED:github-token] ~/y (exit 3)"),
         labeled("{read} a.py"),
     ]
-    ended = support.run(*flags, "--only", "read", data=data)
+    ended = run(*flags, "--only", "read", data=data)
     assert ended.stderr.splitlines() == [labeled("{read} a.py")]
-    assert support.run(*flags, data=data).stdout == data
+    assert run(*flags, data=data).stdout == data
 
 
 def test_details_and_a_summary() -> None:
     data = one_call("Bash", {"command": "make"}, returned(), tool_use_result={"exit_code": 0})
     converted = convert(data, "-t", "cursor").stdout
     for flags in (["-d"], ["-m", "all"], ["-m", "final"], ["-s"]):
-        once, twice = support.run(*flags, data=data), support.run(*flags, data=converted)
+        once, twice = run(*flags, data=data), run(*flags, data=converted)
         assert (once.stdout, once.status) == (twice.stdout, twice.status)
-    assert support.run("-d", data=data).stdout.decode() == labeled("{shell} make (exit 0)\n")
+    assert run("-d", data=data).stdout.decode() == labeled("{shell} make (exit 0)\n")
 
 
 @pytest.mark.parametrize("classes", ["all", "content", "messages,secrets"])
@@ -778,7 +760,7 @@ def test_max_event() -> None:
 
 def test_what_is_remembered_is_freed() -> None:
     reader = agentfmt.Reader(agentfmt.Event, agentfmt.Report(agentfmt.Output(len)))
-    dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(reader))
+    dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(reader.kind))
     source = agentfmt.Source("-")
 
     def take(line: bytes) -> None:
@@ -832,7 +814,7 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.skipif(not os.path.isdir(support.SHARED), reason="no captures beside the checkout")
+@pytest.mark.skipif(not os.path.isdir(SHARED), reason="no captures beside the checkout")
 @pytest.mark.parametrize(
     ("name", "status", "succeeded", "failed", "lines"),
     [pytest.param(*row, id=row[0]) for row in OTHERS],
@@ -840,7 +822,7 @@ OTHERS = [
 def test_other_agents(
     name: str, status: int, succeeded: int, failed: int, lines: list[str]
 ) -> None:
-    data = content(support.SHARED, "captures", f"{name}.ndjson")
+    data = content(SHARED, "captures", f"{name}.ndjson")
     progressed, results = convert(data), convert(data, "-t", "json")
     assert progressed.status == results.status == status
     assert progressed.lines == lines
@@ -848,14 +830,16 @@ def test_other_agents(
     assert progressed.stderr.count(" failed: ") == failed
 
 
-FOLDERS = sorted({os.path.dirname(row.values[0]) for row in ALL if "/cursor/" not in row.values[0]})
+FOLDERS = sorted(
+    {os.path.dirname(row.values[0]) for row in CAPTURES if "/cursor/" not in row.values[0]}
+)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=os.path.basename)
 def test_members_of_any_shape_never_crash(folder: str) -> None:
     """The first event of each kind of an agent, behind those that led to it."""
     seen: set[str] = set()
-    for row in ALL:
+    for row in CAPTURES:
         path = row.values[0]
         if os.path.dirname(path) != folder or not path:
             continue
@@ -867,10 +851,10 @@ def test_members_of_any_shape_never_crash(folder: str) -> None:
             if kind in seen:
                 continue
             seen.add(kind)
-            before = b"".join(map(support.as_line, lines[:number][-3:]))
-            variants = support.with_odd_members(line, most=24)
-            odd = (before + support.as_line(variant) for variant in variants)
-            while data := b"".join(itertools.islice(odd, len(support.ODD))):
+            before = b"".join(map(as_line, lines[:number][-3:]))
+            variants = with_odd_members(line, most=24)
+            odd = (before + as_line(variant) for variant in variants)
+            while data := b"".join(itertools.islice(odd, len(ODD))):
                 never_crashes(data, path)
 
 

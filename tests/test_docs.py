@@ -18,13 +18,11 @@ from typing import NamedTuple
 
 import click
 import pytest
-from support import GLYPHS, SHARED, on_terminal, run
+from support import GLYPHS, MANUAL, ROOT, SHARED, on_terminal, run
 
 import agentfmt
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-MANUAL = (ROOT / "man" / "agentfmt.1").read_text(encoding="utf-8")
 SAMPLE = ROOT / "tests" / "sample.ndjson"
 
 

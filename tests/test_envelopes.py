@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import (
     HERE,
-    SCANNER,
+    SAME,
+    TOKEN,
     Ended,
     assistant,
     completed,
@@ -27,8 +28,6 @@ from support import (
 
 import agentfmt
 
-SAME = ("-t", "stream-json", "--thinking")
-TOKEN = "ghp_" + "a1B2" * 9
 ODD = (
     rb'{"type":"x", "a":"\ud83d\u00e9 \/ \"q\"" ,"a":1E400}' + b"\n"
     b'{"type":"y","deep":' + b"[" * 90 + b"]" * 90 + b"}\n"
@@ -36,11 +35,6 @@ ODD = (
 LINES = init() + user() + ODD + assistant("é😀 " * 12_000) + completed() + result()
 
 Wrap = Callable[[bytes], bytes]
-
-
-def redaction(classes: str) -> agentfmt.EventRedactor:
-    named = frozenset(agentfmt.CLASSES if classes == "all" else (classes,))
-    return agentfmt.EventRedactor(SCANNER, named, [])
 
 
 def objects(members: Iterable[dict[str, Any]], *, ascii: bool = True) -> bytes:  # noqa: A002
@@ -173,9 +167,7 @@ def test_redaction_sees_what_it_would_have_seen(wrap: Wrap, classes: str) -> Non
     data = init() + b"".join(assistant(text, timestamp_ms=1) for text in said)
     data += completed(result={"success": {"content": "x" * 16_300 + f" {TOKEN} " + "y" * 16_384}})
     data += result(result=f"token={TOKEN}")
-    plain, wrapped = (
-        convert(one, *SAME, redaction=redaction(classes)) for one in (data, wrap(data))
-    )
+    plain, wrapped = (convert(one, *SAME, "-r", classes) for one in (data, wrap(data)))
     assert wrapped == plain
     assert TOKEN.encode() not in wrapped.stdout
 
@@ -224,6 +216,14 @@ def test_a_piece_is_lost(lost: int, status: int) -> None:
         del lines[lost]
         ended = convert(b"".join(lines), *SAME)
         assert (ended.stdout, ended.status) == (init() + result(), status)
+
+
+def test_the_input_ends_within_a_line_in_pieces() -> None:
+    for wrap in (docker, cri):
+        lines = wrap(init() + assistant("x" * 60_000)).splitlines(keepends=True)
+        ended = convert(b"".join(lines[:-1]), *SAME)
+        assert ended.stdout == init()
+        assert ended.stderr.startswith(f"agentfmt: stdin:{len(lines)}: bad JSON (")
 
 
 # ---------------------------------------------------------------- no envelope
@@ -309,13 +309,8 @@ def spoiled(draw: st.DrawFn) -> tuple[list[bytes], list[bytes]]:
 def test_no_damage_leaks_or_crashes(case: tuple[list[bytes], list[bytes]]) -> None:
     _, chunks = case
     for to in ("stream-json", "text"):
-        ended = convert(
-            chunks,
-            "-t",
-            to,
-            *(("-m", "all") if to == "text" else ()),
-            redaction=redaction("secrets"),
-        )
+        more = ("-m", "all") if to == "text" else ()
+        ended = convert(chunks, "-t", to, *more, "-r", "secrets")
         assert TOKEN.encode() not in ended.stdout
         assert TOKEN not in ended.stderr
         assert b"hunter2hunter" not in ended.stdout

@@ -11,7 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support import SESSION, assistant, completed, convert, event, result, started, user
+from support import (
+    SESSION,
+    assistant,
+    completed,
+    convert,
+    event,
+    interleaved,
+    result,
+    started,
+    user,
+)
 
 import agentfmt
 
@@ -128,10 +138,6 @@ BAD: dict[str, Lines] = {
     "unknown, without types": UNTYPED,
     "cursor fragment": FRAGMENT,
 }  # fmt: skip
-
-
-def interleaved(one: Lines, other: Lines) -> Lines:
-    return [line for pair in itertools.zip_longest(one, other) for line in pair if line]
 
 
 WAYS: dict[str, Callable[[Lines, Lines], Lines]] = {

@@ -9,10 +9,9 @@ import json
 from typing import Any
 
 import pytest
-from support import Ended, content, convert, corpus, result
+from support import SAME, Ended, content, convert, corpus, result
 
 SUITE = corpus("jsontestsuite", "test_parsing", suffix=".json")
-SAME = ("-t", "stream-json", "--thinking")
 
 
 def of(kind: str) -> list[Any]:

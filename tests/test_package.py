@@ -12,11 +12,10 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
-from support import label
+from support import ROOT, label
 
 import agentfmt
 
-ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "tests" / "sample.ndjson"
 
 # Each costs milliseconds at every start, and nothing on the fast path needs it.

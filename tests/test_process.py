@@ -21,6 +21,7 @@ from stream import stream
 from support import (
     COMMAND,
     ENVIRON,
+    SAME,
     TIMEOUT,
     Ended,
     assistant,
@@ -38,7 +39,6 @@ from support import (
 
 import agentfmt
 
-SAME = ("-t", "stream-json", "--thinking")
 USAGE = 2
 READ_LINE = f"{label('read')}\n".encode()
 SIGNALS = {signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGTERM: 143}

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support import Ended, Report, convert, event, init, one_byte_at_a_time, result, whole_run
+from support import SAME, Ended, Report, convert, event, init, one_byte_at_a_time, result, whole_run
 
 import agentfmt
 
-SAME = ("-t", "stream-json", "--thinking")
 FORMATS = ("text", "json", "stream-json")
 END = b'{"type":"result","is_error":false}\n'
 # Until the lexer is closed in every case; test_process.py has the strict test of it.

@@ -17,13 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planting import GRAMMARS, hide, made, pem, randomly_spelled, redact, scanner, stands_in
 from support import (
+    CAPTURES,
+    CURSOR_CAPTURES,
     ENVIRON,
+    SAME,
     SCANNER,
     SESSION,
     assistant,
     completed,
     content,
-    corpus,
     event,
     init,
     message,
@@ -35,12 +37,9 @@ from support import (
 
 import agentfmt
 
-STREAM = ("-t", "stream-json", "--thinking")
-SECRETS = (*STREAM, "-r", "secrets")
+SECRETS = (*SAME, "-r", "secrets")
 TOKEN = made("ghp_<36 alnum>").text
 MARKER = "[REDACTED:github-token]"
-CURSOR = corpus("captures", "cursor", suffix=".ndjson")
-CAPTURES = corpus("captures", suffix=".ndjson")
 
 TOKENS = [made(grammar.found[0]).text for grammar in GRAMMARS]
 LEAF = st.one_of(
@@ -69,11 +68,6 @@ def strings(value: Any) -> Iterator[str]:
             yield from strings(item)
 
 
-class Slowly(agentfmt.EventRedactor):
-    def redact_tokens(self, *_: Any) -> None:
-        """Read the structure of every line."""
-
-
 @given(
     value=VALUE,
     blank=st.sampled_from(["", " ", "\t"]),
@@ -84,11 +78,10 @@ def test_tokens_are_hidden_alike_without_a_look_at_the_structure(
 ) -> None:
     line = {"type": "x", "share": share, "note": TOKEN, "value": value}
     raw = json.dumps(line, separators=(f",{blank}", f":{blank}")).encode()
-    event = agentfmt.Event(type="x", raw=raw)
-    quick, slow = (
-        kind(scanner(), frozenset({"secrets"}), []) for kind in (agentfmt.EventRedactor, Slowly)
-    )
-    assert quick.redact_event(event, None, None) == slow.redact_event(event, None, None)
+    quick, slow = (agentfmt.EventRedactor(scanner(), frozenset({"secrets"}), []) for _ in "qs")
+    tokens = quick.suspects([raw], tokens=True)[0] or None
+    events = [agentfmt.Event(type="x", raw=raw, tokens=known) for known in (tokens, None)]
+    assert quick.redact_event(events[0], None, None) == slow.redact_event(events[1], None, None)
     assert quick.counts == slow.counts
 
 
@@ -163,7 +156,7 @@ FRAGMENT = re.compile(
 @pytest.mark.parametrize("path", CAPTURES)
 def test_captures_hold_no_secret(path: str) -> None:
     data = b"".join(line for line in content(path).splitlines(True) if not FRAGMENT.search(line))
-    assert redact(data, *SECRETS).stdout == redact(data, *STREAM).stdout
+    assert redact(data, *SECRETS).stdout == redact(data, *SAME).stdout
 
 
 ODD = [
@@ -284,14 +277,14 @@ def canaries(path: str) -> Iterator[bytes]:
 def test_no_canary_survives(path: str) -> None:
     lines = list(canaries(path))
     # As Cursor, whoever wrote it: what the tables do not know is content.
-    flags = (*STREAM, "-r", "all", "--exit-zero", "--from", "cursor")
+    flags = (*SAME, "-r", "all", "--exit-zero", "--from", "cursor")
     left = redact(b"".join(lines), *flags).stdout
     assert left.count(b"\n") == len(lines)
     for line in left.splitlines():
         assert CANARY not in "".join(strings(json.loads(line)))
 
 
-@pytest.mark.parametrize("path", CURSOR)
+@pytest.mark.parametrize("path", CURSOR_CAPTURES)
 @pytest.mark.parametrize("to", ["text", "json"])
 def test_no_canary_survives_in_other_formats(path: str, to: str) -> None:
     flags = ("-d", "-m", "all") if to == "text" else ()
@@ -336,7 +329,7 @@ STAND_INS = {
 
 @pytest.mark.parametrize("classes", ["prompts", "messages", "commands", "content", "paths", "prompts,commands", "messages,content", "all"])  # fmt: skip
 def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
-    left = redact(EVENTS, *STREAM, "-r", classes).stdout.decode()
+    left = redact(EVENTS, *SAME, "-r", classes).stdout.decode()
     named = set(STAND_INS) if classes == "all" else set(classes.split(","))
     for name, texts in STAND_INS.items():
         for text in texts:
@@ -347,7 +340,7 @@ def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
 
 
 def test_markers_of_classes() -> None:
-    left = redact(EVENTS, *STREAM, "-r", "all").objects
+    left = redact(EVENTS, *SAME, "-r", "all").objects
     system, user, call, said, end = left
     assert system["cwd"] == "[paths: 11 chars]"
     assert user["message"]["content"][0]["text"] == "[prompts: 6 chars]"
@@ -361,7 +354,7 @@ def test_messages_stand_in_the_first_delta_and_the_replay() -> None:
     deltas = [assistant(text, timestamp_ms=1) for text in ("a", "b", "c")]
     replay = assistant("abc", timestamp_ms=1, model_call_id="m")
     lines = [init(), *deltas, replay, started(), completed(), *deltas, result(result="abcabc")]
-    left = redact(b"".join(lines), *STREAM, "-r", "messages").stdout.splitlines()
+    left = redact(b"".join(lines), *SAME, "-r", "messages").stdout.splitlines()
     said = [
         json.loads(line)["message"]["content"][0]["text"] for line in left if b"assistant" in line
     ]
@@ -369,11 +362,11 @@ def test_messages_stand_in_the_first_delta_and_the_replay() -> None:
 
 
 @pytest.mark.parametrize("classes", ["secrets", "paths", "content", "commands", "prompts", "messages", "all", "secrets,paths", "paths,messages"])  # fmt: skip
-@pytest.mark.parametrize("path", CURSOR)
+@pytest.mark.parametrize("path", CURSOR_CAPTURES)
 def test_redacting_then_rendering(path: str, classes: str) -> None:
     data = content(path)
-    filtered = redact(data, *STREAM, "-r", classes)
-    for flags in (("-t", "text", "-d", "-m", "all"), ("-t", "text", "-m", "final"), ("-t", "json"), STREAM):  # fmt: skip
+    filtered = redact(data, *SAME, "-r", classes)
+    for flags in (("-t", "text", "-d", "-m", "all"), ("-t", "text", "-m", "final"), ("-t", "json"), SAME):  # fmt: skip
         direct = redact(data, *flags, "-r", classes)
         assert redact(filtered.stdout, *flags).stdout == direct.stdout
         assert redact(filtered.stdout, *flags, "-r", classes).stdout == direct.stdout
@@ -396,13 +389,13 @@ def test_redacting_then_rendering(path: str, classes: str) -> None:
 )  # fmt: skip
 def test_paths(text: str, short: str) -> None:
     first = event("system", subtype="init", cwd="/srv/app")
-    left = redact(first + event("user", x=text), *STREAM, "-r", "paths", homes=("/data/me",)).stdout
+    left = redact(first + event("user", x=text), *SAME, "-r", "paths", homes=("/data/me",)).stdout
     assert json.loads(left.splitlines()[1])["x"] == short
 
 
 def test_a_cwd_of_one_component_stays() -> None:
     data = event("system", subtype="init", cwd="/work") + event("user", x="/work/a")
-    assert redact(data, *STREAM, "-r", "paths").stdout == data
+    assert redact(data, *SAME, "-r", "paths").stdout == data
 
 
 def test_structure_that_held_a_secret_stays_as_it_is() -> None:
@@ -411,15 +404,15 @@ def test_structure_that_held_a_secret_stays_as_it_is() -> None:
         event("user", x=f"/home/ann/{TOKEN}/a", session=TOKEN),
     ]
     for classes in ("all", "secrets,paths", "secrets,content"):
-        once = redact(b"".join(lines), *STREAM, "-r", classes).stdout
-        assert redact(once, *STREAM, "-r", classes).stdout == once
+        once = redact(b"".join(lines), *SAME, "-r", classes).stdout
+        assert redact(once, *SAME, "-r", classes).stdout == once
         assert TOKEN.encode() not in once
         assert json.loads(once.splitlines()[1])["session_id"] == MARKER
 
 
 def test_classes_that_no_delta_can_split_hold_nothing_back() -> None:
     lines = [init(), assistant("held", timestamp_ms=1), event("x", session="other")]
-    left = redact(b"".join(lines), *STREAM, "-r", "commands").stdout
+    left = redact(b"".join(lines), *SAME, "-r", "commands").stdout
     assert left == b"".join(lines)  # in their order
 
 
@@ -427,7 +420,7 @@ def test_classes_that_no_delta_can_split_hold_nothing_back() -> None:
 def test_paths_split_over_deltas(cut: int) -> None:
     text = "a /home/ann/x b"
     deltas = [assistant(part, timestamp_ms=1) for part in (text[:cut], text[cut:]) if part]
-    left = redact(b"".join([init(), *deltas, result()]), *STREAM, "-r", "paths").stdout
+    left = redact(b"".join([init(), *deltas, result()]), *SAME, "-r", "paths").stdout
     said = [json.loads(line) for line in left.splitlines()[1:-1]]
     assert "".join(e["message"]["content"][0]["text"] for e in said) == "a ~/x b"
 
@@ -441,7 +434,7 @@ def test_paths_split_over_deltas(cut: int) -> None:
 )
 def test_shortened_events_fit(texts: list[str], limit: int) -> None:
     line = event("user", message=message("".join(texts), "user"), x=texts)
-    left = redact(line, *STREAM, "--max-event", str(limit)).stdout
+    left = redact(line, *SAME, "--max-event", str(limit)).stdout
     made_of = json.loads(left)
     assert made_of["type"] == "user"
     assert len(left) <= limit + 1 or all(len(text) < 40 for text in strings(made_of["x"]))
@@ -462,7 +455,7 @@ def test_shortening_never_cuts_a_marker() -> None:
 
 def test_an_event_that_cannot_fit_says_so_once() -> None:
     line = event("user", x=["a"] * 100)
-    ended = redact(line * 3, *STREAM, "--max-event", "64")
+    ended = redact(line * 3, *SAME, "--max-event", "64")
     assert ended.stdout == line * 3
     assert ended.stderr.count("doesn't fit in --max-event 64") == 1
 
@@ -473,7 +466,7 @@ PLAIN = event("user", x="the correct horse battery").strip()
 
 
 def process(*args: str, data: bytes = PLAIN, **env: str) -> Any:
-    return run(*STREAM, "--exit-zero", *args, data=data, env=ENVIRON | env)
+    return run(*SAME, "--exit-zero", *args, data=data, env=ENVIRON | env)
 
 
 def test_secrets_file(tmp_path: Path) -> None:
@@ -585,20 +578,20 @@ sys.meta_path.insert(0, Finder())
 def test_without_re2(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(BROKEN)
     env = ENVIRON | {"PYTHONPATH": os.pathsep.join([str(tmp_path), ENVIRON["PYTHONPATH"]])}
-    check = run(*STREAM, data=whole_run() + TOKEN.encode(), env=env)
+    check = run(*SAME, data=whole_run() + TOKEN.encode(), env=env)
     assert check.status == 0
     assert check.stdout == whole_run()
     assert TOKEN not in check.stderr
     ended = run(*SECRETS, data=whole_run(), env=env)
     assert (ended.status, ended.stdout) == (2, b"")
     assert "google-re2" in ended.stderr
-    assert run(*STREAM, "-r", "content", data=whole_run(), env=env).status == 0
+    assert run(*SAME, "-r", "content", data=whole_run(), env=env).status == 0
 
 
 def test_known_values_in_a_stream() -> None:
     known = {"k": ['quo"te\\d/é']}
     line = event("user", x=json.dumps({"in": 'quo"te\\d/é'}))
-    left = redact(line, *STREAM, known=known).stdout
+    left = redact(line, *SAME, known=known).stdout
     assert json.loads(json.loads(left)["x"]) == {"in": "[REDACTED:k]"}
 
 

@@ -295,7 +295,8 @@ def follow(lines: Iterable[bytes]) -> agentfmt.Runs:
     report = Report(agentfmt.Output(lambda _: None))
     source = agentfmt.Source("-")
     reader = agentfmt.Reader(agentfmt.Event, report)
-    runs = agentfmt.Runs(report, thinking=False, words=False)
+    dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(agentfmt.Event))
+    runs = agentfmt.Runs(report, dialects, thinking=False, words=False)
     for line in lines:
         for _ in runs.follow(source, reader.read(source, line)):
             pass

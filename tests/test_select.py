@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 from support import (
+    CURSOR_CAPTURES,
     assistant,
     completed,
     content,
     convert,
-    corpus,
     event,
     init,
     label,
     result,
     run,
+    thinking,
     user,
     whole_run,
 )
@@ -27,11 +28,6 @@ from support import (
 import agentfmt
 
 STREAM = ("-t", "stream-json")
-CURSOR = corpus("captures", "cursor", suffix=".ndjson")
-
-
-def thinking(text: str = "hm") -> bytes:
-    return event("thinking", subtype="delta", text=text)
 
 
 def call(key: str, call_id: str, args: Any, outcome: Any) -> list[bytes]:
@@ -171,7 +167,7 @@ def test_a_result_is_dropped_only_by_name(flags: tuple[str, ...], left: bool) ->
 
 
 @pytest.mark.parametrize("flags", [("--only", "shell"), ("--drop", "type=*"), ("--drop", "tool_call"), ("--only", "status=failed"), ("--drop", "system", "--drop", "user")], ids=" ".join)  # fmt: skip
-@pytest.mark.parametrize("path", CURSOR)
+@pytest.mark.parametrize("path", CURSOR_CAPTURES)
 def test_filtered_stream_keeps_its_verdict(path: str, flags: tuple[str, ...]) -> None:
     data = content(path)
     first = convert(data, *STREAM, *flags)
@@ -182,7 +178,7 @@ def test_filtered_stream_keeps_its_verdict(path: str, flags: tuple[str, ...]) ->
     assert lines.issuperset(first.stdout.splitlines())
 
 
-@pytest.mark.parametrize("path", CURSOR)
+@pytest.mark.parametrize("path", CURSOR_CAPTURES)
 def test_selecting_does_not_change_the_answer(path: str) -> None:
     data = content(path)
     assert convert(data, "-t", "json", "--drop", "type=*") == convert(data, "-t", "json")

@@ -24,9 +24,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ENVIRON, TIMEOUT, Ended, assistant, init, result, run, user, whole_run
+from support import (
+    ENVIRON,
+    MANUAL,
+    TIMEOUT,
+    TOKEN,
+    Ended,
+    assistant,
+    init,
+    result,
+    run,
+    user,
+    whole_run,
+)
 
-TOKEN = "ghp_" + "a1B2" * 9
 EVENTS = 1500
 ROOT = os.environ.get("SHIPPERS_ROOT", "")
 DAEMONS = {
@@ -36,8 +47,6 @@ DAEMONS = {
     if ROOT
     else "",
 }
-
-MANUAL = (Path(__file__).parent.parent / "man" / "agentfmt.1").read_text(encoding="utf-8")
 
 
 def recipe(name: str, number: int = 0) -> str:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from planting import GRAMMARS, PEM, Planted, hide, made, pem, redact, stands_in
 from support import (
     ENVIRON,
+    SAME,
     SESSION,
     assistant,
     completed,
@@ -27,13 +28,14 @@ from support import (
     result,
     start,
     started,
+    thinking,
     user,
 )
 
 import agentfmt
 from agentfmt import LONG_LINE, Scanner
 
-STREAM = ("-t", "stream-json", "--thinking", "-r", "secrets")
+STREAM = (*SAME, "-r", "secrets")
 TOKEN = made("ghp_<36 alnum>").text
 MARKER = "[REDACTED:github-token]"
 
@@ -48,11 +50,11 @@ def plain(texts: Iterable[str], session: str = SESSION) -> list[bytes]:
     return [assistant(text, session) for text in texts]
 
 
-def thinking(texts: Iterable[str], session: str = SESSION) -> list[bytes]:
-    return [event("thinking", subtype="delta", text=text, session=session) for text in texts]
+def thoughts(texts: Iterable[str], session: str = SESSION) -> list[bytes]:
+    return [thinking(text, session) for text in texts]
 
 
-STYLES = {"partial": partial, "plain": plain, "thinking": thinking}
+STYLES = {"partial": partial, "plain": plain, "thinking": thoughts}
 
 
 def words(line: bytes) -> str:
@@ -222,7 +224,7 @@ def test_interleaved_runs_and_other_events(
 ) -> None:
     queues: dict[str, list[bytes]] = {}
     for name, text in zip(RUNS, texts, strict=True):
-        lines = thinking(cuts(text, places), name)
+        lines = thoughts(cuts(text, places), name)
         for number in range(4):
             other = event("connection", subtype="reconnecting", attempt=number, session=name)
             lines.insert(rng.randrange(len(lines) + 1), other)
@@ -332,7 +334,7 @@ def test_a_long_piece_without_a_blank() -> None:
 def check_long(text: str) -> str:
     found = set()
     for piece in (len(text), 999):
-        lines = thinking([text[at : at + piece] for at in range(0, len(text), piece)])
+        lines = thoughts([text[at : at + piece] for at in range(0, len(text), piece)])
         found.add("".join(said(redact(stream(lines), *STREAM).stdout, "thinking")))
     assert len(found) == 1
     return found.pop()
@@ -373,7 +375,7 @@ def test_text_leaves_with_its_line() -> None:
 
 def test_thinking_that_is_complete_holds_nothing() -> None:
     lines = [
-        init(), *thinking(["a", "b"]), event("thinking", subtype="completed"),
+        init(), *thoughts(["a", "b"]), event("thinking", subtype="completed"),
         *partial(["line\n", "", "x"]), started(), result(),
     ]  # fmt: skip
     assert emitted(lines) == [1, 1, 1, 4, 5, 6, 6, 8, 9]
@@ -385,7 +387,7 @@ def test_runs_never_wait_for_each_other() -> None:
 
 
 def test_other_events_queue_behind_held_text() -> None:
-    lines = [init(), *thinking(["held"]), event("retry"), event("connection"), *thinking(["\n"])]
+    lines = [init(), *thoughts(["held"]), event("retry"), event("connection"), *thoughts(["\n"])]
     assert emitted(lines) == [1, 1, 1, 1, 5]
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from support import (
+    CAPTURES,
+    MANUAL,
     SCANNER,
     SESSION,
     assistant,
     completed,
     convert,
-    corpus,
     event,
     init,
     result,
@@ -26,8 +27,6 @@ from support import (
 
 import agentfmt
 
-MANUAL = (Path(__file__).parent.parent / "man" / "agentfmt.1").read_text(encoding="utf-8")
-CAPTURES = corpus("captures", suffix=".ndjson")
 PATHS = [str(one.values[0]) for one in CAPTURES if one.values[0]]
 
 ANSWERS = agentfmt.View(messages="final")
