@@ -398,7 +398,7 @@ def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
 fields = functools.cache(msgspec.structs.fields)
 
 
-def decode_as(raw: bytes, kind: type[T]) -> T:
+def decode_as(raw: Raw | bytes, kind: type[T]) -> T:
     """Decode the part of an object that fits a type; of anything else, nothing."""
     try:
         return msgspec.json.decode(raw, type=kind)
@@ -880,7 +880,6 @@ def first_fact(*facts: Fact) -> Fact:
 
 
 file_size = stated("fileSize", format_size)
-lines_written = first_fact(counted("linesCreated", "line"), file_size)
 length_read = first_fact(
     counted("totalLines", "line"), file_size, counted("totalChars", "character")
 )
@@ -942,7 +941,7 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = arguments_of(call.tool, call.body)
+    args = decode_args(call.tool, call.body.args)
     given = None if args.merge is True else args.todos
     lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
@@ -970,7 +969,8 @@ TOOLS = {
     "shell": tool("Ran/run/Running terminal command", arg("command"), exit_status, time_taken),
     "read": tool("Read/read/Reading file", path_arg, lines_read),
     "edit": tool("Edited/edit/Editing file", path_arg, lines_changed),
-    "write": tool("Created/create/Creating new file", path_arg, lines_written),
+    "write": tool("Created/create/Creating new file", path_arg,
+                  first_fact(counted("linesCreated", "line"), file_size)),
     "delete": tool("Deleted/delete/Deleting file", path_arg, file_size),
     "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"),
                  counted("totalFiles files", "file")),
@@ -1154,14 +1154,14 @@ def plain_action(tool: str, status: str, code: int) -> Action:
     return Action(named.done)
 
 
-def find_target(tool: str, args: Any, here: str) -> str:
-    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
+def find_target(tool: str, given: Raw | bytes, here: str) -> str:
+    return tool_named(tool).target(decode_args(tool, given), here)[:MAX_TARGET].strip()
 
 
-def arguments_of(tool: str, body: Any) -> Any:
-    args = decode_as(body.args, Args)
+def decode_args(tool: str, given: Raw | bytes) -> Any:
+    args = decode_as(given, Args)
     if tool not in TOOLS:
-        args.text = short_text(decode_raw(body.args))
+        args.text = short_text(decode_raw(given))
     return args
 
 
@@ -1169,8 +1169,7 @@ class OpenCall(Struct, gc=False):
     """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
 
     tool: str = ""
-    given: bytes = b""
-    target: str = ""
+    given: Raw | bytes = b""  # its arguments
     depth: int = 0  # of sub-agents
     hidden: bool = True
     since: float = 0.0
@@ -1199,13 +1198,13 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     Its start may have named the target: a completion may hold nothing but the outcome.
     """
     outcome = outcome_of(event)
-    tool, body, target = outcome.tool, outcome.body, begun.target
-    act, given = label_call(outcome), bytes(body.args)
-    if given != begun.given:
-        target = find_target(tool, arguments_of(tool, body), here) or target
+    tool, act = outcome.tool, label_call(outcome)
+    target = find_target(tool, outcome.body.args, here)
+    if begun.given and not target:
+        target = find_target(begun.tool, begun.given, here)
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
-        target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
+        target = target or find_target(tool, encode_json(as_object(told)), here)
         return Action(act.label, target, failure_reason(outcome, told), failed=True)
     facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
     return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
@@ -3702,9 +3701,8 @@ class RunNotes:
         """Note what a completion may lack: the call's target, and the directory."""
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
-            target = find_target(tool, arguments_of(tool, body), self.cwd)
-            noted = (tool, bytes(body.args), target, self.depth_of(event), event.hidden)
-            self.calls[event.call_id] = OpenCall(*noted, time.monotonic())
+            noted = (tool, body.args, self.depth_of(event), event.hidden, time.monotonic())
+            self.calls[event.call_id] = OpenCall(*noted)
         elif event.type == "interaction_query":
             self.ask(event)
         elif event.type == "system" and event.subtype == "init":
@@ -3723,8 +3721,7 @@ class RunNotes:
             call_id = first_text(given.get("toolCallId"), query.get("toolCallId"))
             if given and call_id and call_id not in self.calls:
                 tool = re.sub("(Request|Interaction)Query$", "", name)
-                target = find_target(tool, coerce_struct(given, Args), self.cwd)
-                self.calls[call_id] = OpenCall(tool, target=target)
+                self.calls[call_id] = OpenCall(tool, encode_json(given))
 
 
 def notes_of(run: Run | None) -> RunNotes:
@@ -3754,7 +3751,7 @@ def event_tools(event: Event) -> Iterable[str]:
         yield own
     started = tool_of(event.started)[1] if event.started else NO_BODY
     for call in (body, started) if tool == "mcp" else ():
-        args = arguments_of(tool, call)
+        args = decode_args(tool, call.args)
         if args.toolName:
             yield f"mcp__{args.providerIdentifier}__{args.toolName}"
 
@@ -6019,7 +6016,8 @@ class LastLine:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         elif calls:
             run, call = max(calls, key=lambda pair: pair[1].since)
-            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(call.target)}"
+            target = find_target(call.tool, call.given, notes_of(run).cwd)
+            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(target)}"
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
             rest = f"  {format_clock(took)}" if took >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
@@ -6102,7 +6100,7 @@ class Text(Writer):
                 if self.words and (notes.line or self.final):
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
-                    begun = notes.finish(event) if self.follows else NOT_BEGUN
+                    begun = notes.finish(event)
                     if not event.hidden:
                         yield self.act(event, begun, prefix, room)
                 elif self.follows:
@@ -6214,7 +6212,7 @@ class Summary(Writer):
         name = add_count(notes.nested if nested else notes.actions, outcome.tool)
         notes.failures[name] = notes.failures.get(name, 0) + failed
         if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-            path = find_target(outcome.tool, arguments_of(outcome.tool, outcome.body), "")
+            path = find_target(outcome.tool, outcome.body.args, "")
             notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
@@ -6372,9 +6370,8 @@ class Json(Writer):
             own["session_id"] = encode_json(run.session)
         if own.get("request_id", b"null") == b"null":
             own.pop("request_id", None)
-        keys = [key for key in self.ORDER if key in own]
-        keys += [key for key in own if key not in self.ORDER]
-        return encode_json({key: Raw(own[key]) for key in keys})
+        keys = dict.fromkeys((*self.ORDER, *own))
+        return encode_json({key: Raw(own[key]) for key in keys if key in own})
 
 
 NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
@@ -6407,7 +6404,7 @@ class RunTable(Summary):
             notes, answer = notes_of(run), ""
             stated = as_count(getattr(event, "timestamp_ms", None))
             notes.started_ms = notes.started_ms or run.started_ms or stated
-            if event.type == "assistant":
+            if self.answers and event.type == "assistant":
                 notes.segments.say(event)
             elif self.answers and (event.type in SEGMENT_ENDS or ends_run(event)):
                 answer = end_words(event, run, final=True)
