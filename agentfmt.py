@@ -786,7 +786,6 @@ class Outcome(Struct, gc=False):
     tool: str
     body: Any
     status: str
-    code: int
     variant: str
     found: Any
 
@@ -1085,18 +1084,18 @@ def outcome_of(event: Event) -> Outcome:
     tool, result = tool or "?", as_object(body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
-        return Outcome(event, tool, body, "ok", 0, "success", found)  # nearly always
+        return Outcome(event, tool, body, "ok", "success", found)  # nearly always
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
-    found, status, code = found if type(found) is Success else NOTHING, "error", 0
+    found, status = found if type(found) is Success else NOTHING, "error"
     function = "function" in (event.tool_call or {})  # its result may have any member
     if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
-    elif code := as_integer(found.exitCode) or 0:
+    elif as_integer(found.exitCode):
         status = "nonzero"
     elif tool != "mcp" or found.isError is not True:
         status = VARIANTS.get(variant, "error")
-    return Outcome(event, tool, body, status, code, variant, found)
+    return Outcome(event, tool, body, status, variant, found)
 
 
 def variant_of(result: dict[str, Any]) -> str:
@@ -1139,13 +1138,12 @@ def action_of(event: Event) -> Action:
 
 
 def label_call(outcome: Outcome) -> Action:
-    created = outcome.status == "ok" and creates_file(outcome)
-    tool = "write" if created else outcome.tool[: EXCERPT + 1]
-    return plain_action(tool, outcome.status, outcome.code)
+    tool = "write" if creates_file(outcome) else outcome.tool[: EXCERPT + 1]
+    return plain_action(tool, outcome.status, as_integer(outcome.found.exitCode))
 
 
 @functools.lru_cache(256)
-def plain_action(tool: str, status: str, code: int) -> Action:
+def plain_action(tool: str, status: str, code: int | None) -> Action:
     named = tool_named(tool)
     if status in REASONS:
         return Action(f"Failed to {named.do}", "", REASONS[status], failed=True)
@@ -3708,11 +3706,6 @@ class RunNotes:
         elif event.type == "system" and event.subtype == "init":
             self.cwd = first_text(details(event).get("cwd"))
 
-    def finish(self, event: Event) -> OpenCall:
-        """Close a call; what was noted of it."""
-        self.acted = True
-        return self.calls.pop(event.call_id, NOT_BEGUN)
-
     def ask(self, event: Event) -> None:
         """Note the target in a question: a call that isn't allowed never starts."""
         query = as_object(details(event).get("query"))
@@ -6100,7 +6093,7 @@ class Text(Writer):
                 if self.words and (notes.line or self.final):
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
-                    begun = notes.finish(event)
+                    notes.acted, begun = True, notes.calls.pop(event.call_id, NOT_BEGUN)
                     if not event.hidden:
                         yield self.act(event, begun, prefix, room)
                 elif self.follows:
@@ -6197,23 +6190,19 @@ class Summary(Writer):
 
     def note(self, event: Event, run: Run) -> None:
         """Note what a line about the run will say."""
-        if event.type == "tool_call":
-            if event.subtype == "completed":
-                self.count(event, run)
+        notes = notes_of(run)
+        if event.type == "tool_call" and event.subtype == "completed":
+            outcome, nested = outcome_of(event), event.parent_tool_use_id is not None
+            tool, failed = outcome.tool, outcome.status != "ok"
+            name = add_count(notes.nested if nested else notes.actions, tool)
+            notes.failures[name] = notes.failures.get(name, 0) + failed
+            if tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
+                path = find_target(tool, outcome.body.args, "") or event.call_id
+                notes.files.add(hash(path))
         elif event.type == "system" and event.subtype == "init":
-            notes_of(run).model = first_text(details(event).get("model"))
+            notes.model = first_text(details(event).get("model"))
         elif event.type not in self.KNOWN and event.foreign is None:
-            add_count(notes_of(run).unknown, event.type or "without a type")
-
-    def count(self, event: Event, run: Run) -> None:
-        """Count a finished call."""
-        outcome, notes = outcome_of(event), notes_of(run)
-        nested, failed = event.parent_tool_use_id is not None, outcome.status != "ok"
-        name = add_count(notes.nested if nested else notes.actions, outcome.tool)
-        notes.failures[name] = notes.failures.get(name, 0) + failed
-        if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-            path = find_target(outcome.tool, outcome.body.args, "")
-            notes.files.add(hash(path or event.call_id))
+            add_count(notes.unknown, event.type or "without a type")
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = self.numbers(event, run)
@@ -6451,11 +6440,7 @@ class CallTable(Writer):
                 continue
             notes = notes_of(run)
             if event.type == "tool_call" and event.subtype == "completed":
-                begun = notes.finish(event)
-                row = self.row(event, run, begun)
-                if begun.row:
-                    row |= {"where": begun.row["where"]}
-                    row["parent"] = row["parent"] or begun.row["parent"]
+                row = self.row(event, run, notes.calls.pop(event.call_id, NOT_BEGUN))
                 yield from () if event.hidden else (encode_json(row),)
                 continue
             notes.follow(event)
@@ -6469,6 +6454,7 @@ class CallTable(Writer):
     def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
         action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
         named = event.tool_call.get("name"), outcome.body.name
+        start = begun.row or {}
         return {
             "session": run.session,
             "call_id": event.call_id,
@@ -6479,8 +6465,8 @@ class CallTable(Writer):
             "outcome": action.outcome or None,
             "exit_code": as_integer(outcome.found.exitCode),
             "duration_ms": call_duration(outcome),
-            "parent": event.parent_tool_use_id,
-            "where": event.where,
+            "parent": event.parent_tool_use_id or start.get("parent"),
+            "where": start.get("where", event.where),
         }
 
 
