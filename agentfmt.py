@@ -1088,8 +1088,8 @@ def outcome_of(event: Event) -> Outcome:
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
     found, status = found if type(found) is Success else NOTHING, "error"
-    function = "function" in (event.tool_call or {})  # its result may have any member
-    if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
+    function = (event.tool_call or {}).get("function")  # its result may have any member
+    if not variant or (type(function) is ToolCall and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
     elif as_integer(found.exitCode):
         status = "nonzero"
@@ -1152,8 +1152,8 @@ def plain_action(tool: str, status: str, code: int | None) -> Action:
     return Action(named.done)
 
 
-def find_target(tool: str, given: Raw | bytes, here: str) -> str:
-    return tool_named(tool).target(decode_args(tool, given), here)[:MAX_TARGET].strip()
+def find_target(tool: str, args: Any, here: str) -> str:
+    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
 
 
 def decode_args(tool: str, given: Raw | bytes) -> Any:
@@ -1197,12 +1197,12 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     """
     outcome = outcome_of(event)
     tool, act = outcome.tool, label_call(outcome)
-    target = find_target(tool, outcome.body.args, here)
+    target = find_target(tool, decode_args(tool, outcome.body.args), here)
     if begun.given and not target:
-        target = find_target(begun.tool, begun.given, here)
+        target = find_target(begun.tool, decode_args(begun.tool, begun.given), here)
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
-        target = target or find_target(tool, encode_json(as_object(told)), here)
+        target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
         return Action(act.label, target, failure_reason(outcome, told), failed=True)
     facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
     return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
@@ -1232,7 +1232,7 @@ def failure_reason(outcome: Outcome, told: Any) -> str:
         return f"{reason} after {format_duration(limit)}"
     texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(told))
     unknown = "" if outcome.variant in VARIANTS else outcome.variant
-    text = first_text(*texts, error_message(own.get("content")), unknown)
+    text = first_text(*texts, unknown, error_message(own.get("content")))
     return ": ".join(filter(None, (reason, text.strip()[:MAX_TARGET])))
 
 
@@ -6009,7 +6009,8 @@ class LastLine:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         elif calls:
             run, call = max(calls, key=lambda pair: pair[1].since)
-            target = find_target(call.tool, call.given, notes_of(run).cwd)
+            args = decode_args(call.tool, call.given)
+            target = find_target(call.tool, args, notes_of(run).cwd)
             doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(target)}"
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
             rest = f"  {format_clock(took)}" if took >= 1 else ""
@@ -6197,8 +6198,9 @@ class Summary(Writer):
             name = add_count(notes.nested if nested else notes.actions, tool)
             notes.failures[name] = notes.failures.get(name, 0) + failed
             if tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-                path = find_target(tool, outcome.body.args, "") or event.call_id
-                notes.files.add(hash(path))
+                args = decode_args(tool, outcome.body.args)
+                path = find_target(tool, args, "") or event.call_id
+                notes.files |= {hash(path)} if path else set()
         elif event.type == "system" and event.subtype == "init":
             notes.model = first_text(details(event).get("model"))
         elif event.type not in self.KNOWN and event.foreign is None:
