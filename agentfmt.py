@@ -857,20 +857,20 @@ def counted(members: str, noun: str, nouns: str = "") -> Fact:
 
 def stated(members: str, show: Callable[[int], str]) -> Fact:
     def fact(call: Outcome) -> str:
-        count = first_count(getattr(call.found, member) for member in members.split())
+        counts = counts_in(getattr(call.found, member) for member in members.split())
+        count = next(counts, None)
         return "" if count is None else show(count)
 
     return fact
 
 
-def first_count(values: Iterable[Any]) -> int | None:
-    """The first number that is stated, or length of an undecoded list."""
+def counts_in(values: Iterable[Any]) -> Iterator[int]:
+    """The numbers that are stated, and the lengths of undecoded lists."""
     for value in values:
         found = decode_raw(value) if isinstance(value, Raw) else value
         count = len(found) if isinstance(found, list) and found is not value else as_count(found)
         if count is not None:
-            return count
-    return None
+            yield count
 
 
 def first_fact(*facts: Fact) -> Fact:
@@ -908,23 +908,22 @@ def matches_found(call: Outcome) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
     spaces = members(bytes(call.found.workspaceResults)).values()
     modes = [members(bytes(mode)) for space in spaces for mode in members(bytes(space)).values()]
-    matched, files = (
-        [count for mode in modes if (count := first_count(map(mode.get, names))) is not None]
-        for names in (("totalMatchedLines", "totalMatches"), FILES_MATCHED)
-    )
+    matched = [count for mode in modes for count in counts_in(map(mode.get, LINES_MATCHED))]
+    first = (next(counts_in(map(mode.get, FILES_MATCHED)), None) for mode in modes)
+    files = [count for count in first if count is not None]
     where = plural(sum(files), "file") if sum(files) or (files and not matched) else ""
     what = plural(sum(matched), "match", "matches") if matched else ""
     return " in ".join(filter(None, (what, where)))
 
 
+LINES_MATCHED = ("totalMatchedLines", "totalMatches")
 FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
 def entries_listed(call: Outcome) -> str:
-    root = as_object(decode_raw(call.found.directoryTreeRoot))
-    children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
-    lists = [child for child in children if isinstance(child, list)]
-    return plural(sum(map(len, lists)), "entry", "entries") if lists else ""
+    root = members(bytes(call.found.directoryTreeRoot))
+    counts = [*counts_in(map(root.get, ("childrenDirs", "childrenFiles")))]
+    return plural(sum(counts), "entry", "entries") if counts else ""
 
 
 def page_size(call: Outcome) -> str:
@@ -1145,11 +1144,9 @@ def label_call(outcome: Outcome) -> Action:
 @functools.lru_cache(256)
 def plain_action(tool: str, status: str, code: int | None) -> Action:
     named = tool_named(tool)
-    if status in REASONS:
-        return Action(f"Failed to {named.do}", "", REASONS[status], failed=True)
-    if status == "nonzero":
-        return Action(named.done, "", f"exit {code}", failed=True)
-    return Action(named.done)
+    label = f"Failed to {named.do}" if status in REASONS else named.done
+    outcome = f"exit {code}" if status == "nonzero" else REASONS.get(status, "")
+    return Action(label, "", outcome, status != "ok")
 
 
 def find_target(tool: str, args: Any, here: str) -> str:
@@ -1191,10 +1188,7 @@ def end_of_subagent(event: Event) -> Action | None:
 
 
 def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
-    """A finished call with its target and facts.
-
-    Its start may have named the target: a completion may hold nothing but the outcome.
-    """
+    """A finished call with its facts and its target, which perhaps only its start named."""
     outcome = outcome_of(event)
     tool, act = outcome.tool, label_call(outcome)
     target = find_target(tool, decode_args(tool, outcome.body.args), here)
@@ -1214,7 +1208,7 @@ def call_duration(call: Outcome) -> int | None:
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
-    return first_count((call.found.executionTime, call.found.durationMs))
+    return next(counts_in((call.found.executionTime, call.found.durationMs)), None)
 
 
 def failure_of_event(event: Event, variant: str) -> Any:
@@ -5953,7 +5947,7 @@ class Writer:
     thinking = words = False
 
     def __init__(self, report: Report, view: View) -> None:
-        pass
+        self.report, self.view, self.last = report, view, view.last or LastLine()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
@@ -6022,24 +6016,21 @@ class LastLine:
 
     def show(self) -> None:
         """Update the line: after each write, and after each second of silence."""
-        line = self.text(time.monotonic()) if self.screen.live else ""
-        if line != self.visible:
-            erased = self.ERASE if self.visible else b""
-            self.put(erased + encode_line(self.screen.paint(DIM, line)))
-            self.visible = line
+        self.draw(self.text(time.monotonic()) if self.screen.live else "")
 
     def erase(self) -> None:
         """Erase the line before another one is written."""
         self.since = time.monotonic()
-        if self.visible:
-            self.visible = ""
-            self.put(self.ERASE)
+        self.draw("")
 
     close = erase
 
-    def put(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # a lost status line does no harm
-            write_all(self.screen.fd or 0, data)
+    def draw(self, line: str) -> None:
+        if line != self.visible:
+            erased, self.visible = self.ERASE if self.visible else b"", line
+            with contextlib.suppress(OSError):  # a lost status line does no harm
+                drawn = encode_line(self.screen.paint(DIM, line))
+                write_all(self.screen.fd or 0, erased + drawn)
 
 
 def format_clock(seconds: float) -> str:
@@ -6073,8 +6064,9 @@ class Text(Writer):
     ``aside``: actions alone, on stderr.
     """
 
-    def __init__(self, _report: Report, view: View, *, aside: bool = False) -> None:
-        self.screen, self.last = view.err if aside else view.out, view.last or LastLine()
+    def __init__(self, report: Report, view: View, *, aside: bool = False) -> None:
+        super().__init__(report, view)
+        self.screen = view.err if aside else view.out
         self.acts = aside or view.actions in ("", "stdout")
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
         self.kind = SpokenEvent if self.words else Event
@@ -6172,8 +6164,8 @@ class Summary(Writer):
     CHANGING = frozenset(("edit", "write", "delete"))
 
     def __init__(self, report: Report, view: View) -> None:
-        self.report, self.screen, self.last = report, view.err, view.last or LastLine()
-        self.total, self.verdicts = RunNotes(), dict[str, int]()
+        super().__init__(report, view)
+        self.screen, self.total, self.verdicts = view.err, RunNotes(), dict[str, int]()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -6325,7 +6317,7 @@ def result_numbers(event: Event) -> dict[str, float]:
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
         "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
-    } | {kind: first_count(map(usage.get, names)) for kind, names in TOKENS}
+    } | {kind: next(counts_in(map(usage.get, names)), None) for kind, names in TOKENS}
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -6382,11 +6374,8 @@ class RunTable(Summary):
 
     kind, words = SpokenEvent, True
 
-    def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view)
-        self.answers = view.messages == "final"
-
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        final = self.view.messages == "final"
         for event in events:
             run: Run | None = event.run
             if run is None:
@@ -6395,9 +6384,9 @@ class RunTable(Summary):
             notes, answer = notes_of(run), ""
             stated = as_count(getattr(event, "timestamp_ms", None))
             notes.started_ms = notes.started_ms or run.started_ms or stated
-            if self.answers and event.type == "assistant":
+            if final and event.type == "assistant":
                 notes.segments.say(event)
-            elif self.answers and (event.type in SEGMENT_ENDS or ends_run(event)):
+            elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
                 answer = end_words(event, run, final=True)
             if ends_run(event) and (not event.hidden or not event.raw):
                 yield encode_json(self.row(event, run, notes, answer))
