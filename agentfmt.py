@@ -398,7 +398,7 @@ def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
 fields = functools.cache(msgspec.structs.fields)
 
 
-def decode_as(raw: bytes, kind: type[T]) -> T:
+def decode_as(raw: Raw | bytes, kind: type[T]) -> T:
     """Decode the part of an object that fits a type; of anything else, nothing."""
     try:
         return msgspec.json.decode(raw, type=kind)
@@ -786,7 +786,6 @@ class Outcome(Struct, gc=False):
     tool: str
     body: Any
     status: str
-    code: int
     variant: str
     found: Any
 
@@ -858,20 +857,20 @@ def counted(members: str, noun: str, nouns: str = "") -> Fact:
 
 def stated(members: str, show: Callable[[int], str]) -> Fact:
     def fact(call: Outcome) -> str:
-        count = first_count(getattr(call.found, member) for member in members.split())
+        counts = counts_in(getattr(call.found, member) for member in members.split())
+        count = next(counts, None)
         return "" if count is None else show(count)
 
     return fact
 
 
-def first_count(values: Iterable[Any]) -> int | None:
-    """The first number that is stated, or length of an undecoded list."""
+def counts_in(values: Iterable[Any]) -> Iterator[int]:
+    """The numbers that are stated, and the lengths of undecoded lists."""
     for value in values:
         found = decode_raw(value) if isinstance(value, Raw) else value
         count = len(found) if isinstance(found, list) and found is not value else as_count(found)
         if count is not None:
-            return count
-    return None
+            yield count
 
 
 def first_fact(*facts: Fact) -> Fact:
@@ -880,7 +879,6 @@ def first_fact(*facts: Fact) -> Fact:
 
 
 file_size = stated("fileSize", format_size)
-lines_written = first_fact(counted("linesCreated", "line"), file_size)
 length_read = first_fact(
     counted("totalLines", "line"), file_size, counted("totalChars", "character")
 )
@@ -910,23 +908,22 @@ def matches_found(call: Outcome) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
     spaces = members(bytes(call.found.workspaceResults)).values()
     modes = [members(bytes(mode)) for space in spaces for mode in members(bytes(space)).values()]
-    matched, files = (
-        [count for mode in modes if (count := first_count(map(mode.get, names))) is not None]
-        for names in (("totalMatchedLines", "totalMatches"), FILES_MATCHED)
-    )
+    matched = [count for mode in modes for count in counts_in(map(mode.get, LINES_MATCHED))]
+    first = (next(counts_in(map(mode.get, FILES_MATCHED)), None) for mode in modes)
+    files = [count for count in first if count is not None]
     where = plural(sum(files), "file") if sum(files) or (files and not matched) else ""
     what = plural(sum(matched), "match", "matches") if matched else ""
     return " in ".join(filter(None, (what, where)))
 
 
+LINES_MATCHED = ("totalMatchedLines", "totalMatches")
 FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
 def entries_listed(call: Outcome) -> str:
-    root = as_object(decode_raw(call.found.directoryTreeRoot))
-    children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
-    lists = [child for child in children if isinstance(child, list)]
-    return plural(sum(map(len, lists)), "entry", "entries") if lists else ""
+    root = members(bytes(call.found.directoryTreeRoot))
+    counts = [*counts_in(map(root.get, ("childrenDirs", "childrenFiles")))]
+    return plural(sum(counts), "entry", "entries") if counts else ""
 
 
 def page_size(call: Outcome) -> str:
@@ -942,7 +939,7 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = arguments_of(call.tool, call.body)
+    args = decode_args(call.tool, call.body.args)
     given = None if args.merge is True else args.todos
     lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
@@ -970,7 +967,8 @@ TOOLS = {
     "shell": tool("Ran/run/Running terminal command", arg("command"), exit_status, time_taken),
     "read": tool("Read/read/Reading file", path_arg, lines_read),
     "edit": tool("Edited/edit/Editing file", path_arg, lines_changed),
-    "write": tool("Created/create/Creating new file", path_arg, lines_written),
+    "write": tool("Created/create/Creating new file", path_arg,
+                  first_fact(counted("linesCreated", "line"), file_size)),
     "delete": tool("Deleted/delete/Deleting file", path_arg, file_size),
     "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"),
                  counted("totalFiles files", "file")),
@@ -1085,18 +1083,18 @@ def outcome_of(event: Event) -> Outcome:
     tool, result = tool or "?", as_object(body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
-        return Outcome(event, tool, body, "ok", 0, "success", found)  # nearly always
+        return Outcome(event, tool, body, "ok", "success", found)  # nearly always
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
-    found, status, code = found if type(found) is Success else NOTHING, "error", 0
-    function = "function" in (event.tool_call or {})  # its result may have any member
-    if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
+    found, status = found if type(found) is Success else NOTHING, "error"
+    function = (event.tool_call or {}).get("function")  # its result may have any member
+    if not variant or (type(function) is ToolCall and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
-    elif code := as_integer(found.exitCode) or 0:
+    elif as_integer(found.exitCode):
         status = "nonzero"
     elif tool != "mcp" or found.isError is not True:
         status = VARIANTS.get(variant, "error")
-    return Outcome(event, tool, body, status, code, variant, found)
+    return Outcome(event, tool, body, status, variant, found)
 
 
 def variant_of(result: dict[str, Any]) -> str:
@@ -1139,29 +1137,26 @@ def action_of(event: Event) -> Action:
 
 
 def label_call(outcome: Outcome) -> Action:
-    created = outcome.status == "ok" and creates_file(outcome)
-    tool = "write" if created else outcome.tool[: EXCERPT + 1]
-    return plain_action(tool, outcome.status, outcome.code)
+    tool = "write" if creates_file(outcome) else outcome.tool[: EXCERPT + 1]
+    return plain_action(tool, outcome.status, as_integer(outcome.found.exitCode))
 
 
 @functools.lru_cache(256)
-def plain_action(tool: str, status: str, code: int) -> Action:
+def plain_action(tool: str, status: str, code: int | None) -> Action:
     named = tool_named(tool)
-    if status in REASONS:
-        return Action(f"Failed to {named.do}", "", REASONS[status], failed=True)
-    if status == "nonzero":
-        return Action(named.done, "", f"exit {code}", failed=True)
-    return Action(named.done)
+    label = f"Failed to {named.do}" if status in REASONS else named.done
+    outcome = f"exit {code}" if status == "nonzero" else REASONS.get(status, "")
+    return Action(label, "", outcome, status != "ok")
 
 
 def find_target(tool: str, args: Any, here: str) -> str:
     return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
 
 
-def arguments_of(tool: str, body: Any) -> Any:
-    args = decode_as(body.args, Args)
+def decode_args(tool: str, given: Raw | bytes) -> Any:
+    args = decode_as(given, Args)
     if tool not in TOOLS:
-        args.text = short_text(decode_raw(body.args))
+        args.text = short_text(decode_raw(given))
     return args
 
 
@@ -1169,8 +1164,7 @@ class OpenCall(Struct, gc=False):
     """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
 
     tool: str = ""
-    given: bytes = b""
-    target: str = ""
+    given: Raw | bytes = b""  # its arguments
     depth: int = 0  # of sub-agents
     hidden: bool = True
     since: float = 0.0
@@ -1194,15 +1188,12 @@ def end_of_subagent(event: Event) -> Action | None:
 
 
 def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
-    """A finished call with its target and facts.
-
-    Its start may have named the target: a completion may hold nothing but the outcome.
-    """
+    """A finished call with its facts and its target, which perhaps only its start named."""
     outcome = outcome_of(event)
-    tool, body, target = outcome.tool, outcome.body, begun.target
-    act, given = label_call(outcome), bytes(body.args)
-    if given != begun.given:
-        target = find_target(tool, arguments_of(tool, body), here) or target
+    tool, act = outcome.tool, label_call(outcome)
+    target = find_target(tool, decode_args(tool, outcome.body.args), here)
+    if begun.given and not target:
+        target = find_target(begun.tool, decode_args(begun.tool, begun.given), here)
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
         target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
@@ -1217,7 +1208,7 @@ def call_duration(call: Outcome) -> int | None:
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
-    return first_count((call.found.executionTime, call.found.durationMs))
+    return next(counts_in((call.found.executionTime, call.found.durationMs)), None)
 
 
 def failure_of_event(event: Event, variant: str) -> Any:
@@ -1235,7 +1226,7 @@ def failure_reason(outcome: Outcome, told: Any) -> str:
         return f"{reason} after {format_duration(limit)}"
     texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(told))
     unknown = "" if outcome.variant in VARIANTS else outcome.variant
-    text = first_text(*texts, error_message(own.get("content")), unknown)
+    text = first_text(*texts, unknown, error_message(own.get("content")))
     return ": ".join(filter(None, (reason, text.strip()[:MAX_TARGET])))
 
 
@@ -3605,7 +3596,6 @@ class Segments:
         self.length = 0  # characters of these deltas
         self.held = ""  # a delta or a replay
         self.answer = ""  # the last closed segment that isn't blank
-        self.open = False  # words were added since the last close
 
     def text(self) -> str:
         """All words of the run, at its end."""
@@ -3615,7 +3605,6 @@ class Segments:
         """Take an assistant event; its text that wasn't said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
             return ""
-        self.open = True
         content = event.message.content if event.message else None
         if type(content) is list and len(content) == 1:
             text: str = content[0].text or ""  # nearly always: it saves a call
@@ -3667,7 +3656,6 @@ class Segments:
         if segment.strip():
             self.answer = segment
         self.said.clear()
-        self.open = False
 
 
 class RunNotes:
@@ -3697,18 +3685,12 @@ class RunNotes:
         """Note what a completion may lack: the call's target, and the directory."""
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
-            target = find_target(tool, arguments_of(tool, body), self.cwd)
-            noted = (tool, bytes(body.args), target, self.depth_of(event), event.hidden)
-            self.calls[event.call_id] = OpenCall(*noted, time.monotonic())
+            noted = (tool, body.args, self.depth_of(event), event.hidden, time.monotonic())
+            self.calls[event.call_id] = OpenCall(*noted)
         elif event.type == "interaction_query":
             self.ask(event)
         elif event.type == "system" and event.subtype == "init":
             self.cwd = first_text(details(event).get("cwd"))
-
-    def finish(self, event: Event) -> OpenCall:
-        """Close a call; what was noted of it."""
-        self.acted = True
-        return self.calls.pop(event.call_id, NOT_BEGUN)
 
     def ask(self, event: Event) -> None:
         """Note the target in a question: a call that isn't allowed never starts."""
@@ -3718,8 +3700,7 @@ class RunNotes:
             call_id = first_text(given.get("toolCallId"), query.get("toolCallId"))
             if given and call_id and call_id not in self.calls:
                 tool = re.sub("(Request|Interaction)Query$", "", name)
-                target = find_target(tool, coerce_struct(given, Args), self.cwd)
-                self.calls[call_id] = OpenCall(tool, target=target)
+                self.calls[call_id] = OpenCall(tool, encode_json(given))
 
 
 def notes_of(run: Run | None) -> RunNotes:
@@ -3749,7 +3730,7 @@ def event_tools(event: Event) -> Iterable[str]:
         yield own
     started = tool_of(event.started)[1] if event.started else NO_BODY
     for call in (body, started) if tool == "mcp" else ():
-        args = arguments_of(tool, call)
+        args = decode_args(tool, call.args)
         if args.toolName:
             yield f"mcp__{args.providerIdentifier}__{args.toolName}"
 
@@ -5953,7 +5934,7 @@ class Writer:
     thinking = words = False
 
     def __init__(self, report: Report, view: View) -> None:
-        pass
+        self.report, self.view, self.last = report, view, view.last or LastLine()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
@@ -6009,7 +5990,9 @@ class LastLine:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         elif calls:
             run, call = max(calls, key=lambda pair: pair[1].since)
-            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(call.target)}"
+            args = decode_args(call.tool, call.given)
+            target = find_target(call.tool, args, notes_of(run).cwd)
+            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(target)}"
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
             rest = f"  {format_clock(took)}" if took >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
@@ -6020,24 +6003,21 @@ class LastLine:
 
     def show(self) -> None:
         """Update the line: after each write, and after each second of silence."""
-        line = self.text(time.monotonic()) if self.screen.live else ""
-        if line != self.visible:
-            erased = self.ERASE if self.visible else b""
-            self.put(erased + encode_line(self.screen.paint(DIM, line)))
-            self.visible = line
+        self.draw(self.text(time.monotonic()) if self.screen.live else "")
 
     def erase(self) -> None:
         """Erase the line before another one is written."""
         self.since = time.monotonic()
-        if self.visible:
-            self.visible = ""
-            self.put(self.ERASE)
+        self.draw("")
 
     close = erase
 
-    def put(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # a lost status line does no harm
-            write_all(self.screen.fd or 0, data)
+    def draw(self, line: str) -> None:
+        if line != self.visible:
+            erased, self.visible = self.ERASE if self.visible else b"", line
+            with contextlib.suppress(OSError):  # a lost status line does no harm
+                drawn = encode_line(self.screen.paint(DIM, line))
+                write_all(self.screen.fd or 0, erased + drawn)
 
 
 def format_clock(seconds: float) -> str:
@@ -6071,8 +6051,9 @@ class Text(Writer):
     ``aside``: actions alone, on stderr.
     """
 
-    def __init__(self, _report: Report, view: View, *, aside: bool = False) -> None:
-        self.screen, self.last = view.err if aside else view.out, view.last or LastLine()
+    def __init__(self, report: Report, view: View, *, aside: bool = False) -> None:
+        super().__init__(report, view)
+        self.screen = view.err if aside else view.out
         self.acts = aside or view.actions in ("", "stdout")
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
         self.kind = SpokenEvent if self.words else Event
@@ -6089,10 +6070,10 @@ class Text(Writer):
                 run = event.run
                 prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
-                if notes.segments.open:
+                if self.words and (notes.line or self.final):
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
-                    begun = notes.finish(event) if self.follows else NOT_BEGUN
+                    notes.acted, begun = True, notes.calls.pop(event.call_id, NOT_BEGUN)
                     if not event.hidden:
                         yield self.act(event, begun, prefix, room)
                 elif self.follows:
@@ -6170,8 +6151,8 @@ class Summary(Writer):
     CHANGING = frozenset(("edit", "write", "delete"))
 
     def __init__(self, report: Report, view: View) -> None:
-        self.report, self.screen, self.last = report, view.err, view.last or LastLine()
-        self.total, self.verdicts = RunNotes(), dict[str, int]()
+        super().__init__(report, view)
+        self.screen, self.total, self.verdicts = view.err, RunNotes(), dict[str, int]()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -6189,23 +6170,20 @@ class Summary(Writer):
 
     def note(self, event: Event, run: Run) -> None:
         """Note what a line about the run will say."""
-        if event.type == "tool_call":
-            if event.subtype == "completed":
-                self.count(event, run)
+        notes = notes_of(run)
+        if event.type == "tool_call" and event.subtype == "completed":
+            outcome, nested = outcome_of(event), event.parent_tool_use_id is not None
+            tool, failed = outcome.tool, outcome.status != "ok"
+            name = add_count(notes.nested if nested else notes.actions, tool)
+            notes.failures[name] = notes.failures.get(name, 0) + failed
+            if tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
+                args = decode_args(tool, outcome.body.args)
+                path = find_target(tool, args, "") or event.call_id
+                notes.files |= {hash(path)} if path else set()
         elif event.type == "system" and event.subtype == "init":
-            notes_of(run).model = first_text(details(event).get("model"))
+            notes.model = first_text(details(event).get("model"))
         elif event.type not in self.KNOWN and event.foreign is None:
-            add_count(notes_of(run).unknown, event.type or "without a type")
-
-    def count(self, event: Event, run: Run) -> None:
-        """Count a finished call."""
-        outcome, notes = outcome_of(event), notes_of(run)
-        nested, failed = event.parent_tool_use_id is not None, outcome.status != "ok"
-        name = add_count(notes.nested if nested else notes.actions, outcome.tool)
-        notes.failures[name] = notes.failures.get(name, 0) + failed
-        if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-            path = find_target(outcome.tool, arguments_of(outcome.tool, outcome.body), "")
-            notes.files.add(hash(path or event.call_id))
+            add_count(notes.unknown, event.type or "without a type")
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = self.numbers(event, run)
@@ -6326,7 +6304,7 @@ def result_numbers(event: Event) -> dict[str, float]:
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
         "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
-    } | {kind: first_count(map(usage.get, names)) for kind, names in TOKENS}
+    } | {kind: next(counts_in(map(usage.get, names)), None) for kind, names in TOKENS}
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -6362,9 +6340,8 @@ class Json(Writer):
             own["session_id"] = encode_json(run.session)
         if own.get("request_id", b"null") == b"null":
             own.pop("request_id", None)
-        keys = [key for key in self.ORDER if key in own]
-        keys += [key for key in own if key not in self.ORDER]
-        return encode_json({key: Raw(own[key]) for key in keys})
+        keys = dict.fromkeys((*self.ORDER, *own))
+        return encode_json({key: Raw(own[key]) for key in keys if key in own})
 
 
 NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
@@ -6384,11 +6361,8 @@ class RunTable(Summary):
 
     kind, words = SpokenEvent, True
 
-    def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view)
-        self.answers = view.messages == "final"
-
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        final = self.view.messages == "final"
         for event in events:
             run: Run | None = event.run
             if run is None:
@@ -6397,9 +6371,9 @@ class RunTable(Summary):
             notes, answer = notes_of(run), ""
             stated = as_count(getattr(event, "timestamp_ms", None))
             notes.started_ms = notes.started_ms or run.started_ms or stated
-            if event.type == "assistant":
+            if final and event.type == "assistant":
                 notes.segments.say(event)
-            elif self.answers and (event.type in SEGMENT_ENDS or ends_run(event)):
+            elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
                 answer = end_words(event, run, final=True)
             if ends_run(event) and (not event.hidden or not event.raw):
                 yield encode_json(self.row(event, run, notes, answer))
@@ -6444,11 +6418,7 @@ class CallTable(Writer):
                 continue
             notes = notes_of(run)
             if event.type == "tool_call" and event.subtype == "completed":
-                begun = notes.finish(event)
-                row = self.row(event, run, begun)
-                if begun.row:
-                    row |= {"where": begun.row["where"]}
-                    row["parent"] = row["parent"] or begun.row["parent"]
+                row = self.row(event, run, notes.calls.pop(event.call_id, NOT_BEGUN))
                 yield from () if event.hidden else (encode_json(row),)
                 continue
             notes.follow(event)
@@ -6462,6 +6432,7 @@ class CallTable(Writer):
     def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
         action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
         named = event.tool_call.get("name"), outcome.body.name
+        start = begun.row or {}
         return {
             "session": run.session,
             "call_id": event.call_id,
@@ -6472,8 +6443,8 @@ class CallTable(Writer):
             "outcome": action.outcome or None,
             "exit_code": as_integer(outcome.found.exitCode),
             "duration_ms": call_duration(outcome),
-            "parent": event.parent_tool_use_id,
-            "where": event.where,
+            "parent": event.parent_tool_use_id or start.get("parent"),
+            "where": start.get("where", event.where),
         }
 
 
@@ -6483,35 +6454,25 @@ WRITERS: dict[str, type[Writer]] = {
 TABLES: dict[str, type[Writer]] = {"runs": RunTable, "calls": CallTable}
 
 
-class Tee(Writer):
-    """A writer, and ``others`` that are told of each event after it; ``tell`` gets their lines."""
-
-    def __init__(self, main: Writer, others: list[Writer], tell: Callable[[bytes], None]) -> None:
-        self.main, self.others, self.tell = main, others, tell
-        self.kind, self.thinking, self.words = main.kind, main.thinking, main.words
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return self.main.lines(self.pass_on(events))
-
-    def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            yield event
-            if event.type in SPOKEN_TYPES and not event.foreign:
-                continue
-            for part in parts_of(event):
-                part.hidden = event.hidden
-                for other in self.others:
-                    for line in other.lines((part,)):
-                        self.tell(line)
+def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
+    """Tell other writers of each event after the main one; their lines go to stderr."""
+    for event in events:
+        yield event
+        if event.type in SPOKEN_TYPES and not event.foreign:
+            continue
+        for part in parts_of(event):
+            part.hidden = event.hidden
+            for other in others:
+                for line in other.lines((part,)):
+                    report.write(line)
 
 
-def make_writer(to: str, view: View, report: Report) -> Writer:
-    """The writer of an output, together with those that a view asks for."""
+def make_writers(to: str, view: View, report: Report) -> tuple[Writer, list[Writer]]:
+    """The writer of an output, and those beside it that a view asks for."""
     view = view._replace(last=view.last or LastLine())
-    main = (WRITERS | TABLES)[to](report, view)
     others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
     others += [Summary(report, view)] if view.summary else []
-    return Tee(main, others, report.write) if others else main
+    return (WRITERS | TABLES)[to](report, view), others
 
 
 class Output:
@@ -6613,7 +6574,7 @@ def convert(
     OutputError, and any exception of ``streams``. The format of events is Cursor's:
     https://cursor.com/docs/cli/reference/output-format
     """
-    writer = make_writer(to, view, report)
+    writer, others = make_writers(to, view, report)
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
@@ -6632,10 +6593,9 @@ def convert(
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
-        if shortener and to in TABLES:
-            out.write(map(shortener.fit_line, writer.lines(events)))
-        else:
-            out.write(writer.lines(shortener.fit(events) if shortener else events))
+        events = shortener.fit(events) if shortener and to not in TABLES else events
+        lines = writer.lines(pass_on(events, others, report) if others else events)
+        out.write(map(shortener.fit_line, lines) if shortener and to in TABLES else lines)
         out.flush()
 
     try:
