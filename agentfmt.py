@@ -1353,8 +1353,9 @@ class Report:
             with output_errors("--rejects"):
                 write_all(self.rejects, data)
 
-    def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Show a refused line, or count it; without a reason it is prose."""
+    def reject(self, source: Source, reason: str | None, line: bytes) -> None:
+        """Save a line that isn't an event, and show or count it; without a reason it is prose."""
+        self.save_rejected(line)
         seen = line if self.strict else line[: 4 * CONCEALED]
         text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
@@ -1772,12 +1773,12 @@ class Reader:
             return self.read_one_by_one(source)
 
     def refuse(self, source: Source, piece: RefusedPiece) -> None:
-        if piece.reason:
-            source.begin(b"\n")  # one more line
-            next(source.left)
-            braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-            self.report.show_rejected(source, piece.reason if braced else None, piece.data)
-        self.report.save_rejected(piece.data)
+        if not piece.reason:
+            self.report.save_rejected(piece.data)
+            return
+        source.lines += 1
+        braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+        self.report.reject(source, piece.reason if braced else None, piece.data)
 
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same for a block with a difficult line: damage affects that line alone."""
@@ -1788,8 +1789,7 @@ class Reader:
             if isinstance(examined, list):
                 yield from examined
             elif text:
-                self.report.save_rejected(line.removesuffix(b"\n") + b"\n")
-                self.report.show_rejected(source, examined, line)
+                self.report.reject(source, examined, line.removesuffix(b"\n") + b"\n")
 
     def examine(self, source: Source, text: bytes) -> list[tuple[bytes, Event]] | str | None:
         """An event with its line, less a collector's prefix; the reason for damage; None: prose.
@@ -7107,8 +7107,6 @@ def run(files: tuple[str, ...], **given: Any) -> int:
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
         return 128 + signals.caught
-    except ReaderGone:
-        return 128 + signal.SIGPIPE
     except OutputError as error:
         report.error(str(error))
     status = report.status()
@@ -7331,7 +7329,7 @@ def main() -> int:
         return int(status or OK)
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         return 128 + signal.SIGPIPE
     except (click.ClickException, OSError) as error:
         hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
