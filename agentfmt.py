@@ -43,6 +43,7 @@ another agent's lines into it; no other stage knows that dialects exist.
 from __future__ import annotations
 
 import bisect
+import collections
 import contextlib
 import errno
 import functools
@@ -244,6 +245,8 @@ WINDOWS = regex(r"[A-Za-z]:[\\/]|\\\\")
 
 def relative_path(path: str, here: str) -> str:
     """A path relative to a directory that contains it. macOS also spells /tmp as /private/tmp."""
+    if not here:
+        return path
     windows = WINDOWS.match(here) is not None
     separators = "\\/" if windows else "/"
     for base in (here, here.removeprefix("/private")):
@@ -405,11 +408,11 @@ def decode_as(raw: bytes, kind: type[T]) -> T:
 
 def as_integer(value: Any) -> int | None:
     """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
+    if type(value) is int:
+        return value
     if isinstance(value, str) and INTEGER.fullmatch(value):
         return int(value)
-    if isinstance(value, float):
-        return int(value) if abs(value) < 1e15 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return int(value) if isinstance(value, float) and abs(value) < 1e15 else None
 
 
 INTEGER = regex(r"-?[0-9]{1,19}")
@@ -687,7 +690,8 @@ class Event(Struct, gc=False):
     returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
     is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
     events count but aren't printed; ``foreign`` is set if the line that is printed is another
-    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``where`` is its
+    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are
+    the spans of its line that alone may hold secrets, None if others may; ``where`` is its
     FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
@@ -701,6 +705,7 @@ class Event(Struct, gc=False):
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
+    tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
@@ -774,19 +779,22 @@ def words_of(event: Any) -> str:
 # A tool_call event in, an action out, by a table of tools. It must not know runs or writers.
 
 
-class FinishedCall(NamedTuple):
-    """A finished call; ``created``: it is an edit that created its file."""
+class Outcome(Struct, gc=False):
+    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is what a success holds."""
 
     event: Event
+    tool: str
     body: Any
-    result: Any
-    created: bool
+    status: str
+    code: int
+    variant: str
+    found: Any
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
 # came out of it. Either is "" if the call doesn't say.
 Target: TypeAlias = Callable[[Any, str], str]
-Fact: TypeAlias = Callable[[FinishedCall], str]
+Fact: TypeAlias = Callable[[Outcome], str]
 
 
 def arg(*names: str) -> Target:
@@ -833,39 +841,37 @@ def short_text(given: Any) -> str | None:
     return short[0] if len(short) == 1 else None
 
 
-def launched(call: FinishedCall) -> str:
-    return "in background" if call.result.isBackground is True else ""
-
-
-def time_taken(call: FinishedCall) -> str:
-    took = call_duration(call.event, call.result)
+def time_taken(call: Outcome) -> str:
+    took = call_duration(call)
     return "" if took is None else format_duration(took)
 
 
-def exit_status(call: FinishedCall) -> str:
-    code = as_integer(call.result.exitCode)
+def exit_status(call: Outcome) -> str:
+    code = as_integer(call.found.exitCode)
     return "" if code is None else f"exit {code}"
-
-
-def file_size(call: FinishedCall) -> str:
-    stated = as_count(call.result.fileSize)
-    return "" if stated is None else format_size(stated)
 
 
 def counted(members: str, noun: str, nouns: str = "") -> Fact:
     """The first number that is stated, or length of an undecoded list, with its unit."""
+    return stated(members, lambda count: plural(count, noun, nouns))
 
-    def fact(call: FinishedCall) -> str:
-        counts = (count_in(getattr(call.result, member)) for member in members.split())
-        count = next((count for count in counts if count is not None), None)
-        return "" if count is None else plural(count, noun, nouns)
+
+def stated(members: str, show: Callable[[int], str]) -> Fact:
+    def fact(call: Outcome) -> str:
+        count = first_count(getattr(call.found, member) for member in members.split())
+        return "" if count is None else show(count)
 
     return fact
 
 
-def count_in(value: Any) -> int | None:
-    listed = decode_raw(value) if isinstance(value, Raw) else None
-    return len(listed) if isinstance(listed, list) else as_count(value)
+def first_count(values: Iterable[Any]) -> int | None:
+    """The first number that is stated, or length of an undecoded list."""
+    for value in values:
+        found = decode_raw(value) if isinstance(value, Raw) else value
+        count = len(found) if isinstance(found, list) and found is not value else as_count(found)
+        if count is not None:
+            return count
+    return None
 
 
 def first_fact(*facts: Fact) -> Fact:
@@ -873,16 +879,16 @@ def first_fact(*facts: Fact) -> Fact:
     return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
 
 
+file_size = stated("fileSize", format_size)
 lines_written = first_fact(counted("linesCreated", "line"), file_size)
 length_read = first_fact(
     counted("totalLines", "line"), file_size, counted("totalChars", "character")
 )
 
 
-def lines_read(call: FinishedCall) -> str:
-    result, total = call.result, as_count(call.result.totalLines)
-    part = result.readRange if isinstance(result.readRange, dict) else {}
-    start, end = as_count(part.get("startLine")), as_count(part.get("endLine"))
+def lines_read(call: Outcome) -> str:
+    result, total = call.found, as_count(call.found.totalLines)
+    start, end = map(as_count, map(as_object(result.readRange).get, ("startLine", "endLine")))
     if total and start and end and start <= end and end - start + 1 < total:
         return f"lines {start}-{end} of {total}"
     if total is None and result.isEmpty is True:
@@ -890,9 +896,9 @@ def lines_read(call: FinishedCall) -> str:
     return length_read(call)
 
 
-def lines_changed(call: FinishedCall) -> str:
-    added, removed = as_count(call.result.linesAdded), as_count(call.result.linesRemoved)
-    if call.created:
+def lines_changed(call: Outcome) -> str:
+    added, removed = as_count(call.found.linesAdded), as_count(call.found.linesRemoved)
+    if creates_file(call):
         return "" if added is None else plural(added, "line")
     if added == removed == 0:
         return "no changes"
@@ -900,41 +906,32 @@ def lines_changed(call: FinishedCall) -> str:
     return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
 
 
-def matches_found(call: FinishedCall) -> str:
+def matches_found(call: Outcome) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
-    found = decode_raw(call.result.workspaceResults)
-    spaces = map(as_object, as_object(found).values())
-    modes = [mode for space in spaces for mode in space.values() if isinstance(mode, dict)]
-    stated = ("totalMatchedLines", "totalMatches")
-    lines = sum_known(as_count(mode.get(name)) for mode in modes for name in stated)
-    files = sum_known(map(files_matched, modes))
-    where = plural(files, "file") if files or (files == 0 and lines is None) else ""
-    what = "" if lines is None else plural(lines, "match", "matches")
+    spaces = members(bytes(call.found.workspaceResults)).values()
+    modes = [members(bytes(mode)) for space in spaces for mode in members(bytes(space)).values()]
+    matched, files = (
+        [count for mode in modes if (count := first_count(map(mode.get, names))) is not None]
+        for names in (("totalMatchedLines", "totalMatches"), FILES_MATCHED)
+    )
+    where = plural(sum(files), "file") if sum(files) or (files and not matched) else ""
+    what = plural(sum(matched), "match", "matches") if matched else ""
     return " in ".join(filter(None, (what, where)))
 
 
-def files_matched(mode: dict[str, Any]) -> int | None:
-    listed = (mode.get(name) for name in ("matches", "files", "counts"))
-    lengths = [len(value) for value in listed if isinstance(value, (list, str))]
-    stated = as_count(mode.get("totalFiles"))
-    return next(iter(lengths), None) if stated is None else stated
+FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
-def sum_known(counts: Iterable[int | None]) -> int | None:
-    stated = [count for count in counts if count is not None]
-    return sum(stated) if stated else None
-
-
-def entries_listed(call: FinishedCall) -> str:
-    root = as_object(decode_raw(call.result.directoryTreeRoot))
+def entries_listed(call: Outcome) -> str:
+    root = as_object(decode_raw(call.found.directoryTreeRoot))
     children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
     lists = [child for child in children if isinstance(child, list)]
     return plural(sum(map(len, lists)), "entry", "entries") if lists else ""
 
 
-def page_size(call: FinishedCall) -> str:
+def page_size(call: Outcome) -> str:
     """The size of a page; if redaction replaced it, as its marker states."""
-    page = decode_raw(call.result.markdown)
+    page = decode_raw(call.found.markdown)
     marker = MARKER.fullmatch(page) if isinstance(page, str) else None
     count = as_count(marker[1]) if marker else len(page) if isinstance(page, (str, list)) else None
     return "" if count is None else plural(count, "character")
@@ -943,33 +940,30 @@ def page_size(call: FinishedCall) -> str:
 MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 
-def todos_done(call: FinishedCall) -> str:
+def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = decode_as(given_to(call.body), Args)
+    args = arguments_of(call.tool, call.body)
     given = None if args.merge is True else args.todos
-    lists = (value for value in (decode_raw(call.result.todos), given) if isinstance(value, list))
+    lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
     return f"{done} of {len(states)} done" if states else ""
 
 
-class Label(NamedTuple):
-    """The label of a call once it is done, after "Failed to", and while it runs."""
+class Tool(NamedTuple):
+    """The label of a call once it is done, after "Failed to" and while it runs; its details."""
 
     done: str
     do: str
     doing: str
-
-
-class Tool(NamedTuple):
-    label: Label
     target: Target
     facts: tuple[Fact, ...]
 
 
-def tool(label: str, target: Target, *facts: Fact) -> Tool:
+def tool(label: str, target: Target = any_arg, *facts: Fact) -> Tool:
     verbs, _, what = label.partition(" ")
-    return Tool(Label(*(f"{verb} {what}" for verb in verbs.split("/"))), target, facts)
+    done, do, doing = (f"{verb} {what}" for verb in verbs.split("/"))
+    return Tool(done, do, doing, target, facts or (time_taken,) * (target is any_arg))
 
 
 TOOLS = {
@@ -993,45 +987,41 @@ TOOLS = {
     "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
-    "task": tool("Ran/run/Running subagent", arg("description"), launched,
+    "task": tool("Ran/run/Running subagent", arg("description"),
+                 lambda call: "in background" if call.found.isBackground is True else "",
                  counted("conversationSteps", "step"), time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", plan_arg),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
     "exaSearch": tool("Searched/search/Searching web", arg("query"), time_taken),
-    "exaFetch": tool("Fetched/fetch/Fetching web page", any_arg, time_taken),
+    "exaFetch": tool("Fetched/fetch/Fetching web page"),
     "writeShellStdin": tool("Wrote/write/Writing to terminal", arg()),
-} | {
-    name: tool(label, any_arg, time_taken)
-    for name, label in {
-        "getMcpTools": "Listed/list/Listing MCP tools",
-        "listMcpResources": "Listed/list/Listing MCP resources",
-        "readMcpResource": "Read/read/Reading MCP resource",
-        "switchMode": "Switched/switch/Switching mode",
-        "generateImage": "Generated/generate/Generating image",
-        "computerUse": "Used/use/Using computer",
-        "applyAgentDiff": "Applied/apply/Applying diff",
-        "recordScreen": "Recorded/record/Recording screen",
-        "setupVmEnvironment": "Prepared/prepare/Preparing VM environment",
-        "reflect": "Reflected/reflect/Reflecting on progress",
-        "skill": "Used/use/Using skill",
-        "taskStop": "Stopped/stop/Stopping task",
-        "taskList": "Listed/list/Listing tasks",
-        "taskGet": "Read/read/Reading task",
-        "toolSearch": "Searched/search/Searching tools",
-        "lsp": "Queried/query/Querying language server",
-        "structuredOutput": "Returned/return/Returning structured output",
-        "monitor": "Monitored/monitor/Monitoring task",
-        "sendMessage": "Sent/send/Sending message",
-        "saveMemory": "Saved/save/Saving memory",
-    }.items()
+    "getMcpTools": tool("Listed/list/Listing MCP tools"),
+    "listMcpResources": tool("Listed/list/Listing MCP resources"),
+    "readMcpResource": tool("Read/read/Reading MCP resource"),
+    "switchMode": tool("Switched/switch/Switching mode"),
+    "generateImage": tool("Generated/generate/Generating image"),
+    "computerUse": tool("Used/use/Using computer"),
+    "applyAgentDiff": tool("Applied/apply/Applying diff"),
+    "recordScreen": tool("Recorded/record/Recording screen"),
+    "setupVmEnvironment": tool("Prepared/prepare/Preparing VM environment"),
+    "reflect": tool("Reflected/reflect/Reflecting on progress"),
+    "skill": tool("Used/use/Using skill"),
+    "taskStop": tool("Stopped/stop/Stopping task"),
+    "taskList": tool("Listed/list/Listing tasks"),
+    "taskGet": tool("Read/read/Reading task"),
+    "toolSearch": tool("Searched/search/Searching tools"),
+    "lsp": tool("Queried/query/Querying language server"),
+    "structuredOutput": tool("Returned/return/Returning structured output"),
+    "monitor": tool("Monitored/monitor/Monitoring task"),
+    "sendMessage": tool("Sent/send/Sending message"),
+    "saveMemory": tool("Saved/save/Saving memory"),
 }  # fmt: skip
-LABELS = {name: tool.label for name, tool in TOOLS.items()}
 
 
 def tool_named(name: str) -> Tool:
     """A tool, or a stand-in labeled with the name of an unknown one."""
-    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}", any_arg, time_taken)
+    return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}")
 
 
 # Variant of a call's result -> status; every other variant is an error.
@@ -1068,68 +1058,53 @@ ToolCall = shape(anys="name arguments", raws="args", result=Result)
 Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
 
 
+NOTHING, NO_BODY = Success(), ToolCall()
+
+
 def tool_of(event: Event) -> tuple[str, Any]:
-    """The name of a call's tool, and its body: a ToolCall."""
+    """The name of a call's tool, and its body; the name may stand only in its start."""
     if event.tool_call is None:
         event.tool_call = decode_as(line_of(event), Event).tool_call or {}
     body: Any
     for key, body in event.tool_call.items():
         if type(body) is ToolCall:
-            if key == "function":
-                return as_text(body.name) or key, body
             if key.endswith("ToolCall"):
                 return key[: -len("ToolCall")], body
-    return "", None
-
-
-def called_tool(event: Event) -> tuple[str, Any]:
-    """The same of a finished call, which may have named its tool only when it started."""
-    tool, body = tool_of(event)
-    return tool or started_tool(event) or "?", body
+            if key == "function":
+                body.args = body.args or Raw(to_utf8(as_text(body.arguments)))  # JSON in a string
+                return as_text(body.name) or key, body
+    return started_tool(event), NO_BODY
 
 
 def started_tool(event: Event) -> str:
     return tool_of(event.started)[0] if event.started else ""
 
 
-class Outcome(NamedTuple):
-    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is a Success, if it has one."""
-
-    tool: str
-    body: Any
-    status: str
-    code: int = 0
-    variant: str = ""
-    found: Any = None
-
-
 def outcome_of(event: Event) -> Outcome:
-    tool, body = called_tool(event)
-    result = as_object(body and body.result)
+    tool, body = tool_of(event)
+    tool, result = tool or "?", as_object(body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
-        return Outcome(tool, body, "ok", 0, "success", found)  # nearly always
+        return Outcome(event, tool, body, "ok", 0, "success", found)  # nearly always
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
-    found, status, code = found if type(found) is Success else None, "error", 0
+    found, status, code = found if type(found) is Success else NOTHING, "error", 0
     function = "function" in (event.tool_call or {})  # its result may have any member
     if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
-    elif code := as_integer(found and found.exitCode) or 0:
+    elif code := as_integer(found.exitCode) or 0:
         status = "nonzero"
-    elif tool != "mcp" or not found or found.isError is not True:
+    elif tool != "mcp" or found.isError is not True:
         status = VARIANTS.get(variant, "error")
-    return Outcome(tool, body, status, code, variant, found)
+    return Outcome(event, tool, body, status, code, variant, found)
 
 
 def variant_of(result: dict[str, Any]) -> str:
     """The variant of a result: an object, or a known failure, perhaps without a value."""
-    variants = [
-        variant
-        for variant, found in result.items()
-        if type(found) is Success or VARIANTS.get(variant, "ok") != "ok"
+    named = [
+        key for key in result if type(result[key]) is Success or VARIANTS.get(key, "ok") != "ok"
     ]
-    return min(variants, key=lambda variant: result[variant] is None, default="")
+    return min(named, key=lambda variant: result[variant] is None, default="")
 
 
 # Cursor's three beginnings of the diff of a created file; two replace an empty first line.
@@ -1139,14 +1114,14 @@ CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
 
 def creates_file(outcome: Outcome) -> bool:
     """Did an edit create its file?"""
-    if outcome.tool != "edit" or outcome.variant != "success" or outcome.found is None:
+    if outcome.tool != "edit" or outcome.variant != "success":
         return False
     before = bytes(memoryview(outcome.found.beforeFullFileContent)[:5])  # no copy of a file
     diff = bytes(outcome.found.diffString) if before in (b"", b"null", b'""') else b""
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
-class Action(NamedTuple):
+class Action(Struct, frozen=True, gc=False):
     """The parts of an action line."""
 
     label: str
@@ -1157,7 +1132,7 @@ class Action(NamedTuple):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.tool_call is None and event.made and event.made.answer:  # its line need not be made
+    if event.tool_call is None and event.made and event.made.answered:  # its line need not be made
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     return label_call(outcome_of(event))
@@ -1171,35 +1146,26 @@ def label_call(outcome: Outcome) -> Action:
 
 @functools.lru_cache(256)
 def plain_action(tool: str, status: str, code: int) -> Action:
-    label = tool_named(tool).label
+    named = tool_named(tool)
     if status in REASONS:
-        return Action(f"Failed to {label.do}", "", REASONS[status], failed=True)
+        return Action(f"Failed to {named.do}", "", REASONS[status], failed=True)
     if status == "nonzero":
-        return Action(label.done, "", f"exit {code}", failed=True)
-    return Action(label.done)
+        return Action(named.done, "", f"exit {code}", failed=True)
+    return Action(named.done)
 
 
 def find_target(tool: str, args: Any, here: str) -> str:
-    return tool_named(tool).target(args or Args(), here)[:MAX_TARGET].strip()
+    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
 
 
 def arguments_of(tool: str, body: Any) -> Any:
-    """The arguments of a call, or None."""
-    given = given_to(body)
-    args = decode_as(given, Args) if given[:1] == b"{" else None
-    if args and tool not in TOOLS:
-        args.text = short_text(decode_raw(given))
+    args = decode_as(body.args, Args)
+    if tool not in TOOLS:
+        args.text = short_text(decode_raw(body.args))
     return args
 
 
-def given_to(body: Any) -> bytes:
-    """The undecoded arguments of a call; a function's are JSON in a string."""
-    if body is None:
-        return b""
-    return bytes(body.args) or to_utf8(as_text(body.arguments)).lstrip(BLANKS)
-
-
-class OpenCall(Struct):
+class OpenCall(Struct, gc=False):
     """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
 
     tool: str = ""
@@ -1212,12 +1178,6 @@ class OpenCall(Struct):
 
 
 NOT_BEGUN = OpenCall()
-
-
-def open_call(event: Event, here: str, depth: int) -> OpenCall:
-    tool, body = tool_of(event)
-    target = find_target(tool, arguments_of(tool, body), here)
-    return OpenCall(tool, given_to(body), target, depth, event.hidden, time.monotonic())
 
 
 def end_of_subagent(event: Event) -> Action | None:
@@ -1239,28 +1199,25 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     Its start may have named the target: a completion may hold nothing but the outcome.
     """
     outcome = outcome_of(event)
-    tool, body, *_ = outcome
-    act, given, target = label_call(outcome), given_to(body), begun.target
+    tool, body, target = outcome.tool, outcome.body, begun.target
+    act, given = label_call(outcome), bytes(body.args)
     if given != begun.given:
         target = find_target(tool, arguments_of(tool, body), here) or target
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
         target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
-        return act._replace(target=target, outcome=failure_reason(outcome, told))
-    found = outcome.found or Success()
-    call = FinishedCall(event, body, found, creates_file(outcome))
-    facts = filter(None, [fact(call) for fact in tool_named(tool).facts])
-    return act._replace(target=target, outcome=", ".join(facts) or act.outcome)
+        return Action(act.label, target, failure_reason(outcome, told), failed=True)
+    facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
+    return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
 
 
-def call_duration(event: Event, result: Any) -> int | None:
+def call_duration(call: Outcome) -> int | None:
     """Milliseconds by the timestamps of the call, else as its result states."""
-    clocks = map((event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
+    clocks = map((call.event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
-    stated = as_count(result.executionTime)
-    return as_count(result.durationMs) if stated is None else stated
+    return first_count((call.found.executionTime, call.found.durationMs))
 
 
 def failure_of_event(event: Event, variant: str) -> Any:
@@ -1932,39 +1889,35 @@ ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
-class Answer(Struct, gc=False):
-    """What a call returned: a text, or undecoded.
+class ForeignCall(Struct, gc=False):
+    """A call by another agent, with Cursor's name for its tool. It makes the line of its start,
+    or, once it is ``answered``, of its end.
 
-    If it ``failed``, the text says why, and ``kind`` is the agent's word for it; ``code`` is an
-    exit status; ``facts`` are members of Cursor's result.
+    ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
+    ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
+    Cursor's result.
     """
 
-    content: Any
+    id: str
+    session: str | None = None
+    parent: str | None = None  # the call of the sub-agent that made it
+    tool: str = ""
+    name: str = ""  # the agent's own name for the tool
+    given: Any = None  # its arguments, decoded or not
+    answered: bool = False
+    content: Any = None
     failed: bool = False
     kind: Any = ""
     code: Any = None
     facts: dict[str, Any] = {}
 
-
-class ForeignCall(Struct, gc=False):
-    """A call by another agent, with Cursor's name for its tool. It makes the line of its start;
-    with an answer, that of its end."""
-
-    id: str
-    session: str | None
-    parent: str | None  # the call of the sub-agent that made it
-    tool: str = ""
-    name: str = ""  # the agent's own name for the tool
-    given: Any = None  # its arguments, decoded or not
-    answer: Answer | None = None
-
     def __call__(self) -> dict[str, Any]:
         """The members of its line."""
-        args, answer = self.args(), self.answer
-        body = {"args": args} | ({"result": make_result(self, args, answer)} if answer else {})
+        args = self.args()
+        body = {"args": args} | ({"result": make_result(self, args)} if self.answered else {})
         call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
-        subtype = "completed" if answer else "started"
+        subtype = "completed" if self.answered else "started"
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
@@ -1984,19 +1937,24 @@ class ForeignCall(Struct, gc=False):
             args |= {"todos": listed} if listed else {}
         return args
 
-    def exit_code(self) -> int | None:
-        """The exit status of a command; an agent's own word for a failure goes before."""
-        answer: Any = self.answer
-        code = answer.code
-        return code if type(code) is int and self.tool == "shell" and not answer.kind else None
+    def ending(self) -> tuple[str, int | None, str]:
+        """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
+        command goes before other signs, but for the agent's own word for a failure."""
+        known = type(self.code) is int and self.tool == "shell" and not self.kind
+        if known or not self.failed:
+            code = self.code if known else None
+            return "failure" if code else "success", code, ""
+        text = as_text(self.content)
+        tagged = re.match(ERROR_TAG, text)
+        text = tagged[1] if tagged else text
+        said = (as_text(self.kind), text)
+        told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
+        return next(told, "error"), None, text
 
     def outcome(self) -> tuple[str, str, int]:
         """The tool of an ended call, its status and exit code, as its line has them."""
-        answer: Any = self.answer
-        code = self.exit_code()
-        if answer.failed and code is None:
-            return self.tool, VARIANTS[failure_of_call(answer)[0]], 0
-        return self.tool, "nonzero" if code else "ok", code or 0
+        variant, code, _ = self.ending()
+        return self.tool, "nonzero" if code else VARIANTS[variant], code or 0
 
 
 @functools.lru_cache(256)
@@ -2022,17 +1980,15 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def make_result(called: ForeignCall, args: dict[str, Any], answer: Answer) -> dict[str, Any]:
+def make_result(called: ForeignCall, args: dict[str, Any]) -> dict[str, Any]:
     """Cursor's result of a call."""
-    content = "" if answer.content is None else answer.content
-    code = called.exit_code()
-    if answer.failed and code is None:
-        variant, text = failure_of_call(answer)
-        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): text}}
-    told = [*make_success(called.tool, args, content).items(), *answer.facts.items()]
-    told.append(("exitCode", code))
-    success = {key: value for key, value in told if value is not None}
-    return {"failure" if success.get("exitCode") else "success": success}
+    variant, code, why = called.ending()
+    if variant not in ("success", "failure"):
+        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
+    content = "" if called.content is None else called.content
+    told = make_success(called.tool, args, content).items(), called.facts.items()
+    stated = [*itertools.chain(*told), ("exitCode", code)]
+    return {variant: {key: value for key, value in stated if value is not None}}
 
 
 def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
@@ -2051,16 +2007,6 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
     return {"message" if tool == "edit" else "content": content}
-
-
-def failure_of_call(answer: Answer) -> tuple[str, str]:
-    """Cursor's variant of a failed call's result, and its text."""
-    text = as_text(answer.content)
-    tagged = re.match(ERROR_TAG, text)
-    text = tagged[1] if tagged else text
-    said = (as_text(answer.kind), text)
-    told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
-    return next(told, "error"), text
 
 
 def line_members(
@@ -2095,6 +2041,11 @@ class Foreign(Struct, gc=False, eq=False):
     places: Places | None = None
 
 
+SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # other agents' as well
+CURSOR_TYPES = SHARED_TYPES | frozenset(
+    "thinking tool_call interaction_query connection retry turn_ended".split()
+)
+NATIVE_TYPES = CURSOR_TYPES | {"system"}
 ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
 UNTRANSLATED = Foreign()  # for a line without a counterpart
 RUNLESS = Foreign()  # for one that shows no run, either
@@ -2149,7 +2100,8 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
-        kind, self.decode = line_decoder(self.line_type, maker.kind)
+        kind = self.line_type(maker.kind)
+        self.decode = msgspec.json.Decoder(kind).decode
         self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
         self.begun = False
@@ -2157,9 +2109,10 @@ class Dialect:
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
+        self.acts = False  # it holds nothing but acts, or the event has no counterpart
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
-        self.said: dict[tuple[str, str | None], list[str]] = {}  # deltas, by kind and sub-agent
+        self.said = collections.defaultdict[Any, list[str]](list)  # deltas, by kind and sub-agent
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
@@ -2189,7 +2142,7 @@ class Dialect:
 
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
-        maker, self.event, self.parts = self.maker, event, []
+        maker, self.event, self.parts, self.acts = self.maker, event, [], True
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         self.read(event if type(event) is self.kind else self.line())
@@ -2197,13 +2150,10 @@ class Dialect:
             return self.parts if not maker.native else (self.joined(),)
         if event.type in self.shared_types and not maker.native:
             return ()  # the line only repeats
-        event.foreign = self.untranslated()
+        event.foreign = event.foreign or UNTRANSLATED
+        self.acts = event.type not in NATIVE_TYPES
         event.hidden = event.hidden or not (maker.native or event.type in CURSOR_TYPES)
         return (event,)
-
-    def untranslated(self) -> Foreign:
-        """What a line without a counterpart tells about runs."""
-        return UNTRANSLATED
 
     def joined(self) -> Event:
         """The translation of a line that is printed itself, once, in one event."""
@@ -2236,6 +2186,7 @@ class Dialect:
         if maker.lines and made:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
+        self.acts = self.acts and kind in ACTS
         self.latest = self.latest if kind == "error" else kind
         return new
 
@@ -2269,17 +2220,10 @@ class Dialect:
         self.words("user", as_text(text))
 
     def say(self, text: Any, *, delta: bool = False) -> None:
-        text = as_text(text)
-        rest = self.unsaid("assistant", text, delta=delta)
-        if rest or delta or self.maker.native:
-            part = self.words("assistant", (self.maker.native and text) or rest)
-            if delta and self.maker.redacts:
-                part.timestamp_ms = CERTAIN_DELTA
+        self.utter("assistant", as_text(text), delta=delta)
 
     def think(self, text: Any, *, delta: bool = False) -> None:
-        rest = self.unsaid("thinking", as_text(text), delta=delta)
-        if rest or delta:
-            self.words("thinking", rest)
+        self.utter("thinking", as_text(text), delta=delta)
         if not delta:
             self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
@@ -2294,12 +2238,12 @@ class Dialect:
         self.calls[identity] = called
 
     def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
-        """Complete a call; for its ``outcome`` see ``Answer``."""
+        """Complete a call; for its ``outcome`` see ``ForeignCall``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
-        called = msgspec.structs.replace(called, answer=Answer(content, **outcome))
+        called = msgspec.structs.replace(called, answered=True, content=content, **outcome)
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
@@ -2340,28 +2284,22 @@ class Dialect:
         if self.maker.redacts and places:
             self.event.raw = blank_strings(self.event.raw, places)
 
-    # Parts of the moves.
-
-    def unsaid(self, kind: str, text: str, *, delta: bool) -> str:
-        """The part of a text that wasn't said yet: deltas may be followed by their whole text."""
-        deltas = self.said.setdefault((kind, self.parent), [])
+    def utter(self, kind: str, text: str, *, delta: bool) -> None:
+        """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
+        which stays whole where the agent's own line is printed."""
+        maker, said, rest = self.maker, self.said[kind, self.parent], text
         if delta:
-            deltas.append(text)
-            return text
-        said = "".join(deltas)
-        deltas.clear()
-        if said.startswith(text):
-            deltas.append(said[len(text) :])
-            return ""
-        return text.removeprefix(said)
-
-
-@functools.cache
-def line_decoder(
-    line_type: Callable[[type[Event]], Any], base: type[Event]
-) -> tuple[Any, Callable[[bytes], Any]]:
-    kind = line_type(base)
-    return kind, msgspec.json.Decoder(kind).decode
+            said.append(text)
+        elif said:
+            before = "".join(said)
+            rest = text.removeprefix(before)
+            said[:] = [before[len(text) :]] if before.startswith(text) else []
+            rest = "" if said else rest
+        whole = maker.native and kind == "assistant"
+        if rest or delta or whole:
+            part = self.words(kind, text if whole else rest)
+            if delta and maker.redacts and whole:
+                part.timestamp_ms = CERTAIN_DELTA
 
 
 class Cursor(Dialect):
@@ -2371,15 +2309,6 @@ class Cursor(Dialect):
 
     def finish(self) -> None:
         """Its lines are never translated."""
-
-
-SHARED_TYPES = frozenset(
-    ("user", "assistant", "error", "result")
-)  # of other agents as well, in other shapes
-CURSOR_TYPES = SHARED_TYPES | frozenset(
-    "thinking tool_call interaction_query connection retry turn_ended".split()
-)
-NATIVE_TYPES = CURSOR_TYPES | {"system"}
 
 
 def blank_strings(raw: bytes, places: Places) -> bytes:
@@ -2397,9 +2326,8 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 # Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
 # A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
-CONTROL_TYPES = frozenset(
-    "control_request control_response control_cancel_request keep_alive".split()
-)  # between Claude and its host
+# Types of lines between Claude and its host.
+CONTROL_TYPES = {"control_request", "control_response", "control_cancel_request", "keep_alive"}
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2431,7 +2359,7 @@ class Claude(Dialect):
         block: Any = shape(texts, "input content", "is_error", base=TextBlock)
         message = shape(base=Message, content=list[block] | str)
         event = shape("type", delta=shape("type text thinking"))
-        own = "tool_use_id error", "tool_use_result", "is_api_error_message"
+        own = "tool_use_id error hook_name", "tool_use_result", "is_api_error_message"
         return shape(*own, base=base, message=message, event=event)
 
     def read(self, line: Any) -> None:
@@ -2448,6 +2376,10 @@ class Claude(Dialect):
         elif subtype == "init":
             own = members(self.event.raw)
             self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
+        elif kind in CONTROL_TYPES:
+            self.event.foreign = RUNLESS
+        elif (line.hook_name or "").endswith(":resume"):
+            self.event.foreign = EARLY
         elif subtype == "permission_denied" and line.tool_use_id:
             self.denied.add(line.tool_use_id)
         elif subtype == "task_notification" and line.tool_use_id in self.background:
@@ -2461,14 +2393,6 @@ class Claude(Dialect):
         if self.background and self.ended:
             self.end("error", error="a sub-agent in the background never ended")
 
-    def untranslated(self) -> Foreign:
-        event = self.event
-        if event.type in CONTROL_TYPES:
-            return RUNLESS
-        hook = event.type == "system" and (event.subtype or "").startswith("hook_")
-        resumes = hook and as_text(details(event).get("hook_name")).endswith(":resume")
-        return EARLY if resumes else UNTRANSLATED
-
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
         if line.error or line.is_api_error_message is True:
@@ -2477,9 +2401,7 @@ class Claude(Dialect):
         if isinstance(content, str):
             say(content)
         for block in content if isinstance(content, list) else ():
-            if (
-                block.tool_use_id is not None
-            ):  # in an assistant event if the model's servers ran the tool
+            if block.tool_use_id is not None:  # also an assistant's: the model's servers ran it
                 self.returned(block, line)
             elif block.text is not None:
                 say(block.text)
@@ -2491,7 +2413,8 @@ class Claude(Dialect):
     def stream(self, inner: Any) -> None:
         delta = inner.delta
         if inner.type == "message_start":
-            self.said = {key: said for key, said in self.said.items() if key[1] != self.parent}
+            for spoken in ("assistant", "thinking"):
+                self.said.pop((spoken, self.parent), None)
         elif delta is None:
             return
         elif delta.text is not None:
@@ -2515,7 +2438,7 @@ class Claude(Dialect):
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
         text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
-        called = self.calls.get(identity) or ForeignCall(identity, None, None)
+        called = self.calls.get(identity) or ForeignCall(identity)
         failed = block.is_error is True
         kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
@@ -2968,7 +2891,6 @@ class Pi(Dialect):
             self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
 
 
-@functools.cache
 def pi_message() -> Any:
     block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
     more = shape("role", anys="usage stopReason errorMessage", base=Message)
@@ -3140,13 +3062,10 @@ class Conversations:
             last = source.agents.get(kind.name)
             fits = last and not event.session_id and not (session and last.session)
             known = last if last and fits else kind(self.maker)
-        return self.remember(known, session) if session else known
-
-    def remember(self, known: Dialect, session: str) -> Dialect:
-        self.sessions[session] = known
-        if len(self.sessions) > MAX_RUNS:
-            self.finish(next(iter(self.sessions)))
-        known.session = session
+        if session:
+            known.session, self.sessions[session] = session, known
+            if len(self.sessions) > MAX_RUNS:
+                self.finish(next(iter(self.sessions)))
         return known
 
     def finish(self, session: str) -> None:
@@ -3170,7 +3089,7 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 NO_SESSION = object()  # differs from any event's session
-NOTHING = frozenset[str | None]()
+NO_TYPES = frozenset[str | None]()
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
@@ -3301,9 +3220,9 @@ class Runs:
                 acts = 0
             event.raw = line
             named, found = event.session_id, self.dialects.translate(source, event)
-            counted = self.add_acts(found) if self.talk and found is not None else None
-            if counted is not None:
-                yield from counted
+            talk = self.talk
+            if talk and talk.acts and talk is self.dialects.shown and found is not None:
+                yield from self.add_acts(found)
             else:
                 yield from self.dispatch(event, found, named)
                 session, plain, run = self.session, self.plain, self.run
@@ -3320,16 +3239,9 @@ class Runs:
             yield from self.ends()
         self.dialects.due.clear()
 
-    def add_acts(self, found: Sequence[Event]) -> list[Event] | None:
-        """Count a foreign line that only adds to the run of the previous one: its parts are acts,
-        or it has no counterpart. The events of it that are read; None if it may do more."""
-        if self.dialects.shown is not self.talk:
-            return None
-        for whole in found:
-            for part in parts_of(whole):
-                if part.type not in ACTS and (not part.foreign or part.type in NATIVE_TYPES):
-                    return None
-        run, counted = cast("Run", self.run), []
+    def add_acts(self, found: Sequence[Event]) -> list[Event]:
+        """Count a line that only adds to the previous one's run; its events that are read."""
+        run, read = cast("Run", self.run), []
         for whole in found:
             whole.run = run
             for part in parts_of(whole):
@@ -3338,8 +3250,8 @@ class Runs:
                 if part.type == "tool_call":
                     self.track(run, part)
             if not self.is_unread(whole):
-                counted.append(whole)
-        return counted
+                read.append(whole)
+        return read
 
     def is_unread(self, whole: Event) -> bool:
         """Does an event go no further: words, or a line that is neither translated nor printed?"""
@@ -3365,7 +3277,7 @@ class Runs:
         talk = self.dialects.shown if found is not None else None
         begun = self.run and self.run.state == BEGUN and not self.fail_on
         self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
-        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NOTHING
+        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NO_TYPES
 
     def advance(self, event: Event) -> None:
         """Follow an event that may open or end runs."""
@@ -3792,7 +3704,10 @@ class RunNotes:
     def follow(self, event: Event) -> None:
         """Note what a completion may lack: the call's target, and the directory."""
         if event.type == "tool_call" and event.subtype == "started":
-            self.calls[event.call_id] = open_call(event, self.cwd, self.depth_of(event))
+            tool, body = tool_of(event)
+            target = find_target(tool, arguments_of(tool, body), self.cwd)
+            noted = (tool, bytes(body.args), target, self.depth_of(event), event.hidden)
+            self.calls[event.call_id] = OpenCall(*noted, time.monotonic())
         elif event.type == "interaction_query":
             self.ask(event)
         elif event.type == "system" and event.subtype == "init":
@@ -3836,14 +3751,14 @@ def event_tools(event: Event) -> Iterable[str]:
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
-    tool = tool or started_tool(event)
     yield tool
     own = (event.tool_call or {}).get("name")
     if isinstance(own, str):
         yield own
-    for call in (body, event.started and tool_of(event.started)[1]) if tool == "mcp" else ():
+    started = tool_of(event.started)[1] if event.started else NO_BODY
+    for call in (body, started) if tool == "mcp" else ():
         args = arguments_of(tool, call)
-        if args and args.toolName:
+        if args.toolName:
             yield f"mcp__{args.providerIdentifier}__{args.toolName}"
 
 
@@ -4111,8 +4026,7 @@ cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}                            
 github-token            gh[opusr]_ [A-Za-z0-9]{20,}\w*                          ghp_<36 alnum>                      ghp_<12 alnum>
 github-token            ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                                  ghs_<6 digit>_eyJ<20 url>.<30 url>  ghs_<6 digit>_<12 alnum>
 github-token            github_pat_ [A-Za-z0-9]{16,}\w*                             github_pat_<22 alnum>_<59 alnum>    github_path_<30 lower>
-gitlab-token            gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)- [\w.-]{16,}   glpat-<20 alnum>   glpat-<6 alnum>
-gitlab-token            GR1348941 [\w-]{20,}                                        GR1348941<20 alnum>                 GR1348941<9 alnum>
+gitlab-token            (?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
 aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
@@ -4149,9 +4063,8 @@ telegram-token          ^[0-9]{5,16} :A [\w-]{34}$                          <10 
 discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}                    M<23 alnum>.<6 url>.<38 url>        Q<23 alnum>.<6 alnum>.<38 alnum>
 discord-webhook         discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}  https://«discord.com/api/webhooks/<18 digit>/<68 url>»  discord.com/api/webhooks/x/<68 alnum>
 doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}               dp.pt.<43 alnum>                    dp.xx.<43 alnum>
-vault-token             ^hv[sbr]\. [\w-]{20,}                                        hvs.<95 url>                        hvs.<9 alnum>
+vault-token             ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}                         hvs.<95 url>                        hvs.<9 alnum>
 vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
-vault-token             ^b\.AAAAAQ [\w-]{60,}                               b.AAAAAQ<90 url>                    b.AAAAAQ<9 url>
 age-key                 AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                           AGE-SECRET-KEY-1<58 base32>         AGE-PUBLIC-KEY-1<58 base32>
 grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
 jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
@@ -4193,8 +4106,7 @@ cloudflare-ca-key       v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                      
 datadog-token           ^ddpat_ [A-Za-z0-9]{30,}                                    ddpat_<40 alnum>                    ddpat_<12 alnum>
 newrelic-key            NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}              NRAK-<27 base32>                    NRAK-<8 base32>
 newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)                        <36 hex>NRAL                        <12 hex>NRAL
-sentry-token            sntrys_eyJ [\w+/=]{60,}                                     sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
-sentry-token            sntryu_ [0-9a-f]{40,}                                       sntryu_<64 hex>                     sntryu_<20 hex>
+sentry-token            sntr(?:ys_eyJ|yu_) [\w+/=]{40,}                             sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
 grafana-token           gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                            glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
 posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
 figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<40 alnum>
@@ -4237,13 +4149,11 @@ launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0
 dynatrace-token         dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}              dt0c01.<24 base32>.<64 base32>      dt0c01.<24 base32>
 sonar-token             ^sq[apu]_ [0-9a-f]{40,}                                     squ_<40 hex>                        squ_<12 hex>
 snyk-token              snyk_[a-z]{3}\. [\w.-]{60,}                                 snyk_sat.<8 hex>.<90 url>           snyk_sat.<12 alnum>
-jfrog-token             ^AKCp [A-Za-z0-9]{60,}                                      AKCp<69 alnum>                      AKCp<20 alnum>
-jfrog-token             ^cmVmdGtu [A-Za-z0-9]{50,}                                  cmVmdGtu<56 alnum>                  cmVmdGtu<20 alnum>
+jfrog-token             ^(?:AKCp|cmVmdGtu) [A-Za-z0-9]{50,}                         AKCp<69 alnum>                      AKCp<20 alnum>
 nuget-key               ^oy2 [a-z0-9]{43}$                                          oy2<43 lower>                       oy2<20 lower>
 clojars-token           CLOJARS_ [0-9a-z]{40,}                              CLOJARS_<60 hex>                    CLOJARS_<12 hex>
 clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                      4b1d<38 alnum>                      4b1d<20 alnum>
-sourcegraph-token       ^sg[pd]_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
-sourcegraph-token       ^slk_ [0-9a-f]{60,}                                 slk_<64 hex>                        slk_<20 hex>
+sourcegraph-token       ^(?:sg[pd]|slk)_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
 openshift-token         sha256~ [\w-]{40,}                                          sha256~<43 url>                     sha256~<12 alnum>
 typeform-token          ^tfp_ [\w=-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
 brevo-key               x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?            xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
@@ -4305,9 +4215,8 @@ zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000
 zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 live-key                ^(?:bb|[a-z][a-z0-9]{2,11})[_-] (?:live|prod|production|sandbox|pat|sk|secret)[_-] [A-Za-z0-9]{24,}  cal_live_<32 hex>                   cal_live_<12 hex>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
-password-hash           \$(?:[15678y]|gy|2k)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
+password-hash           \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
 password-hash           (?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  pbkdf2_sha256$260000$<22 alnum>$<43 base64>=  pbkdf2_sha256$260000$<8 alnum>
-password-hash           \$apr1\$ [./A-Za-z0-9]+\$[./A-Za-z0-9]{20,}                 $apr1$<8 alnum>$<22 alnum>          $apr1$<8 alnum>
 password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
 private-key             LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}            LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
 url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
@@ -4319,10 +4228,9 @@ command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
 command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
-command-password        ^mysql (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})        mysql -u root -p«<12 alnum>» db     mysql -u root -p db
+command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})    mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
 command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
-command-password        ^7z [^|;&\n]*\h-p([^\s"'\\]{6,})                          7z x -p«<12 alnum>» a.7z            7z x a.7z
 command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})  openssl enc -k «<12 alnum>» -in f  openssl enc -kfile f
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
 command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})              IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
@@ -4343,14 +4251,13 @@ NAME_ENDS = {
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
-OTHERS = (
-    "publickey", "pubkey", "idempotencykey", "cachekey", "primarykey", "foreignkey", "sortkey",
-    "partitionkey", "routingkey", "objectkey", "s3key", "bypass", "compass", "minipass",
-    "task", "mask", "disk", "risk", "desk", "compat", "publictoken", "nexttoken", "pagetoken",
-    "changetoken", "locktoken", "sequencetoken", "continuationtoken", "clientrequesttoken",
-    "paginationtoken", "forwardtoken", "backwardtoken", "idempotencytoken", "creationtoken",
-    "jsonwebtoken",
-)  # fmt: skip
+OTHERS = tuple(
+    "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
+    "routingkey objectkey s3key bypass compass minipass task mask disk risk desk compat "
+    "publictoken nexttoken pagetoken changetoken locktoken sequencetoken continuationtoken "
+    "clientrequesttoken paginationtoken forwardtoken backwardtoken idempotencytoken creationtoken "
+    "jsonwebtoken".split()
+)
 
 
 # What may follow in a name.
@@ -4416,8 +4323,11 @@ CODE = regex(
     re.DOTALL,
 )
 TYPE = regex(r"(?:[A-Z]+[a-z]{2,})+")
-OPERATION = regex(r".*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*", re.DOTALL)
-ATTRIBUTE = regex(r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+EXPRESSION = regex(
+    r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+"
+    r"|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    re.DOTALL,
+)
 # Words, and identifiers made of words; the last one may be numbered.
 WORDY = regex(
     r"[_~$.@/-]*[A-Za-z]+(?:[-_./: ,]+[A-Za-z]*)*\$?[0-9]{0,3}|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
@@ -4487,11 +4397,9 @@ def is_code(value: str, least: int) -> bool:
     if least and TYPE.fullmatch(value):
         return True
     value = value.rstrip(")]}:;,")
-    attribute = ATTRIBUTE.fullmatch(value) and all(
-        strength(part) < MIXED for part in value.split(".")
-    )
-    operation = OPERATION.fullmatch(value) and strength(value) < MIXED
-    return bool(attribute or operation or CODE.fullmatch(value))
+    if EXPRESSION.fullmatch(value) and all(strength(part) < MIXED for part in value.split(".")):
+        return True
+    return CODE.fullmatch(value) is not None
 
 
 class Form(NamedTuple):
@@ -4709,8 +4617,8 @@ class Scanner:
         first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
-        self.tokens = expression("|".join(tokens), capture=False)
-        self.names = expression(NAMED, capture=False)
+        self.tokens = expression("|".join(tokens))
+        self.names = expression(NAMED)
         self.hints = [self.tokens, self.names, *self.patterns.values()]
         self.hints += [expression(r"\\")] if patterns else []
         # A raw line does not show where a string begins and ends.
@@ -4721,9 +4629,26 @@ class Scanner:
             rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
         )
 
-    def is_quick(self, line: bytes) -> bool:
-        """Does a line hold no secret name, so that tokens are all there is to look for?"""
-        return not (self.patterns or self.spellings or self.names.search(line))
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may hold secrets; ``tokens``: with the spans where tokens
+        may begin, none if there may be other secrets. One search looks at all texts together: the
+        expressions must not be anchored, and a match may belong to the next text."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        block, ends = b"\n".join(texts), list[int]()  # where each text ends
+        for pattern in self.hints:
+            end = 0
+            while end < len(block) and (match := pattern.search(block, end)):
+                ends = ends or [*itertools.accumulate(len(text) + 1 for text in texts)]
+                first, end = match.span()
+                number = bisect.bisect_right(ends, first)
+                start = ends[number] - len(texts[number]) - 1
+                if tokens and pattern is self.tokens and b"\\" not in block[first:end]:
+                    found.setdefault(number, []).append((first - start, end - start))
+                else:  # an escape may hide a name
+                    found[number], end = [], ends[number]
+        return found
 
     @functools.cached_property
     def known(self) -> Any:
@@ -4832,32 +4757,29 @@ def escaped(form: bytes) -> str:
     return re.escape(form).decode("latin-1")
 
 
-def options(*, capture: bool = True, latin: bool = True) -> Any:
+def options(*, latin: bool = True) -> Any:
     import re2
 
     given = re2.Options()
     given.log_errors = False
     given.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
-    given.never_capture = not capture
     if latin:  # bytes, so that lone surrogates and cut characters match a negated class
         given.encoding = re2.Options.Encoding.LATIN1
     return given
 
 
 @functools.cache
-def expression(text: str, *, capture: bool = True, latin: bool = True) -> Any:
+def expression(text: str, *, latin: bool = True) -> Any:
     import re2
 
-    return re2.compile(
-        text.encode("latin-1") if latin else text, options(capture=capture, latin=latin)
-    )
+    return re2.compile(text.encode("latin-1") if latin else text, options(latin=latin))
 
 
 def expression_set(expressions: Iterable[str]) -> Any:
     """The numbers of the expressions that match a text."""
     import re2
 
-    found = re2.Set.SearchSet(options(capture=False))
+    found = re2.Set.SearchSet(options())
     for text in expressions:
         found.Add(text.encode("latin-1"))
     found.Compile()
@@ -4940,21 +4862,6 @@ def surrogates(char: str) -> str:
 
 
 URLSAFE = bytes.maketrans(b"+/", b"-_")
-
-
-def hits(expressions: Iterable[Any], texts: list[bytes]) -> set[int]:
-    """The numbers of the texts that RE2 expressions match, by one search over all texts together.
-    The expressions must not be anchored; a match may belong to the next text."""
-    found: set[int] = set()
-    block, ends = b"\n".join(texts), list[int]()  # where each text ends
-    for pattern in expressions:
-        match = pattern.search(block)
-        while match:
-            ends = ends or list(itertools.accumulate(len(text) + 1 for text in texts))
-            number = bisect.bisect_right(ends, match.start())
-            found.add(number)
-            match = pattern.search(block, ends[number]) if ends[number] < len(block) else None
-    return found
 
 
 @functools.cache
@@ -5188,7 +5095,7 @@ SHAPE: dict[str, Any] = (
             "cache_read_input_tokens cache_creation_input_tokens",
         ),
         "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
-        "tool_call": {f"{tool}ToolCall": BODY for tool in (*LABELS, "getMcpTools", "generateImage")}
+        "tool_call": {f"{tool}ToolCall": BODY for tool in TOOLS}
         | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
         | {"mcpToolCall": OPAQUE}
         | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
@@ -5269,32 +5176,28 @@ class EventRedactor:
             suspects = self.suspects([to_utf8(one.text) for one in rest])
             doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
             found = [one for one in found if one.start in doubtful]
-        names: dict[tuple[int, str], int] = {}
+        names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
 
         def change(one: StringLiteral) -> str:
             if one.start in decided:
                 return decided[one.start]
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
-            if one.is_key:
-                new = number_names(names, one.holder, one.text, new)
             if new != one.text:
                 self.count(new, one.text)
+                number = names[one.holder, new] = names.get((one.holder, new), 0) + one.is_key
+                new += f" {number}" * (number > 1 and one.is_key)
             return new
 
         return edit_strings(raw, found, change)
 
     def token_strings(self, raw: bytes, event: Event, words: str) -> list[StringLiteral] | None:
         """The words and the values with tokens, if nothing else can be a secret: nearly always."""
-        scanner = self.scanner
-        if self.classes or event.foreign or not scanner or not scanner.is_quick(raw):
-            return None
-        tokens = [match.span() for match in scanner.tokens.finditer(raw)]
-        if any(b"\\" in raw[first:last] for first, last in tokens):  # an escape may hide a name
+        if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
             return None
         spoken = [match.span(1) for match in SPOKEN_TEXT.finditer(raw)] if words else []
         found: list[StringLiteral] = []
         end = 0
-        for first, last in sorted(spoken + tokens):
+        for first, last in sorted(spoken + event.tokens):
             if first >= end:
                 literal = literal_at(raw, first + 1)
                 start, end = literal.span(1)
@@ -5307,11 +5210,13 @@ class EventRedactor:
                 return None
         return found if "".join(one.text for one in found if one.path) == words else None
 
-    def suspects(self, texts: list[bytes]) -> Iterable[int]:
-        """The numbers of the texts that may have to change."""
+    def suspects(
+        self, texts: list[bytes], *, tokens: bool = False
+    ) -> dict[int, list[tuple[int, int]]]:
+        """The numbers of the texts that may have to change; see ``Scanner.suspects``."""
         if self.classes or not self.scanner or self.scanner.anchored:
-            return range(len(texts))
-        return hits(self.scanner.hints, texts)
+            return {number: [] for number in range(len(texts))}
+        return self.scanner.suspects(texts, tokens=tokens)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -5334,13 +5239,14 @@ class EventRedactor:
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
-        """Add the changes of paths that don't overlap with others, in order."""
-        if "paths" not in self.classes:
+        """Add the changes of paths that don't overlap with others: home directories become ~ and
+        the run's cwd a dot; whole components only."""
+        if "paths" not in self.classes or not (b"/" in text or b"\\" in text):
             return changes
-        paths = find_paths(text, self.homes, cwd)
-        taken = [(start, end) for start, end, _ in changes]
-        free = (path for path in paths if all(path[1] <= a or path[0] >= b for a, b in taken))
-        return sorted([*changes, *free])
+        rest = splice(text, [(start, end, MASK * (end - start)) for start, end, _ in changes])
+        found = home_pattern(tuple(self.homes), cwd).finditer(rest)
+        paths = [(*match.span(), b"." if match.lastgroup == "cwd" else b"~") for match in found]
+        return sorted([*changes, *paths])
 
     def marker_for(self, one: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
@@ -5381,14 +5287,6 @@ def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
     return cast("re.Match[bytes]", LITERAL.match(raw, quote))
 
 
-def number_names(names: dict[tuple[int, str], int], holder: int, old: str, new: str) -> str:
-    """Number equal markers that replace names of members in one object."""
-    if new == old:
-        return new
-    names[holder, new] = count = names.get((holder, new), 0) + 1
-    return new if count == 1 else f"{new} {count}"
-
-
 def secret_members(found: list[StringLiteral]) -> set[int]:
     """The starts of values whose name is that of a secret.
 
@@ -5415,13 +5313,6 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
     return starts | {values[holder] for holder in named if holder in values}
 
 
-def find_paths(text: bytes, homes: list[str], cwd: str | None) -> Iterator[Change]:
-    """Replace home directories by ~ and the run's cwd by a dot; whole components only."""
-    if b"/" in text or b"\\" in text:
-        for match in home_pattern(tuple(homes), cwd).finditer(text):
-            yield match.start(), match.end(), b"." if match.lastgroup == "cwd" else b"~"
-
-
 @functools.lru_cache(maxsize=256)
 def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS spells /tmp so, too
@@ -5438,7 +5329,6 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 
 
-KIND = operator.attrgetter("type", "subtype", "parent_tool_use_id")
 LONG_LINE = 64 * 1024  # characters of words that may wait for the end of their line
 MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
 EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
@@ -5462,25 +5352,28 @@ class Segment:
         self.texts: list[str] = []  # of these events
         self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def add(self, events: list[Any], *, delta: bool = False) -> None:
-        texts = texts_of(events)
-        text = "".join(texts)
-        self.events += events
-        self.texts += texts
-        self.left += len(text)
-        self.due = self.due or self.left > LONG_LINE or "\n" in text
-        if delta and events[0].type == "assistant":
-            self.said.write(text)
+    def collect(self, *, deltas: bool = True) -> None:
+        """Take the texts of new events."""
+        if new := self.events[len(self.texts) :]:
+            texts = texts_of(new)
+            text = "".join(texts)
+            self.texts += texts
+            self.left += len(text)
+            self.due = self.due or self.left > LONG_LINE or "\n" in text
+            if deltas and new[0].type == "assistant":
+                self.said.write(text)
 
     def close(self, *, cut_off: bool = False) -> list[Segment]:
         """End it. If the input was cut off, a secret may be incomplete."""
+        self.collect()
         self.closed, self.cut_off = True, cut_off
         if cut_off or not self.is_doubtful():
             return [self]
         replay = Segment()
-        replay.add([self.events.pop()])
-        replay.closed = True
+        replay.events.append(self.events.pop())
         self.texts.pop()
+        replay.collect(deltas=False)
+        replay.closed = True
         return [self, replay]
 
     def is_doubtful(self) -> bool:
@@ -5514,11 +5407,6 @@ class Segment:
         del self.events[:count], self.texts[:count]
         self.done -= begin
         self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
-
-
-def is_delta(event: Any) -> bool:
-    stamped = event.timestamp_ms is not None and event.model_call_id is None
-    return stamped and event.type == "assistant"
 
 
 def texts_of(events: list[Any]) -> list[str]:
@@ -5562,10 +5450,6 @@ class RunWords:
         self.cwd: str | None = None
         self.ended = False
 
-    def add(self, key: str, events: list[Any], *, delta: bool = False) -> None:
-        segment = self.open.get(key) or self.open.setdefault(key, Segment())
-        segment.add(events, delta=delta)
-
     def close(self, *keys: str, cut_off: bool = False) -> None:
         for key in keys:
             if key in self.open:
@@ -5599,8 +5483,9 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        for number in self.redaction.suspects([event.raw for event in batch]):
-            batch[number].edits = ()
+        suspects = self.redaction.suspects([event.raw for event in batch], tokens=True)
+        for number, tokens in suspects.items():
+            batch[number].edits, batch[number].tokens = (), tokens or None
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
             run = stretch[0].run
@@ -5614,29 +5499,39 @@ class Redactor:
         return ready
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
-        """Take events of a run: those that may end segments, and those with words."""
-        for (kind, subtype, parent), group in itertools.groupby(stretch, KIND):
-            events = [*group]
-            key = kind if parent is None else f"{kind} {parent}"
-            if kind not in self.spoken:
-                for event in events:
-                    self.pause(state, event)
-            elif kind == "thinking" and subtype != "completed":
-                state.add(key, events)
+        for event in stretch:
+            segment = state.open.get(event.type)
+            if (
+                segment is not None
+                and event.timestamp_ms is not None
+                and event.model_call_id is None
+                and event.parent_tool_use_id is None
+                and event.subtype != "completed"
+            ):  # nearly always: it saves a call
+                segment.events.append(event)
+            elif event.type in self.spoken:
+                self.hear(state, event)
             else:
-                for delta, some in itertools.groupby(events, is_delta):
-                    if delta:
-                        state.add(key, [*some], delta=True)
-                    else:
-                        for event in some:
-                            self.hear(state, key, event)
+                self.pause(state, event)
 
-    def hear(self, state: RunWords, key: str, event: Any) -> None:
-        """Take the end of thoughts, or a whole text, which may be a replay of deltas."""
-        replay = key in state.open and state.open[key].said.tell() > 0
-        if replay or event.type == "thinking":
+    def hear(self, state: RunWords, event: Any) -> None:
+        """Take an event with words; one that ends thoughts or repeats all deltas ends a segment."""
+        kind, parent = event.type, event.parent_tool_use_id
+        key = kind if parent is None else f"{kind} {parent}"
+        if kind == "thinking" and event.subtype == "completed":
             state.close(key)
-        state.add(key, [event])
+        segment = state.open.get(key) or state.open.setdefault(key, Segment())
+        delta = event.timestamp_ms is not None and event.model_call_id is None
+        if delta or kind == "thinking":
+            segment.events.append(event)
+            return
+        segment.collect()
+        replay = segment.said.tell()
+        if replay:
+            state.close(key)
+            segment = state.open[key] = Segment()
+        segment.events.append(event)
+        segment.collect(deltas=False)
         if replay:
             state.close(key)
 
@@ -5653,6 +5548,7 @@ class Redactor:
         self.redaction.run = run
         segments, state.closed = state.closed, []
         for segment in state.open.values():
+            segment.collect()
             segment.advance(0, [])
             if segment.due or overdue or self.replaces_words:
                 segments.append(segment)
@@ -5812,18 +5708,16 @@ def markers_for(spans: Iterable[Span]) -> list[Change]:
 
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     """The length of whole lines up to ``end`` that cuts no known value of several lines."""
-    hold = end
-    for form in blocks:
-        position = form.find("\n") + 1
-        while position:  # it may continue in the next lines
-            if text.endswith(form[:position], 0, end):
-                hold = min(hold, text.rfind("\n", 0, end - position) + 1)
-            position = form.find("\n", position) + 1
-    cutting = hold < end
+    hold, cutting = end, True
     while cutting and end - hold < LONG_LINE:
         cutting = False
-        for form in blocks:
-            start = text.rfind(form, 0, min(hold + len(form) - 1, end))
+        for form in blocks:  # the value may continue in the next lines
+            head = form[: form.find("\n") + 1]
+            start = text.find(head, max(0, hold - len(form) + 1), end)
+            while 0 <= start < hold and not form.startswith(
+                text[start : min(end, start + len(form))]
+            ):
+                start = text.find(head, start + 1, end)
             if 0 <= start < hold:
                 hold, cutting = text.rfind("\n", 0, start) + 1, True
     return hold
@@ -5868,7 +5762,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
         event.raw = raw
         return event
     new = reread(raw)
-    known = started_tool(event) in LABELS  # else it may be a name to hide
+    known = started_tool(event) in TOOLS  # else it may be a name to hide
     new.raw, new.run, new.hidden = raw, event.run, event.hidden
     new.started = event.started if known else None
     new.where = event.where
@@ -5996,11 +5890,11 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     if glyphs:
         margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
         prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
-    whole = Action(prefix + act.label, escape(act.target), escape(act.outcome), act.failed)
-    label, target, outcome, failed = fit_action(whole, room)
+    label, target, outcome = prefix + act.label, escape(act.target), escape(act.outcome)
+    label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
     outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
     line = truncate(" ".join(filter(None, (label, target, outcome))), room)
-    if failed:
+    if act.failed:
         line = screen.paint(RED, f"{CROSS_MARK} {line}" if glyphs else line)
     else:
         if outcome and line.endswith(outcome):
@@ -6009,23 +5903,25 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     return encode_line(margin + line)
 
 
-def fit_action(act: Action, room: int) -> Action:
-    """Cut an action to ``room`` columns: first the outcome's details, then the target."""
-    label, target, outcome, failed = act
+def fit_action(
+    label: str, target: str, outcome: str, room: int, *, whole: bool
+) -> tuple[str, str, str]:
+    """Cut an action to ``room`` columns: first the outcome's details, then the target; a ``whole``
+    one keeps its outcome."""
     brackets = len(" ()") if outcome else 0
     free = room - display_width(label) - (len(" ") if target else 0) - brackets
     if display_width(target) + display_width(outcome) <= free:
-        return act
+        return label, target, outcome
     spare = free - display_width(target)
     if display_width(fit_outcome(outcome, 0)) > spare:
         spare = free - max(MIN_PART, free // 2)
     outcome = fit_outcome(outcome, spare)
     left = free - display_width(outcome)
-    if left < min(display_width(target), MIN_TARGET) and not failed:
+    if left < min(display_width(target), MIN_TARGET) and not whole:
         outcome, left = "", free + brackets
     elif left < 0 and room - display_width(outcome) - brackets >= MIN_PART:
         label = truncate(label, room - display_width(outcome) - brackets)
-    return Action(label, cut_target(target, left), outcome, failed)
+    return label, cut_target(target, left), outcome
 
 
 def fit_outcome(outcome: str, room: int) -> str:
@@ -6069,19 +5965,34 @@ class Writer:
     kind: type[Event] = Event
     thinking = words = False
 
+    def __init__(self, report: Report, view: View) -> None:
+        pass
+
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
 
 
-class RunPrefixes:
-    """The open runs in the output; if there are several, lines get a prefix. A run's own state is
-    ahead of the output while redaction holds events back."""
+class LastLine:
+    """The status line of a terminal, which is erased before any other line is written; and the open
+    runs in the output: a run's own state is ahead of it while redaction holds events back."""
 
-    def __init__(self) -> None:
+    ERASE: ClassVar[bytes] = b"\r\x1b[K"
+
+    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
+        self.screen = screen
+        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
         self.open: dict[Run, None] = {}
+        self.words: Sequence[str] = ()  # their incomplete line
+        self.begun = self.since = time.monotonic()  # since: the time of the last other line
+        self.visible = ""
+
+    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in arriving:
+            yield chunk
+            self.done += len(chunk)
 
     def prefix_of(self, run: Run | None) -> str:
-        """The prefix of the lines of a run."""
+        """The prefix of the lines of a run, if there are several."""
         if run is None:
             return ""
         if run not in self.open and run.state != ENDED:
@@ -6096,53 +6007,29 @@ class RunPrefixes:
         if ends_run(event):
             self.open.pop(event.run, None)
 
-
-class LastLine:
-    """The status line of a terminal; it is erased before any other line is written."""
-
-    ERASE: ClassVar[bytes] = b"\r\x1b[K"
-
-    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
-        self.screen = screen
-        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
-        self.prefixes = RunPrefixes()
-        self.words: Sequence[str] = ()  # their incomplete line
-        self.begun = self.since = time.monotonic()  # since: the time of the last other line
-        self.visible = ""
-
-    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
-        for chunk in arriving:
-            yield chunk
-            self.done += len(chunk)
-
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""
         # One column stays free, or the line would wrap; and two for the echo of ^C.
         room = self.screen.width() - 3
-        what, rest = "", ""
+        what = rest = ""
+        silent = now - (self.begun if self.total else self.since)
+        calls = [(run, call) for run in self.open for call in notes_of(run).calls.values()]
+        calls = [(run, call) for run, call in calls if not call.hidden]
         if self.total:  # files: there is no waiting
             percent = min(100 * self.done // self.total, 100)
-            late = now - self.begun >= 1
-            what = f"Reading {percent}% of {format_size(self.total)}" if late else ""
+            what = f"Reading {percent}% of {format_size(self.total)}" if silent >= 1 else ""
         elif self.words:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
-        elif calls := self.open_calls():
-            since, what = max(calls)
-            rest = f"  {format_clock(now - since)}" if now - since >= 1 else ""
+        elif calls:
+            run, call = max(calls, key=lambda pair: pair[1].since)
+            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(call.target)}"
+            what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
+            rest = f"  {format_clock(took)}" if took >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
-        elif self.prefixes.open and now - self.since >= 1:
-            what = f"Thinking {format_clock(now - self.since)}"
+        elif self.open and silent >= 1:
+            what = f"Thinking {format_clock(silent)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
-
-    def open_calls(self) -> list[tuple[float, str]]:
-        """Since when they run, and what is running."""
-        return [
-            (call.since, f"{self.prefixes.prefix_of(run)}{describe_call(call)}")
-            for run in [*self.prefixes.open]
-            for call in notes_of(run).calls.values()
-            if not call.hidden
-        ]
 
     def show(self) -> None:
         """Update the line: after each write, and after each second of silence."""
@@ -6164,11 +6051,6 @@ class LastLine:
     def put(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # a lost status line does no harm
             write_all(self.screen.fd or 0, data)
-
-
-def describe_call(call: OpenCall) -> str:
-    doing = tool_named(call.tool or "?").label.doing
-    return f"{'  ' * call.depth}{doing} {escape(call.target)}".rstrip()
 
 
 def format_clock(seconds: float) -> str:
@@ -6202,7 +6084,7 @@ class Text(Writer):
     ``aside``: actions alone, on stderr.
     """
 
-    def __init__(self, view: View = PLAIN_VIEW, *, aside: bool = False) -> None:
+    def __init__(self, _report: Report, view: View, *, aside: bool = False) -> None:
         self.screen, self.last = view.err if aside else view.out, view.last or LastLine()
         self.acts = aside or view.actions in ("", "stdout")
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
@@ -6213,19 +6095,19 @@ class Text(Writer):
         self.follows = self.detail or (self.acts and (self.screen.live or self.last.screen.live))
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        prefixes, run, prefix, notes = self.last.prefixes, None, "", notes_of(None)
+        run, prefix, notes = None, "", notes_of(None)
         room = self.screen.width()
         for event in events:
             if event.run is not run:
                 run = event.run
-                prefix, notes = prefixes.prefix_of(run), notes_of(run)
+                prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
                 if notes.segments.open:
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
-                    act = self.finish(event, notes) if self.follows else action_of(event)
+                    begun = notes.finish(event) if self.follows else NOT_BEGUN
                     if not event.hidden:
-                        yield render_action(act, prefix + self.indent(event), room, self.screen)
+                        yield self.act(event, begun, prefix, room)
                 elif self.follows:
                     notes.follow(event)
             elif event.type != "assistant":
@@ -6241,14 +6123,13 @@ class Text(Writer):
                         del line[1:]
                         yield from self.rows(whole, prefix)
 
-    def finish(self, event: Event, notes: RunNotes) -> Action:
-        begun = notes.finish(event)
-        return detailed_action(event, notes.cwd, begun) if self.detail else action_of(event)
-
-    def indent(self, event: Event) -> str:
-        """A sub-agent's call is indented below the call that started it."""
-        nested = self.detail and event.parent_tool_use_id is not None
-        return "  " * notes_of(event.run).depth_of(event) if nested else ""
+    def act(self, event: Event, begun: OpenCall, prefix: str, room: int) -> bytes:
+        """The line of a call; a sub-agent's is indented below the call that started it."""
+        if not self.detail:
+            return render_action(action_of(event), prefix, room, self.screen)
+        notes = notes_of(event.run)
+        prefix += "  " * notes.depth_of(event)
+        return render_action(detailed_action(event, notes.cwd, begun), prefix, room, self.screen)
 
     def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
         if self.detail and (ended := end_of_subagent(event)):
@@ -6263,7 +6144,7 @@ class Text(Writer):
                 yield from self.end_words(event, prefix)
             if self.reports_none and ends_run(event) and not notes_of(run).acted:
                 yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
-            self.last.prefixes.leave(event)
+            self.last.leave(event)
 
     def end_words(self, event: Event, prefix: str) -> Iterable[bytes]:
         """The lines of words that a call, a question or an end completes."""
@@ -6283,21 +6164,16 @@ def end_words(event: Event, run: Run, *, final: bool) -> str:
     segments, line = notes.segments, notes.line
     line += () if event.raw else (segments.held,)
     segments.close()
-    if event.type == "result" and not segments.answer:
-        line.append(result_text(event, run))
-    rest = "".join(line)
+    good = event.type == "result" and run.succeeded
+    stated = first_text(details(event).get("result")) if good else ""
+    # A filtered stream may hold no other words.
+    rest = "".join(line) + ("" if segments.answer else stated)
     line.clear()
     if final:
-        wanted = event.type == "result" and run.succeeded and not event.hidden
-        answer, own = segments.answer or rest, result_text(event, run)
-        answer = own if own and answer.endswith(own) else answer  # Codex: its last message
-        rest = answer if wanted else ""
+        answer = segments.answer or rest
+        answer = stated if stated and answer.endswith(stated) else answer  # Codex: its last message
+        rest = answer if good and not event.hidden else ""
     return rest.removesuffix("\n")
-
-
-def result_text(event: Event, run: Run) -> str:
-    """The answer in a successful result: a filtered stream may hold no other words."""
-    return first_text(details(event).get("result")) if run.succeeded else ""
 
 
 class Summary(Writer):
@@ -6320,7 +6196,7 @@ class Summary(Writer):
             elif not ends_run(event):
                 self.note(event, run)
             else:
-                self.last.prefixes.leave(event)
+                self.last.leave(event)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
 
@@ -6341,18 +6217,17 @@ class Summary(Writer):
         name = add_count(notes.nested if nested else notes.actions, outcome.tool)
         notes.failures[name] = notes.failures.get(name, 0) + failed
         if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-            path = find_target(outcome.tool, arguments_of(*outcome[:2]), "")
+            path = find_target(outcome.tool, arguments_of(outcome.tool, outcome.body), "")
             notes.files.add(hash(path or event.call_id))
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
-        notes.stated = result_numbers(event)
-        self.subtract_earlier_cost(run, notes.stated)
+        notes.stated = self.numbers(event, run)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
         # The message about a failure names the place; a single run on a terminal needs no name.
         name = f"{run.name if verdict == 'failed' else run}: "
         if self.screen.glyphs:
-            name = f"{run.name} " if self.verdicts or self.last.prefixes.open else ""
+            name = f"{run.name} " if self.verdicts or self.last.open else ""
         add_count(self.verdicts, verdict)
         for rule, number in self.report.redactions.items():
             add_count(notes.redactions, rule, number)
@@ -6363,14 +6238,16 @@ class Summary(Writer):
         self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
         return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
 
-    def subtract_earlier_cost(self, run: Run, stated: dict[str, float]) -> None:
-        """Reduce the cost to this run's: results state that of all runs of the session."""
+    def numbers(self, event: Event, run: Run) -> dict[str, float]:
+        """What a result states, with this run's cost: it states that of all the session's runs."""
+        stated = result_numbers(event)
         if cost := stated.get("cost"):
             before = self.costs.pop(run.session, 0)
             stated["cost"] = cost - before if before <= cost else cost
             self.costs[run.session] = cost
             if len(self.costs) > MAX_RUNS:
                 del self.costs[next(iter(self.costs))]
+        return stated
 
     def close_all(self) -> bytes:
         verdicts = sorted(self.verdicts.items(), reverse=True)
@@ -6387,12 +6264,12 @@ class Summary(Writer):
         facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
         lead = ("✓ " if good else "✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
-        while True:
-            line = lead + ", ".join(fact for _, fact in facts)
-            if display_width(line) <= room or not max(facts)[0]:
-                line = truncate(line, room)
-                return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
+        line = lead + ", ".join(fact for _, fact in facts)
+        while display_width(line) > room and max(facts)[0]:
             facts.remove(max(facts))
+            line = lead + ", ".join(fact for _, fact in facts)
+        line = truncate(line, room)
+        return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
 
     def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
         """The facts after the verdict, with ranks: the highest rank is dropped first."""
@@ -6461,11 +6338,8 @@ def result_numbers(event: Event) -> dict[str, float]:
     found: dict[str, float | None] = {
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
-    }
-    for kind, names in TOKENS:
-        counts = (as_count(usage[name]) for name in names if name in usage)
-        found[kind] = next((count for count in counts if count is not None), None)
-    found["cost"] = cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None
+        "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
+    } | {kind: first_count(map(usage.get, names)) for kind, names in TOKENS}
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -6544,13 +6418,14 @@ class RunTable(Summary):
                 yield encode_json(self.row(event, run, notes, answer))
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
-        numbers = result_numbers(event)
-        self.subtract_earlier_cost(run, numbers)
+        numbers = self.numbers(event, run)
         counts = dict(notes.actions)
         for name, number in notes.nested.items():
             counts[name] = counts.get(name, 0) + number
-        failures = [notes.failures.get(name, 0) for name in counts]
-        tools = [*zip(counts, counts.values(), failures, strict=True)]
+        tools = [
+            {"tool": name, "actions": number, "failures": notes.failures.get(name, 0)}
+            for name, number in counts.items()
+        ]
         ended = event.raw and run.state == ENDED
         return {
             "session": run.session,
@@ -6562,8 +6437,8 @@ class RunTable(Summary):
             "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),
             "actions": sum(counts.values()),
-            "failures": sum(failures),
-            "tools": [dict(zip(("tool", "actions", "failures"), t, strict=True)) for t in tools],
+            "failures": sum(notes.failures.values()),
+            "tools": tools,
             "tokens_in": numbers.get("in"),
             "tokens_out": numbers.get("out"),
             "tokens_cached": numbers.get("from cache"),
@@ -6574,9 +6449,6 @@ class RunTable(Summary):
 
 class CallTable(Writer):
     """A table of the calls: an object for each at its end, or at the end of its run."""
-
-    def __init__(self, _report: Report, _view: View) -> None:
-        """It depends on no option."""
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -6602,8 +6474,7 @@ class CallTable(Writer):
 
     def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
         action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
-        result = outcome.found or Success()
-        named = event.tool_call.get("name"), outcome.body and outcome.body.name
+        named = event.tool_call.get("name"), outcome.body.name
         return {
             "session": run.session,
             "call_id": event.call_id,
@@ -6612,20 +6483,17 @@ class CallTable(Writer):
             "target": action.target or None,
             "status": outcome.status,
             "outcome": action.outcome or None,
-            "exit_code": as_integer(result.exitCode),
-            "duration_ms": call_duration(event, result),
+            "exit_code": as_integer(outcome.found.exitCode),
+            "duration_ms": call_duration(outcome),
             "parent": event.parent_tool_use_id,
             "where": event.where,
         }
 
 
-WRITERS: dict[str, type[Text] | type[Json] | type[StreamJson]] = {
-    "text": Text,
-    "json": Json,
-    "stream-json": StreamJson,
-    "cursor": StreamJson,
-}
-TABLES: dict[str, type[RunTable] | type[CallTable]] = {"runs": RunTable, "calls": CallTable}
+WRITERS: dict[str, type[Writer]] = {
+    "text": Text, "json": Json, "stream-json": StreamJson, "cursor": StreamJson,
+}  # fmt: skip
+TABLES: dict[str, type[Writer]] = {"runs": RunTable, "calls": CallTable}
 
 
 class Tee(Writer):
@@ -6653,10 +6521,8 @@ class Tee(Writer):
 def make_writer(to: str, view: View, report: Report) -> Writer:
     """The writer of an output, together with those that a view asks for."""
     view = view._replace(last=view.last or LastLine())
-    tables: Mapping[str, Callable[..., Writer]] = TABLES
-    main = tables[to](report, view) if to in tables else WRITERS[to]()
-    main = Text(view) if to == "text" else main
-    others: list[Writer] = [Text(view, aside=True)] if view.actions == "stderr" else []
+    main = (WRITERS | TABLES)[to](report, view)
+    others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
     others += [Summary(report, view)] if view.summary else []
     return Tee(main, others, report.write) if others else main
 
@@ -6999,7 +6865,7 @@ def rule_lines() -> Iterator[str]:
 
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "rules": rule_lines,
-    "tools": lambda: (f"{name:16}  {label.done}" for name, label in LABELS.items()),
+    "tools": lambda: (f"{name:16}  {tool.done}" for name, tool in TOOLS.items()),
     "types": lambda: sorted(CURSOR_TYPES),
     "agents": lambda: AGENTS,
     "classes": lambda: (*CLASSES, "all"),

@@ -363,6 +363,14 @@ MORE = (
         ),
         ("Authorization: Basic", "authorization of the user"),
     ),
+    # Further tokens of rows with several literals.
+    Grammar("gitlab-token", ("GR1348941<20 alnum>",), ("GR1348941<9 alnum>",)),
+    Grammar("vault-token", ("b.AAAAAQ<90 url>",), ("b.AAAAAQ<9 url>",)),
+    Grammar("jfrog-token", ("cmVmdGtu<56 alnum>",), ("cmVmdGtu<20 alnum>",)),
+    Grammar("sourcegraph-token", ("slk_<64 hex>",), ("slk_<20 hex>",)),
+    Grammar("sentry-token", ("sntryu_<64 hex>",), ("sntryu_<20 hex>",)),
+    Grammar("password-hash", ("$apr1$<8 alnum>$<22 alnum>",), ("$apr1$<8 alnum>",)),
+    Grammar("command-password", ("7z x -p«<12 alnum>» a.7z",), ("7z x a.7z",)),
 )  # fmt: skip
 GRAMMARS = (
     *(Grammar(rule.name, (rule.found,), (rule.left,)) for rule in agentfmt.RULES),

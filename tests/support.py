@@ -258,7 +258,7 @@ class Labels(dict[str, str]):
     """What a call that happened is called, by its tool."""
 
     def __missing__(self, tool: str) -> str:
-        return agentfmt.tool_named(tool).label.done
+        return agentfmt.tool_named(tool).done
 
 
 def label(tool: str, code: int | None = None) -> str:
@@ -274,7 +274,7 @@ def labeled(text: str) -> str:
 def failed(tool: str, status: str = "") -> str:
     """The line of a call that did not happen, whatever it is called: ``Failed to read file``, or
     with a status of agentfmt.REASONS ``Failed to read file (not found)``."""
-    line = f"Failed to {agentfmt.tool_named(tool).label.do}"
+    line = f"Failed to {agentfmt.tool_named(tool).do}"
     return f"{line} ({agentfmt.REASONS[status]})" if status else line
 
 

@@ -334,10 +334,10 @@ def test_manual_has_its_sections_in_order() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("tool", agentfmt.LABELS)
+@pytest.mark.parametrize("tool", agentfmt.TOOLS)
 def test_manual_names_each_label(tool: str) -> None:
     items = re.findall(r"^\.It (.+)$", part(MANUAL, r"\.Ss Progress", r"\.Ss "), re.MULTILINE)
-    assert agentfmt.LABELS[tool].done in [name for item in items for name in item.split(" , ")]
+    assert agentfmt.TOOLS[tool].done in [name for item in items for name in item.split(" , ")]
 
 
 @pytest.mark.parametrize("reason", agentfmt.REASONS.values())

@@ -73,16 +73,21 @@ def test_a_section_opens_with_a_short_head(section: Section) -> None:
 # ---------------------------------------------------------------- names
 
 
-def definitions() -> dict[str, int]:
+def definitions() -> Iterator[tuple[str, int]]:
     """The names that the module defines, with their lines."""
-    found: dict[str, int] = {}
     for statement in TREE.body:
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-            found[statement.name] = statement.lineno
+            yield statement.name, statement.lineno
         for target in getattr(statement, "targets", [getattr(statement, "target", statement)]):
             names = [target, *getattr(target, "elts", ())]
-            found |= {name.id: name.lineno for name in names if isinstance(name, ast.Name)}
-    return found
+            yield from ((name.id, name.lineno) for name in names if isinstance(name, ast.Name))
+
+
+def test_no_name_is_defined_in_two_sections() -> None:
+    sections: dict[str, set[str]] = {}
+    for name, line in definitions():
+        sections.setdefault(name, set()).add(section_of(line).name)
+    assert {name: found for name, found in sections.items() if len(found) > 1} == {}
 
 
 def uses(table: symtable.SymbolTable) -> Iterator[tuple[str, int]]:
@@ -100,7 +105,7 @@ def uses(table: symtable.SymbolTable) -> Iterator[tuple[str, int]]:
 
 def used_above() -> Iterator[str]:
     """The names that a section uses although a later section defines them."""
-    defined = definitions()
+    defined = dict(definitions())
     for name, line in uses(symtable.symtable(SOURCE, agentfmt.__file__, "exec")):
         here, there = section_of(line), section_of(defined.get(name, 0))
         if SECTIONS.index(there) > SECTIONS.index(here):
@@ -153,7 +158,7 @@ def test_it_does_not_import_what_is_slow_to_import() -> None:
 
 @pytest.mark.parametrize("tool", agentfmt.TOOLS)
 def test_a_label_has_three_forms_with_one_object(tool: str) -> None:
-    label = agentfmt.LABELS[tool]
+    label = agentfmt.TOOLS[tool][:3]
     verbs, objects = zip(*(form.split(" ", 1) for form in label), strict=True)
     assert len({*objects}) == 1
     assert verbs[2].endswith("ing")

@@ -59,9 +59,7 @@ def test_lines_of_concurrent_runs_name_their_session() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "tool", [tool for tool in agentfmt.LABELS if tool not in ("edit", "write")]
-)
+@pytest.mark.parametrize("tool", [tool for tool in agentfmt.TOOLS if tool not in ("edit", "write")])
 @pytest.mark.parametrize(("status", "words"), agentfmt.REASONS.items())
 def test_every_label_has_both_its_forms(tool: str, status: str, words: str) -> None:
     variant = next(key for key, value in agentfmt.VARIANTS.items() if value == status)

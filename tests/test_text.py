@@ -735,7 +735,7 @@ SHELL = (
     result(),
 )
 PLAIN_LINES = labeled("{shell} npm test (exit 1)\n{read} a (2 lines)\n").encode()
-RUNNING = agentfmt.LABELS["shell"].doing.encode() + b" npm test"
+RUNNING = agentfmt.TOOLS["shell"].doing.encode() + b" npm test"
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
@@ -888,19 +888,19 @@ RUN = agentfmt.Run("2f4c27dc-1", "stdin:1")
 def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> None:
     run = agentfmt.Run("2f4c27dc-1", "stdin:1")
     calls = agentfmt.notes_of(run).calls
-    last.prefixes.open[run] = None
+    last.open[run] = None
     calls["1"] = agentfmt.OpenCall("shell", target="a", hidden=False, since=100.0)
     assert last.text(100.5) == "  ⠋ Running terminal command a"
     assert last.text(102) == "  ⠹ Running terminal command a  2 s"
     calls["2"] = agentfmt.OpenCall("shell", target="b" * 50, hidden=False, since=103.0)
     assert last.text(108) == "  ⠇ Running termin...  5 s  (+1 more)"
-    last.prefixes.open.clear()
+    last.open.clear()
     assert last.text(109) == ""
 
 
 def test_the_last_line_says_how_long_nothing_comes(last: agentfmt.LastLine) -> None:
     assert last.text(108) == ""  # no run is open
-    last.prefixes.open[RUN] = None
+    last.open[RUN] = None
     assert last.text(100.9) == ""
     assert last.text(108) == "  ⠇ Thinking 8 s"
     assert last.text(175) == "  ⠴ Thinking 1 min 15 s"
