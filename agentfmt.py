@@ -2917,21 +2917,26 @@ PI_TYPES = frozenset(
 
 def recognize(line: bytes) -> str | None:
     """The dialect that a line shows, or None."""
-    try:
-        e = decode_json(line)
-    except (ValueError, RecursionError):
-        return None
-    typed = isinstance(e, dict) and isinstance(e.get("type"), str)
-    return next((dialect for dialect, holds in signs_in(e) if holds), None) if typed else None
+    own = members(line)
+    kind = decode_raw(own.get("type", b""))
+    signs = signs_in(kind, own) if isinstance(kind, str) else ()
+    return next((dialect for dialect, holds in signs if holds), None)
 
 
-def signs_in(e: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     """Dialects, and whether an event shows them. The first sign counts: agentfmt's own conversions,
     other agents, Claude and its relatives, Cursor."""
-    kind, name, has = e["type"], f"{e['type']}/{e.get('subtype')}", e.keys()
+
+    def value(name: str) -> Any:
+        return decode_raw(own.get(name, b""))
+
+    def is_object(name: str) -> bool:
+        return bytes(memoryview(own.get(name, b""))[:1]) == b"{"
+
+    name, has = f"{kind}/{value('subtype')}", own.keys()
     yield "cursor", "converted_from" in has
     yield "codex", kind.startswith(("thread.", "turn.", "item."))
-    yield "copilot", "." in kind and isinstance(e.get("data"), dict)
+    yield "copilot", "." in kind and is_object("data")
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has
     yield "pi", kind.startswith("tool_execution_") or kind in PI_TYPES
@@ -2942,18 +2947,18 @@ def signs_in(e: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "droid", kind == "message" and has >= {"role", "text"}
     yield "droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}
     yield "droid", kind == "completion" or (kind == "error" and "source" in has)
-    init, own_key = name == "system/init", e.get("apiKeySource") in CURSOR_KEY_SOURCES
+    init, own_key = name == "system/init", value("apiKeySource") in CURSOR_KEY_SOURCES
     yield "droid", init and "reasoning_effort" in has
     yield "claude", init and has & CLAUDE_MEMBERS
     yield "claude", init and "mcp_servers" in has and not own_key
     yield "claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")
-    yield "claude", str(e.get("session_id")).startswith("T-")  # Amp
+    yield "claude", str(value("session_id")).startswith("T-")  # Amp
     shared = kind in ("assistant", "user", "system", "result")
     yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
-    blocks = Node(e).each("message.content")
+    blocks = Node(value("message")).each("content")
     yield "claude", any(block["type"] in ("tool_use", "tool_result") for block in blocks)
     yield "claude", kind == "result" and "total_cost_usd" in has
-    yield "cursor", isinstance(e.get("tool_call"), dict) or kind == "turn_ended"
+    yield "cursor", is_object("tool_call") or kind == "turn_ended"
     yield "cursor", name in ("thinking/delta", "thinking/completed")
     yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
     yield "cursor", kind == "result" and "request_id" in has
