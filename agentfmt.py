@@ -621,7 +621,8 @@ def drain(fd: int) -> Iterator[bytes]:
     arrived.register(fd, select.POLLIN)
     chunks, more, filler, end = list[bytes](), True, b"", fd
     with contextlib.suppress(OSError):
-        end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     while more and sum(map(len, chunks)) < DRAIN:
         chunk = b""
         try:
@@ -7212,7 +7213,7 @@ def main() -> int:
 
 def describe_error(error: click.ClickException | OSError) -> str:
     if isinstance(error, OSError):  # --help > /dev/full
-        return f"stdout: {error.strerror}"
+        return f"stdout: {reason_of(error)}"
     if isinstance(error, click.NoSuchOption) and error.option_name in OPTION_HINTS:
         return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
