@@ -1328,8 +1328,8 @@ class Report:
 
     def warn_without_run(self, source: Source, *, silent: bool = False) -> None:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
-        lines = source.number()
-        known = source.outside and not any(one.has_unknown for one in source.outside.values())
+        lines, groups = source.number(), source.outside.values()
+        known = groups and not any(one.has_unknown for one in groups)
         if known or source.is_named or source.has_run or source.dialect:
             return
         if lines >= (1 if silent else LINES_TO_HINT):
