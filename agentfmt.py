@@ -457,9 +457,9 @@ class Node:
             found = found.get(name) if isinstance(found, dict) else None
         return found
 
-    def each(self, path: str) -> Iterator[Node]:
-        """The objects in the array at a path."""
-        found = self[path]
+    def each(self, path: str = "") -> Iterator[Node]:
+        """The objects in the array at a path, or in this one."""
+        found = self[path] if path else self.value
         items = found if isinstance(found, list) else ()
         return (Node(item) for item in items if isinstance(item, dict))
 
@@ -818,7 +818,7 @@ def mcp_tool_arg(args: Any, _here: str) -> str:
 
 
 def question_arg(args: Any, _here: str) -> str:
-    asked = Node({"": args.questions}).each("")
+    asked = Node(args.questions).each()
     prompts = (first_text(one["prompt"], one["question"]) for one in asked)
     return " ".join(filter(None, prompts)) or first_text(args.title, args.question)
 
@@ -1974,7 +1974,7 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
             "content": as_text(one["content"] or one["text"] or one["description"]),
             "status": f"TODO_STATUS_{one['status'] or TODO_STATES[bool(one['completed'])]}".upper(),
         }
-        for number, one in enumerate(Node({"": given}).each(""), 1)
+        for number, one in enumerate(Node(given).each(), 1)
     ]
 
 
@@ -2426,7 +2426,7 @@ class Claude(Dialect):
     def result(self) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members."""
         own, subtype = members(self.event.raw), self.event.subtype
-        for one in Node({"": decode_raw(own.get("permission_denials", b""))}).each(""):
+        for one in Node(decode_raw(own.get("permission_denials", b""))).each():
             if as_text(one["tool_use_id"]) in self.calls:  # it got no result
                 self.answer(one["tool_use_id"], "", failed=True, kind="denied")
         erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
@@ -2499,7 +2499,7 @@ def claude_code(text: str, told: Any, *, failed: bool) -> int | None:
 
 def content_text(content: Any) -> str:
     """The text of a result: a string, or a list of blocks with texts."""
-    texts = [block["text"] for block in Node({"": content}).each("")]
+    texts = [block["text"] for block in Node(content).each()]
     texts = [text for text in texts if isinstance(text, str)]
     return as_text(content) or "\n".join(texts)
 
@@ -2550,7 +2550,7 @@ class Codex(Dialect):
         if what in CODEX_CALLS:
             self.use(item.id, item, *CODEX_CALLS[what](item), done=done)
         elif what == "file_change":
-            for number, change in enumerate(Node({"": item.changes}).each("")):
+            for number, change in enumerate(Node(item.changes).each()):
                 name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
                 given = {"path": change["path"]}
                 self.use(f"{item.id}.{number}", item, name, given, done=done)
