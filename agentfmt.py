@@ -6841,13 +6841,11 @@ def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
     if path is None:
         raise click.ClickException("agentfmt.1 isn't installed: reinstall agentfmt with pip")
     viewers = (["man", path], ["mandoc", "-a", path])
-    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == NOT_FOUND for viewer in viewers):
+    missing = 127  # the status that the shell, too, gives a command that it can't find
+    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == missing for viewer in viewers):
         with open(path, encoding="utf-8") as file:
             click.echo_via_pager(strip_mdoc(file.read()))
     context.exit()
-
-
-NOT_FOUND = 127  # the exit status of a missing command
 
 
 def strip_mdoc(text: str) -> str:
@@ -6971,7 +6969,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     out = Output(functools.partial(write, 1), view.last)
     report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
     streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
-    options = {name: given[name] for name in CONVERT_OPTIONS}
+    options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     try:
         with contextlib.closing(out.last):
             convert(streams, view=view, redaction=redaction, report=report, out=out, **options)
@@ -6983,9 +6981,6 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         report.error(str(error))
     status = report.status()
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
-
-
-CONVERT_OPTIONS = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
 # Option, or one of its values -> the only outputs that it goes with.
