@@ -1395,15 +1395,15 @@ class RefusedPiece(NamedTuple):
 Frame: TypeAlias = "bytes | RefusedPiece"
 
 
-def too_long(limit: int) -> str:
-    return f"longer than --max-line {limit}"
-
-
 class Source:
-    """The state of one FILE."""
+    """The state of one FILE. ``limit``: bytes of a line; ``unwrap``: auto, none, or the member of
+    an envelope that holds the agent's lines."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, limit: int = MAX_LINE, unwrap: str = "auto") -> None:
         self.name = file_name(name)
+        self.limit = limit
+        self.unwrap = unwrap
+        self.too_long = f"longer than --max-line {limit}"
         self.lines = 0  # or objects, up to the end of the current block
         self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.documents = False  # JSON that is not lines
@@ -1457,11 +1457,8 @@ def format_of(text: bytes, formats: dict[bytes, str]) -> str:
     return next((what for known, what in formats.items() if start.startswith(known)), "")
 
 
-def read_frames(
-    source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
-) -> Iterator[Frame]:
-    """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
-    ``unwrap``: auto, none, or the member of an envelope that holds the agent's lines."""
+def read_frames(source: Source, arriving: Iterator[bytes]) -> Iterator[Frame]:
+    """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk."""
     head = b""
     for chunk in arriving:
         head += chunk
@@ -1474,14 +1471,15 @@ def read_frames(
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    frames = framing(limit, itertools.chain((head,), arriving))
-    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)):
-        frames = Unwrapper(unwrap, limit).frames(frames)
+    frames = framing(source, itertools.chain((head,), arriving))
+    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(source.unwrap, 1)):
+        frames = Unwrapper(source).frames(frames)
     return frames
 
 
-def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
-    """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
+def line_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
+    """Blocks of whole lines; a line that is too long is refused in pieces."""
+    limit = source.limit
     tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
@@ -1501,10 +1499,10 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
                 whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
-                yield RefusedPiece(whole, too_long(limit)) if whole else frame
+                yield RefusedPiece(whole, source.too_long) if whole else frame
         tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
         if tail.tell() > limit:
-            yield RefusedPiece(tail.getvalue(), too_long(limit))
+            yield RefusedPiece(tail.getvalue(), source.too_long)
             tail, cut = io.BytesIO(), True
     if cut:
         yield RefusedPiece(b"\n")
@@ -1518,7 +1516,7 @@ def lines_of(block: bytes) -> list[bytes]:
     return [block] if alone and block else io.BytesIO(block).readlines()
 
 
-def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
+def document_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Turn JSON documents into lines: one for each object of a stream or of an array.
 
     ijson's lexer for Python finds the tokens; they are joined unchanged, and the line is decoded
@@ -1563,14 +1561,15 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     yield RefusedPiece(line() + rest, skipped)
                     break
                 whole, size = line() + b"\n", 0
-                yield whole if len(whole) <= limit + 1 else RefusedPiece(whole, too_long(limit))
+                long = len(whole) > source.limit + 1
+                yield RefusedPiece(whole, source.too_long) if long else whole
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
                 yield RefusedPiece(line() + b"\n", "the document ends too early")
-            elif not skipped and size > limit + BLOCK:
-                skipped = too_long(limit) + REST_SKIPPED
+            elif not skipped and size > source.limit + BLOCK:
+                skipped = source.too_long + REST_SKIPPED
                 yield RefusedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
@@ -1658,12 +1657,11 @@ class Unwrapper:
     """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
     is looked for; other lines stay as they are."""
 
-    def __init__(self, unwrap: str, limit: int) -> None:
-        """``unwrap``: auto, or the member that holds the line."""
-        self.named = unwrap != "auto"
-        self.places = (unwrap,) if self.named else ENVELOPES
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.named = source.unwrap != "auto"
+        self.places = (source.unwrap,) if self.named else ENVELOPES
         self.probed = 0
-        self.limit = limit
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
         self.size = 0  # bytes of these
 
@@ -1704,10 +1702,10 @@ class Unwrapper:
         closed = text.rstrip(BLANKS)[-1:] == b"}"
         if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
             return bytes(line.removesuffix(b"\n") + b"\n")
-        long = self.size + len(line) > self.limit
+        long = self.size + len(line) > self.source.limit
         self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
         self.size += 1 if long else len(line)
-        return RefusedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
+        return RefusedPiece(bytes(line + b"\n"), self.source.too_long) if long else b"\n"
 
 
 class Reader:
@@ -6589,8 +6587,8 @@ def follow_streams(
     """The events of each frame with their runs, and the implied ends."""
     try:
         for name, arriving in streams:
-            source = Source(name)
-            frames = read_frames(source, arriving, max_line, unwrap)
+            source = Source(name, max_line, unwrap)
+            frames = read_frames(source, arriving)
             if source.looks_like:
                 reader.report.failure(f"{source.name}: this is {source.looks_like}")
             for frame in frames:
