@@ -457,9 +457,9 @@ class Node:
             found = found.get(name) if isinstance(found, dict) else None
         return found
 
-    def each(self, path: str) -> Iterator[Node]:
-        """The objects in the array at a path."""
-        found = self[path]
+    def each(self, path: str = "") -> Iterator[Node]:
+        """The objects in the array at a path, or in this one."""
+        found = self[path] if path else self.value
         items = found if isinstance(found, list) else ()
         return (Node(item) for item in items if isinstance(item, dict))
 
@@ -621,7 +621,8 @@ def drain(fd: int) -> Iterator[bytes]:
     arrived.register(fd, select.POLLIN)
     chunks, more, filler, end = list[bytes](), True, b"", fd
     with contextlib.suppress(OSError):
-        end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     while more and sum(map(len, chunks)) < DRAIN:
         chunk = b""
         try:
@@ -816,7 +817,7 @@ def mcp_tool_arg(args: Any, _here: str) -> str:
 
 
 def question_arg(args: Any, _here: str) -> str:
-    asked = Node({"": args.questions}).each("")
+    asked = Node(args.questions).each()
     prompts = (first_text(one["prompt"], one["question"]) for one in asked)
     return " ".join(filter(None, prompts)) or first_text(args.title, args.question)
 
@@ -1301,8 +1302,9 @@ class Report:
             with output_errors("--rejects"):
                 write_all(self.rejects, data)
 
-    def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Show a refused line, or count it; without a reason it is prose."""
+    def reject(self, source: Source, reason: str | None, line: bytes) -> None:
+        """Save a line that isn't an event, and show or count it; without a reason it is prose."""
+        self.save_rejected(line)
         seen = line if self.strict else line[: 4 * CONCEALED]
         text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
@@ -1317,8 +1319,8 @@ class Report:
 
     def warn_without_run(self, source: Source, *, silent: bool = False) -> None:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
-        lines = source.number()
-        known = source.outside and not any(one.has_unknown for one in source.outside.values())
+        lines, groups = source.number(), source.outside.values()
+        known = groups and not any(one.has_unknown for one in groups)
         if known or source.is_named or source.has_run or source.dialect:
             return
         if lines >= (1 if silent else LINES_TO_HINT):
@@ -1384,15 +1386,15 @@ class RefusedPiece(NamedTuple):
 Frame: TypeAlias = "bytes | RefusedPiece"
 
 
-def too_long(limit: int) -> str:
-    return f"longer than --max-line {limit}"
-
-
 class Source:
-    """The state of one FILE."""
+    """The state of one FILE. ``limit``: bytes of a line; ``unwrap``: auto, none, or the member of
+    an envelope that holds the agent's lines."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, limit: int = MAX_LINE, unwrap: str = "auto") -> None:
         self.name = file_name(name)
+        self.limit = limit
+        self.unwrap = unwrap
+        self.too_long = f"longer than --max-line {limit}"
         self.lines = 0  # or objects, up to the end of the current block
         self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.documents = False  # JSON that is not lines
@@ -1446,11 +1448,8 @@ def format_of(text: bytes, formats: dict[bytes, str]) -> str:
     return next((what for known, what in formats.items() if start.startswith(known)), "")
 
 
-def read_frames(
-    source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
-) -> Iterator[Frame]:
-    """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
-    ``unwrap``: auto, none, or the member of an envelope that holds the agent's lines."""
+def read_frames(source: Source, arriving: Iterator[bytes]) -> Iterator[Frame]:
+    """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk."""
     head = b""
     for chunk in arriving:
         head += chunk
@@ -1463,14 +1462,15 @@ def read_frames(
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    frames = framing(limit, itertools.chain((head,), arriving))
-    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)):
-        frames = Unwrapper(unwrap, limit).frames(frames)
+    frames = framing(source, itertools.chain((head,), arriving))
+    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(source.unwrap, 1)):
+        frames = Unwrapper(source).frames(frames)
     return frames
 
 
-def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
-    """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
+def line_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
+    """Blocks of whole lines; a line that is too long is refused in pieces."""
+    limit = source.limit
     tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
@@ -1490,10 +1490,10 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
                 whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
-                yield RefusedPiece(whole, too_long(limit)) if whole else frame
+                yield RefusedPiece(whole, source.too_long) if whole else frame
         tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
         if tail.tell() > limit:
-            yield RefusedPiece(tail.getvalue(), too_long(limit))
+            yield RefusedPiece(tail.getvalue(), source.too_long)
             tail, cut = io.BytesIO(), True
     if cut:
         yield RefusedPiece(b"\n")
@@ -1507,7 +1507,7 @@ def lines_of(block: bytes) -> list[bytes]:
     return [block] if alone and block else io.BytesIO(block).readlines()
 
 
-def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
+def document_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Turn JSON documents into lines: one for each object of a stream or of an array.
 
     ijson's lexer for Python finds the tokens; they are joined unchanged, and the line is decoded
@@ -1552,14 +1552,15 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     yield RefusedPiece(line() + rest, skipped)
                     break
                 whole, size = line() + b"\n", 0
-                yield whole if len(whole) <= limit + 1 else RefusedPiece(whole, too_long(limit))
+                long = len(whole) > source.limit + 1
+                yield RefusedPiece(whole, source.too_long) if long else whole
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
                 yield RefusedPiece(line() + b"\n", "the document ends too early")
-            elif not skipped and size > limit + BLOCK:
-                skipped = too_long(limit) + REST_SKIPPED
+            elif not skipped and size > source.limit + BLOCK:
+                skipped = source.too_long + REST_SKIPPED
                 yield RefusedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
@@ -1647,12 +1648,11 @@ class Unwrapper:
     """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
     is looked for; other lines stay as they are."""
 
-    def __init__(self, unwrap: str, limit: int) -> None:
-        """``unwrap``: auto, or the member that holds the line."""
-        self.named = unwrap != "auto"
-        self.places = (unwrap,) if self.named else ENVELOPES
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.named = source.unwrap != "auto"
+        self.places = (source.unwrap,) if self.named else ENVELOPES
         self.probed = 0
-        self.limit = limit
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
         self.size = 0  # bytes of these
 
@@ -1693,10 +1693,10 @@ class Unwrapper:
         closed = text.rstrip(BLANKS)[-1:] == b"}"
         if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
             return bytes(line.removesuffix(b"\n") + b"\n")
-        long = self.size + len(line) > self.limit
+        long = self.size + len(line) > self.source.limit
         self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
         self.size += 1 if long else len(line)
-        return RefusedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
+        return RefusedPiece(bytes(line + b"\n"), self.source.too_long) if long else b"\n"
 
 
 class Reader:
@@ -1720,12 +1720,12 @@ class Reader:
             return self.read_one_by_one(source)
 
     def refuse(self, source: Source, piece: RefusedPiece) -> None:
-        if piece.reason:
-            source.begin(b"\n")  # one more line
-            next(source.left)
-            braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-            self.report.show_rejected(source, piece.reason if braced else None, piece.data)
-        self.report.save_rejected(piece.data)
+        if not piece.reason:
+            self.report.save_rejected(piece.data)
+            return
+        source.lines += 1
+        braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+        self.report.reject(source, piece.reason if braced else None, piece.data)
 
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same for a block with a difficult line: damage affects that line alone."""
@@ -1736,8 +1736,7 @@ class Reader:
             if isinstance(examined, list):
                 yield from examined
             elif text:
-                self.report.save_rejected(line.removesuffix(b"\n") + b"\n")
-                self.report.show_rejected(source, examined, line)
+                self.report.reject(source, examined, line.removesuffix(b"\n") + b"\n")
 
     def examine(self, source: Source, text: bytes) -> list[tuple[bytes, Event]] | str | None:
         """An event with its line, less a collector's prefix; the reason for damage; None: prose.
@@ -1964,7 +1963,7 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
             "content": as_text(one["content"] or one["text"] or one["description"]),
             "status": f"TODO_STATUS_{one['status'] or TODO_STATES[bool(one['completed'])]}".upper(),
         }
-        for number, one in enumerate(Node({"": given}).each(""), 1)
+        for number, one in enumerate(Node(given).each(), 1)
     ]
 
 
@@ -2414,7 +2413,7 @@ class Claude(Dialect):
     def result(self) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members."""
         own, subtype = members(self.event.raw), self.event.subtype
-        for one in Node({"": decode_raw(own.get("permission_denials", b""))}).each(""):
+        for one in Node(decode_raw(own.get("permission_denials", b""))).each():
             if as_text(one["tool_use_id"]) in self.calls:  # it got no result
                 self.answer(one["tool_use_id"], "", failed=True, kind="denied")
         erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
@@ -2487,7 +2486,7 @@ def claude_code(text: str, told: Any, *, failed: bool) -> int | None:
 
 def content_text(content: Any) -> str:
     """The text of a result: a string, or a list of blocks with texts."""
-    texts = [block["text"] for block in Node({"": content}).each("")]
+    texts = [block["text"] for block in Node(content).each()]
     texts = [text for text in texts if isinstance(text, str)]
     return as_text(content) or "\n".join(texts)
 
@@ -2536,7 +2535,7 @@ class Codex(Dialect):
         if what in CODEX_CALLS:
             self.use(item.id, item, *CODEX_CALLS[what](item), done=done)
         elif what == "file_change":
-            for number, change in enumerate(Node({"": item.changes}).each("")):
+            for number, change in enumerate(Node(item.changes).each()):
                 name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
                 given = {"path": change["path"]}
                 self.use(f"{item.id}.{number}", item, name, given, done=done)
@@ -6531,8 +6530,8 @@ def follow_streams(
     """The events of each frame with their runs, and the implied ends."""
     try:
         for name, arriving in streams:
-            source = Source(name)
-            frames = read_frames(source, arriving, max_line, unwrap)
+            source = Source(name, max_line, unwrap)
+            frames = read_frames(source, arriving)
             if source.looks_like:
                 reader.report.failure(f"{source.name}: this is {source.looks_like}")
             for frame in frames:
@@ -6782,13 +6781,11 @@ def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
     if path is None:
         raise click.ClickException("agentfmt.1 isn't installed: reinstall agentfmt with pip")
     viewers = (["man", path], ["mandoc", "-a", path])
-    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == NOT_FOUND for viewer in viewers):
+    missing = 127  # the status that the shell, too, gives a command that it can't find
+    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == missing for viewer in viewers):
         with open(path, encoding="utf-8") as file:
             click.echo_via_pager(strip_mdoc(file.read()))
     context.exit()
-
-
-NOT_FOUND = 127  # the exit status of a missing command
 
 
 def strip_mdoc(text: str) -> str:
@@ -6912,7 +6909,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     out = Output(functools.partial(write, 1), view.last)
     report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
     streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
-    options = {name: given[name] for name in CONVERT_OPTIONS}
+    options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     try:
         with contextlib.closing(out.last):
             convert(streams, view=view, redaction=redaction, report=report, out=out, **options)
@@ -6920,15 +6917,10 @@ def run(files: tuple[str, ...], **given: Any) -> int:
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
         return 128 + signals.caught
-    except ReaderGone:
-        return 128 + signal.SIGPIPE
     except OutputError as error:
         report.error(str(error))
     status = report.status()
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
-
-
-CONVERT_OPTIONS = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
 # Option, or one of its values -> the only outputs that it goes with.
@@ -7144,7 +7136,7 @@ def main() -> int:
         return int(status or OK)
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         return 128 + signal.SIGPIPE
     except (click.ClickException, OSError) as error:
         hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
@@ -7156,7 +7148,7 @@ def main() -> int:
 
 def describe_error(error: click.ClickException | OSError) -> str:
     if isinstance(error, OSError):  # --help > /dev/full
-        return f"stdout: {error.strerror}"
+        return f"stdout: {reason_of(error)}"
     if isinstance(error, click.NoSuchOption) and error.option_name in OPTION_HINTS:
         return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):

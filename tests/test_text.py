@@ -383,6 +383,7 @@ def test_a_line_shows_what_there_is_room_for(
         ("ｱ", 1),
         ("😀", 2),
         ("각", 2),
+        ("\u1100\u1161\u11a8", 2),
         ("", 0),
     ],
 )
