@@ -4584,7 +4584,6 @@ class Scanner:
             for start in sorted({escaped(form[:TELLTALE]) for form in self.spellings})
         ]
         hints = [hint for hint, _ in self.finders]
-        self.which = expression_set(hints)
         # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
         # user's pattern may match any character that an escape hides.
         beyond = not all(map(bytes.isascii, self.spellings))
@@ -4633,6 +4632,10 @@ class Scanner:
         return expression("|".join(map(escaped, ordered))) if ordered else None
 
     @functools.cached_property
+    def which(self) -> Any:  # a stream without secrets does not need it
+        return expression_set(hint for hint, _ in self.finders)
+
+    @functools.cached_property
     def beginnings(self) -> Any:
         return expression_set(rule.beginning() for rule in RULES)
 
@@ -4659,8 +4662,7 @@ class Scanner:
         return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
     def found(self, text: bytes) -> list[Span]:
-        # The set alone costs least for a short text, but most for a long one.
-        some = len(text) < NEAR or self.tokens.search(text)
+        some = self.tokens.search(text)  # much faster than the set
         which = sorted(self.which.Match(text) or ()) if some else ()
         finders = dict.fromkeys(self.finders[number][1] for number in which)
         return merged([span for finder in (*finders, *self.always) for span in finder(text)])

@@ -180,6 +180,7 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
         pytest.param('password="!&;-!x"', 'password="*"', id="punctuation"),
         pytest.param('{"password": ",a"}', '{"password": "*"}', id="begins-with-a-comma"),
         pytest.param("PASSWORD=a\nTOKEN=b", "PASSWORD=*\nTOKEN=*", id="env-file"),
+        pytest.param('password="a1 [REDACTED:jwt] b2"', 'password="*"', id="around-a-marker"),
     ],
 )
 def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
