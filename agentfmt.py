@@ -398,7 +398,7 @@ def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
 fields = functools.cache(msgspec.structs.fields)
 
 
-def decode_as(raw: bytes, kind: type[T]) -> T:
+def decode_as(raw: Raw | bytes, kind: type[T]) -> T:
     """Decode the part of an object that fits a type; of anything else, nothing."""
     try:
         return msgspec.json.decode(raw, type=kind)
@@ -457,9 +457,9 @@ class Node:
             found = found.get(name) if isinstance(found, dict) else None
         return found
 
-    def each(self, path: str) -> Iterator[Node]:
-        """The objects in the array at a path."""
-        found = self[path]
+    def each(self, path: str = "") -> Iterator[Node]:
+        """The objects in the array at a path, or in this one."""
+        found = self[path] if path else self.value
         items = found if isinstance(found, list) else ()
         return (Node(item) for item in items if isinstance(item, dict))
 
@@ -621,7 +621,8 @@ def drain(fd: int) -> Iterator[bytes]:
     arrived.register(fd, select.POLLIN)
     chunks, more, filler, end = list[bytes](), True, b"", fd
     with contextlib.suppress(OSError):
-        end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     while more and sum(map(len, chunks)) < DRAIN:
         chunk = b""
         try:
@@ -786,7 +787,6 @@ class Outcome(Struct, gc=False):
     tool: str
     body: Any
     status: str
-    code: int
     variant: str
     found: Any
 
@@ -817,7 +817,7 @@ def mcp_tool_arg(args: Any, _here: str) -> str:
 
 
 def question_arg(args: Any, _here: str) -> str:
-    asked = Node({"": args.questions}).each("")
+    asked = Node(args.questions).each()
     prompts = (first_text(one["prompt"], one["question"]) for one in asked)
     return " ".join(filter(None, prompts)) or first_text(args.title, args.question)
 
@@ -858,20 +858,20 @@ def counted(members: str, noun: str, nouns: str = "") -> Fact:
 
 def stated(members: str, show: Callable[[int], str]) -> Fact:
     def fact(call: Outcome) -> str:
-        count = first_count(getattr(call.found, member) for member in members.split())
+        counts = counts_in(getattr(call.found, member) for member in members.split())
+        count = next(counts, None)
         return "" if count is None else show(count)
 
     return fact
 
 
-def first_count(values: Iterable[Any]) -> int | None:
-    """The first number that is stated, or length of an undecoded list."""
+def counts_in(values: Iterable[Any]) -> Iterator[int]:
+    """The numbers that are stated, and the lengths of undecoded lists."""
     for value in values:
         found = decode_raw(value) if isinstance(value, Raw) else value
         count = len(found) if isinstance(found, list) and found is not value else as_count(found)
         if count is not None:
-            return count
-    return None
+            yield count
 
 
 def first_fact(*facts: Fact) -> Fact:
@@ -880,7 +880,6 @@ def first_fact(*facts: Fact) -> Fact:
 
 
 file_size = stated("fileSize", format_size)
-lines_written = first_fact(counted("linesCreated", "line"), file_size)
 length_read = first_fact(
     counted("totalLines", "line"), file_size, counted("totalChars", "character")
 )
@@ -910,23 +909,22 @@ def matches_found(call: Outcome) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
     spaces = members(bytes(call.found.workspaceResults)).values()
     modes = [members(bytes(mode)) for space in spaces for mode in members(bytes(space)).values()]
-    matched, files = (
-        [count for mode in modes if (count := first_count(map(mode.get, names))) is not None]
-        for names in (("totalMatchedLines", "totalMatches"), FILES_MATCHED)
-    )
+    matched = [count for mode in modes for count in counts_in(map(mode.get, LINES_MATCHED))]
+    first = (next(counts_in(map(mode.get, FILES_MATCHED)), None) for mode in modes)
+    files = [count for count in first if count is not None]
     where = plural(sum(files), "file") if sum(files) or (files and not matched) else ""
     what = plural(sum(matched), "match", "matches") if matched else ""
     return " in ".join(filter(None, (what, where)))
 
 
+LINES_MATCHED = ("totalMatchedLines", "totalMatches")
 FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
 def entries_listed(call: Outcome) -> str:
-    root = as_object(decode_raw(call.found.directoryTreeRoot))
-    children = (root.get(name) for name in ("childrenDirs", "childrenFiles"))
-    lists = [child for child in children if isinstance(child, list)]
-    return plural(sum(map(len, lists)), "entry", "entries") if lists else ""
+    root = members(bytes(call.found.directoryTreeRoot))
+    counts = [*counts_in(map(root.get, ("childrenDirs", "childrenFiles")))]
+    return plural(sum(counts), "entry", "entries") if counts else ""
 
 
 def page_size(call: Outcome) -> str:
@@ -942,7 +940,7 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = arguments_of(call.tool, call.body)
+    args = decode_args(call.tool, call.body.args)
     given = None if args.merge is True else args.todos
     lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
@@ -970,7 +968,8 @@ TOOLS = {
     "shell": tool("Ran/run/Running terminal command", arg("command"), exit_status, time_taken),
     "read": tool("Read/read/Reading file", path_arg, lines_read),
     "edit": tool("Edited/edit/Editing file", path_arg, lines_changed),
-    "write": tool("Created/create/Creating new file", path_arg, lines_written),
+    "write": tool("Created/create/Creating new file", path_arg,
+                  first_fact(counted("linesCreated", "line"), file_size)),
     "delete": tool("Deleted/delete/Deleting file", path_arg, file_size),
     "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"),
                  counted("totalFiles files", "file")),
@@ -1085,18 +1084,18 @@ def outcome_of(event: Event) -> Outcome:
     tool, result = tool or "?", as_object(body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
-        return Outcome(event, tool, body, "ok", 0, "success", found)  # nearly always
+        return Outcome(event, tool, body, "ok", "success", found)  # nearly always
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
-    found, status, code = found if type(found) is Success else NOTHING, "error", 0
-    function = "function" in (event.tool_call or {})  # its result may have any member
-    if not variant or (function and VARIANTS.get(variant, "ok") == "ok"):
+    found, status = found if type(found) is Success else NOTHING, "error"
+    function = (event.tool_call or {}).get("function")  # its result may have any member
+    if not variant or (type(function) is ToolCall and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
-    elif code := as_integer(found.exitCode) or 0:
+    elif as_integer(found.exitCode):
         status = "nonzero"
     elif tool != "mcp" or found.isError is not True:
         status = VARIANTS.get(variant, "error")
-    return Outcome(event, tool, body, status, code, variant, found)
+    return Outcome(event, tool, body, status, variant, found)
 
 
 def variant_of(result: dict[str, Any]) -> str:
@@ -1139,29 +1138,26 @@ def action_of(event: Event) -> Action:
 
 
 def label_call(outcome: Outcome) -> Action:
-    created = outcome.status == "ok" and creates_file(outcome)
-    tool = "write" if created else outcome.tool[: EXCERPT + 1]
-    return plain_action(tool, outcome.status, outcome.code)
+    tool = "write" if creates_file(outcome) else outcome.tool[: EXCERPT + 1]
+    return plain_action(tool, outcome.status, as_integer(outcome.found.exitCode))
 
 
 @functools.lru_cache(256)
-def plain_action(tool: str, status: str, code: int) -> Action:
+def plain_action(tool: str, status: str, code: int | None) -> Action:
     named = tool_named(tool)
-    if status in REASONS:
-        return Action(f"Failed to {named.do}", "", REASONS[status], failed=True)
-    if status == "nonzero":
-        return Action(named.done, "", f"exit {code}", failed=True)
-    return Action(named.done)
+    label = f"Failed to {named.do}" if status in REASONS else named.done
+    outcome = f"exit {code}" if status == "nonzero" else REASONS.get(status, "")
+    return Action(label, "", outcome, status != "ok")
 
 
 def find_target(tool: str, args: Any, here: str) -> str:
     return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
 
 
-def arguments_of(tool: str, body: Any) -> Any:
-    args = decode_as(body.args, Args)
+def decode_args(tool: str, given: Raw | bytes) -> Any:
+    args = decode_as(given, Args)
     if tool not in TOOLS:
-        args.text = short_text(decode_raw(body.args))
+        args.text = short_text(decode_raw(given))
     return args
 
 
@@ -1169,8 +1165,7 @@ class OpenCall(Struct, gc=False):
     """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
 
     tool: str = ""
-    given: bytes = b""
-    target: str = ""
+    given: Raw | bytes = b""  # its arguments
     depth: int = 0  # of sub-agents
     hidden: bool = True
     since: float = 0.0
@@ -1194,15 +1189,12 @@ def end_of_subagent(event: Event) -> Action | None:
 
 
 def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
-    """A finished call with its target and facts.
-
-    Its start may have named the target: a completion may hold nothing but the outcome.
-    """
+    """A finished call with its facts and its target, which perhaps only its start named."""
     outcome = outcome_of(event)
-    tool, body, target = outcome.tool, outcome.body, begun.target
-    act, given = label_call(outcome), bytes(body.args)
-    if given != begun.given:
-        target = find_target(tool, arguments_of(tool, body), here) or target
+    tool, act = outcome.tool, label_call(outcome)
+    target = find_target(tool, decode_args(tool, outcome.body.args), here)
+    if begun.given and not target:
+        target = find_target(begun.tool, decode_args(begun.tool, begun.given), here)
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
         target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
@@ -1217,7 +1209,7 @@ def call_duration(call: Outcome) -> int | None:
     begin, end = map(as_count, clocks)
     if begin is not None and end is not None and begin <= end:
         return end - begin
-    return first_count((call.found.executionTime, call.found.durationMs))
+    return next(counts_in((call.found.executionTime, call.found.durationMs)), None)
 
 
 def failure_of_event(event: Event, variant: str) -> Any:
@@ -1235,7 +1227,7 @@ def failure_reason(outcome: Outcome, told: Any) -> str:
         return f"{reason} after {format_duration(limit)}"
     texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(told))
     unknown = "" if outcome.variant in VARIANTS else outcome.variant
-    text = first_text(*texts, error_message(own.get("content")), unknown)
+    text = first_text(*texts, unknown, error_message(own.get("content")))
     return ": ".join(filter(None, (reason, text.strip()[:MAX_TARGET])))
 
 
@@ -1310,8 +1302,9 @@ class Report:
             with output_errors("--rejects"):
                 write_all(self.rejects, data)
 
-    def show_rejected(self, source: Source, reason: str | None, line: bytes) -> None:
-        """Show a refused line, or count it; without a reason it is prose."""
+    def reject(self, source: Source, reason: str | None, line: bytes) -> None:
+        """Save a line that isn't an event, and show or count it; without a reason it is prose."""
+        self.save_rejected(line)
         seen = line if self.strict else line[: 4 * CONCEALED]
         text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
@@ -1326,8 +1319,8 @@ class Report:
 
     def warn_without_run(self, source: Source, *, silent: bool = False) -> None:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
-        lines = source.number()
-        known = source.outside and not any(one.has_unknown for one in source.outside.values())
+        lines, groups = source.number(), source.outside.values()
+        known = groups and not any(one.has_unknown for one in groups)
         if known or source.is_named or source.has_run or source.dialect:
             return
         if lines >= (1 if silent else LINES_TO_HINT):
@@ -1393,15 +1386,15 @@ class RefusedPiece(NamedTuple):
 Frame: TypeAlias = "bytes | RefusedPiece"
 
 
-def too_long(limit: int) -> str:
-    return f"longer than --max-line {limit}"
-
-
 class Source:
-    """The state of one FILE."""
+    """The state of one FILE. ``limit``: bytes of a line; ``unwrap``: auto, none, or the member of
+    an envelope that holds the agent's lines."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, limit: int = MAX_LINE, unwrap: str = "auto") -> None:
         self.name = file_name(name)
+        self.limit = limit
+        self.unwrap = unwrap
+        self.too_long = f"longer than --max-line {limit}"
         self.lines = 0  # or objects, up to the end of the current block
         self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.documents = False  # JSON that is not lines
@@ -1455,11 +1448,8 @@ def format_of(text: bytes, formats: dict[bytes, str]) -> str:
     return next((what for known, what in formats.items() if start.startswith(known)), "")
 
 
-def read_frames(
-    source: Source, arriving: Iterator[bytes], limit: int, unwrap: str = "auto"
-) -> Iterator[Frame]:
-    """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
-    ``unwrap``: auto, none, or the member of an envelope that holds the agent's lines."""
+def read_frames(source: Source, arriving: Iterator[bytes]) -> Iterator[Frame]:
+    """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk."""
     head = b""
     for chunk in arriving:
         head += chunk
@@ -1472,14 +1462,15 @@ def read_frames(
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    frames = framing(limit, itertools.chain((head,), arriving))
-    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)):
-        frames = Unwrapper(unwrap, limit).frames(frames)
+    frames = framing(source, itertools.chain((head,), arriving))
+    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(source.unwrap, 1)):
+        frames = Unwrapper(source).frames(frames)
     return frames
 
 
-def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
-    """Blocks of whole lines; a line longer than ``limit`` bytes is refused in pieces."""
+def line_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
+    """Blocks of whole lines; a line that is too long is refused in pieces."""
+    limit = source.limit
     tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning refused?
     for chunk in arriving:
         if not chunk:
@@ -1499,10 +1490,10 @@ def line_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
                 whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
-                yield RefusedPiece(whole, too_long(limit)) if whole else frame
+                yield RefusedPiece(whole, source.too_long) if whole else frame
         tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
         if tail.tell() > limit:
-            yield RefusedPiece(tail.getvalue(), too_long(limit))
+            yield RefusedPiece(tail.getvalue(), source.too_long)
             tail, cut = io.BytesIO(), True
     if cut:
         yield RefusedPiece(b"\n")
@@ -1516,7 +1507,7 @@ def lines_of(block: bytes) -> list[bytes]:
     return [block] if alone and block else io.BytesIO(block).readlines()
 
 
-def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
+def document_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
     """Turn JSON documents into lines: one for each object of a stream or of an array.
 
     ijson's lexer for Python finds the tokens; they are joined unchanged, and the line is decoded
@@ -1561,14 +1552,15 @@ def document_frames(limit: int, arriving: Iterable[bytes]) -> Iterator[Frame]:
                     yield RefusedPiece(line() + rest, skipped)
                     break
                 whole, size = line() + b"\n", 0
-                yield whole if len(whole) <= limit + 1 else RefusedPiece(whole, too_long(limit))
+                long = len(whole) > source.limit + 1
+                yield RefusedPiece(whole, source.too_long) if long else whole
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
                 yield RefusedPiece(line() + b"\n", "the document ends too early")
-            elif not skipped and size > limit + BLOCK:
-                skipped = too_long(limit) + REST_SKIPPED
+            elif not skipped and size > source.limit + BLOCK:
+                skipped = source.too_long + REST_SKIPPED
                 yield RefusedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
@@ -1656,12 +1648,11 @@ class Unwrapper:
     """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
     is looked for; other lines stay as they are."""
 
-    def __init__(self, unwrap: str, limit: int) -> None:
-        """``unwrap``: auto, or the member that holds the line."""
-        self.named = unwrap != "auto"
-        self.places = (unwrap,) if self.named else ENVELOPES
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.named = source.unwrap != "auto"
+        self.places = (source.unwrap,) if self.named else ENVELOPES
         self.probed = 0
-        self.limit = limit
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
         self.size = 0  # bytes of these
 
@@ -1702,10 +1693,10 @@ class Unwrapper:
         closed = text.rstrip(BLANKS)[-1:] == b"}"
         if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
             return bytes(line.removesuffix(b"\n") + b"\n")
-        long = self.size + len(line) > self.limit
+        long = self.size + len(line) > self.source.limit
         self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
         self.size += 1 if long else len(line)
-        return RefusedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
+        return RefusedPiece(bytes(line + b"\n"), self.source.too_long) if long else b"\n"
 
 
 class Reader:
@@ -1729,12 +1720,12 @@ class Reader:
             return self.read_one_by_one(source)
 
     def refuse(self, source: Source, piece: RefusedPiece) -> None:
-        if piece.reason:
-            source.begin(b"\n")  # one more line
-            next(source.left)
-            braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-            self.report.show_rejected(source, piece.reason if braced else None, piece.data)
-        self.report.save_rejected(piece.data)
+        if not piece.reason:
+            self.report.save_rejected(piece.data)
+            return
+        source.lines += 1
+        braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+        self.report.reject(source, piece.reason if braced else None, piece.data)
 
     def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
         """The same for a block with a difficult line: damage affects that line alone."""
@@ -1745,8 +1736,7 @@ class Reader:
             if isinstance(examined, list):
                 yield from examined
             elif text:
-                self.report.save_rejected(line.removesuffix(b"\n") + b"\n")
-                self.report.show_rejected(source, examined, line)
+                self.report.reject(source, examined, line.removesuffix(b"\n") + b"\n")
 
     def examine(self, source: Source, text: bytes) -> list[tuple[bytes, Event]] | str | None:
         """An event with its line, less a collector's prefix; the reason for damage; None: prose.
@@ -1973,7 +1963,7 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
             "content": as_text(one["content"] or one["text"] or one["description"]),
             "status": f"TODO_STATUS_{one['status'] or TODO_STATES[bool(one['completed'])]}".upper(),
         }
-        for number, one in enumerate(Node({"": given}).each(""), 1)
+        for number, one in enumerate(Node(given).each(), 1)
     ]
 
 
@@ -2423,7 +2413,7 @@ class Claude(Dialect):
     def result(self) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members."""
         own, subtype = members(self.event.raw), self.event.subtype
-        for one in Node({"": decode_raw(own.get("permission_denials", b""))}).each(""):
+        for one in Node(decode_raw(own.get("permission_denials", b""))).each():
             if as_text(one["tool_use_id"]) in self.calls:  # it got no result
                 self.answer(one["tool_use_id"], "", failed=True, kind="denied")
         erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
@@ -2496,7 +2486,7 @@ def claude_code(text: str, told: Any, *, failed: bool) -> int | None:
 
 def content_text(content: Any) -> str:
     """The text of a result: a string, or a list of blocks with texts."""
-    texts = [block["text"] for block in Node({"": content}).each("")]
+    texts = [block["text"] for block in Node(content).each()]
     texts = [text for text in texts if isinstance(text, str)]
     return as_text(content) or "\n".join(texts)
 
@@ -2545,7 +2535,7 @@ class Codex(Dialect):
         if what in CODEX_CALLS:
             self.use(item.id, item, *CODEX_CALLS[what](item), done=done)
         elif what == "file_change":
-            for number, change in enumerate(Node({"": item.changes}).each("")):
+            for number, change in enumerate(Node(item.changes).each()):
                 name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
                 given = {"path": change["path"]}
                 self.use(f"{item.id}.{number}", item, name, given, done=done)
@@ -3595,7 +3585,6 @@ class Segments:
         self.length = 0  # characters of these deltas
         self.held = ""  # a delta or a replay
         self.answer = ""  # the last closed segment that isn't blank
-        self.open = False  # words were added since the last close
 
     def text(self) -> str:
         """All words of the run, at its end."""
@@ -3605,7 +3594,6 @@ class Segments:
         """Take an assistant event; its text that wasn't said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
             return ""
-        self.open = True
         content = event.message.content if event.message else None
         if type(content) is list and len(content) == 1:
             text: str = content[0].text or ""  # nearly always: it saves a call
@@ -3657,7 +3645,6 @@ class Segments:
         if segment.strip():
             self.answer = segment
         self.said.clear()
-        self.open = False
 
 
 class RunNotes:
@@ -3687,18 +3674,12 @@ class RunNotes:
         """Note what a completion may lack: the call's target, and the directory."""
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
-            target = find_target(tool, arguments_of(tool, body), self.cwd)
-            noted = (tool, bytes(body.args), target, self.depth_of(event), event.hidden)
-            self.calls[event.call_id] = OpenCall(*noted, time.monotonic())
+            noted = (tool, body.args, self.depth_of(event), event.hidden, time.monotonic())
+            self.calls[event.call_id] = OpenCall(*noted)
         elif event.type == "interaction_query":
             self.ask(event)
         elif event.type == "system" and event.subtype == "init":
             self.cwd = first_text(details(event).get("cwd"))
-
-    def finish(self, event: Event) -> OpenCall:
-        """Close a call; what was noted of it."""
-        self.acted = True
-        return self.calls.pop(event.call_id, NOT_BEGUN)
 
     def ask(self, event: Event) -> None:
         """Note the target in a question: a call that isn't allowed never starts."""
@@ -3708,8 +3689,7 @@ class RunNotes:
             call_id = first_text(given.get("toolCallId"), query.get("toolCallId"))
             if given and call_id and call_id not in self.calls:
                 tool = re.sub("(Request|Interaction)Query$", "", name)
-                target = find_target(tool, coerce_struct(given, Args), self.cwd)
-                self.calls[call_id] = OpenCall(tool, target=target)
+                self.calls[call_id] = OpenCall(tool, encode_json(given))
 
 
 def notes_of(run: Run | None) -> RunNotes:
@@ -3739,7 +3719,7 @@ def event_tools(event: Event) -> Iterable[str]:
         yield own
     started = tool_of(event.started)[1] if event.started else NO_BODY
     for call in (body, started) if tool == "mcp" else ():
-        args = arguments_of(tool, call)
+        args = decode_args(tool, call.args)
         if args.toolName:
             yield f"mcp__{args.providerIdentifier}__{args.toolName}"
 
@@ -3960,8 +3940,8 @@ class Rule(NamedTuple):
     def hint(self) -> str:
         """The expression of the first look: fast, for it begins with a literal and is bounded."""
         _, literal, rest = self.parts()
-        head, least, tail = re.sub(GROUP, "(?:", rest).rpartition(",}")
-        return literal + head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
+        head, least, tail = re.sub(GROUP, "(?:", literal + rest).rpartition(",}")
+        return head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
@@ -4483,6 +4463,7 @@ MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
+Finder: TypeAlias = "Callable[[bytes], Iterable[Span]]"
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
@@ -4514,9 +4495,13 @@ FIRST_LOOK = {
 }
 
 
+def any_name(names: Iterable[str], joint: str = "[_-]*") -> str:
+    return "|".join(map(joint.join, names))
+
+
 def named(needed: int) -> str:
     """An expression for the names that need a strength, and for the first look behind them."""
-    ends = "|".join("[_-]*".join(end) for end in NAME_ENDS[needed].split())
+    ends = any_name(NAME_ENDS[needed].split())
     ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
     options = [form for form in FORMS if form.before == "flag"]
     others = [form for form in FORMS if form.before != "flag"]
@@ -4545,20 +4530,17 @@ def behind(forms: list[Form], needed: int) -> str:
 
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
-_ENDS = "|".join("[_-]*".join(end) for end in NEEDED)
-UNFINISHED = rf"(?i:{_ENDS})(?:{'|'.join(sorted(_HEADS))})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+_HEAD = "|".join(sorted(_HEADS))
+UNFINISHED = rf"(?i:{any_name(NEEDED)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 # In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
-MEMBER = rf'(?i:{"|".join("[_-]*".join(end) for end in SECRET_NAMES)})"'
+MEMBER = rf'(?i:{any_name(SECRET_NAMES)})"'
 # An environment variable may have any value.
-_HUMAN, _RANDOM = (
-    "|".join("_?".join(end) for end in NAME_ENDS[least].upper().split())
-    for least in (HUMAN, RANDOM)
-)
+_HUMAN, _RANDOM = (any_name(NAME_ENDS[least].upper().split(), "_?") for least in (HUMAN, RANDOM))
 _VARIABLE = rf"(?:{_HUMAN})=[^\s\"'`]|(?:{_RANDOM})={_BARE}*?[0-9]"
 NAMED = "|".join((*map(named, NAME_ENDS), _VARIABLE, MEMBER))
 # The name that it begins with, or an option.
-_NAMES = sorted(("[_-]*".join(end) for end in NEEDED), key=len, reverse=True)
-NAME = regex(rf"(?i:-[\w-]+|(?:api|access|secret|private) key|{'|'.join(_NAMES)})".encode())
+_NAMES = any_name(sorted(NEEDED, key=len, reverse=True))
+NAME = regex(rf"(?i:-[\w-]+|(?:api|access|secret|private) key|{_NAMES})".encode())
 
 
 class Scanner:
@@ -4580,8 +4562,10 @@ class Scanner:
         }
         self.blocks = [from_utf8(form) for form in self.spellings if b"\n" in form]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
+        self.always: list[Finder] = [self.assigned]
+        self.always += [functools.partial(matches, *named) for named in self.patterns.items()]
         # Finders of secrets, by their first look.
-        self.finders: list[tuple[str, Callable[[bytes], Iterable[Span]]]] = [
+        self.finders: list[tuple[str, Finder]] = [
             (rule.hint(), functools.partial(rule_spans, rule)) for rule in RULES
         ]
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
@@ -4669,10 +4653,7 @@ class Scanner:
         some = len(text) < NEAR or self.tokens.search(text)
         which = sorted(self.which.Match(text) or ()) if some else ()
         finders = dict.fromkeys(self.finders[number][1] for number in which)
-        found = [span for finder in (*finders, self.assigned) for span in finder(text)]
-        for name, pattern in self.patterns.items():
-            found += matches(name, pattern, text)
-        return merged(found)
+        return merged([span for finder in (*finders, *self.always) for span in finder(text)])
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -4924,10 +4905,10 @@ def value_of(
     its name. Nothing behind ``limit`` is read."""
     opening = OPENING.search(text, end, start)
     if kind == "value" and opening:
-        between = text[end:start]
-        assigns = start - len(between.lstrip(b"\\\"'`]"))
-        if AFTER_QUOTE.match(text, start) and closes(text, assigns, opening[0]):
-            return None
+        assigns = start - len(text[end:start].lstrip(b"\\\"'`]"))
+        line = text[max(0, assigns - NEAR) : assigns].rpartition(b"\n")[2]
+        if AFTER_QUOTE.match(text, start) and line.count(opening[0]) % 2:
+            return None  # it ends a string that began in its line
         start += 2 * text.startswith(opening[2] * 2, start)
         return start, quote_end(text, start, opening[0], limit), True
     if kind == "element":
@@ -4937,12 +4918,6 @@ def value_of(
     if not word or (kind == "line" and not LINE_END.match(text, word.end())):
         return None
     return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
-
-
-def closes(text: bytes, position: int, quote: bytes) -> bool:
-    """Does the quote after an operator end a string that began in its line?"""
-    line = text[text.rfind(b"\n", max(0, position - NEAR), position) + 1 : position]
-    return line[-NEAR:].count(quote) % 2 == 1
 
 
 def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
@@ -5948,7 +5923,7 @@ class Writer:
     thinking = words = False
 
     def __init__(self, report: Report, view: View) -> None:
-        pass
+        self.report, self.view, self.last = report, view, view.last or LastLine()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
@@ -6004,7 +5979,9 @@ class LastLine:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         elif calls:
             run, call = max(calls, key=lambda pair: pair[1].since)
-            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(call.target)}"
+            args = decode_args(call.tool, call.given)
+            target = find_target(call.tool, args, notes_of(run).cwd)
+            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(target)}"
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
             rest = f"  {format_clock(took)}" if took >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
@@ -6015,24 +5992,21 @@ class LastLine:
 
     def show(self) -> None:
         """Update the line: after each write, and after each second of silence."""
-        line = self.text(time.monotonic()) if self.screen.live else ""
-        if line != self.visible:
-            erased = self.ERASE if self.visible else b""
-            self.put(erased + encode_line(self.screen.paint(DIM, line)))
-            self.visible = line
+        self.draw(self.text(time.monotonic()) if self.screen.live else "")
 
     def erase(self) -> None:
         """Erase the line before another one is written."""
         self.since = time.monotonic()
-        if self.visible:
-            self.visible = ""
-            self.put(self.ERASE)
+        self.draw("")
 
     close = erase
 
-    def put(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # a lost status line does no harm
-            write_all(self.screen.fd or 0, data)
+    def draw(self, line: str) -> None:
+        if line != self.visible:
+            erased, self.visible = self.ERASE if self.visible else b"", line
+            with contextlib.suppress(OSError):  # a lost status line does no harm
+                drawn = encode_line(self.screen.paint(DIM, line))
+                write_all(self.screen.fd or 0, erased + drawn)
 
 
 def format_clock(seconds: float) -> str:
@@ -6066,8 +6040,9 @@ class Text(Writer):
     ``aside``: actions alone, on stderr.
     """
 
-    def __init__(self, _report: Report, view: View, *, aside: bool = False) -> None:
-        self.screen, self.last = view.err if aside else view.out, view.last or LastLine()
+    def __init__(self, report: Report, view: View, *, aside: bool = False) -> None:
+        super().__init__(report, view)
+        self.screen = view.err if aside else view.out
         self.acts = aside or view.actions in ("", "stdout")
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
         self.kind = SpokenEvent if self.words else Event
@@ -6084,10 +6059,10 @@ class Text(Writer):
                 run = event.run
                 prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
-                if notes.segments.open:
+                if self.words and (notes.line or self.final):
                     yield from self.end_words(event, prefix)
                 if event.subtype == "completed" and self.acts:
-                    begun = notes.finish(event) if self.follows else NOT_BEGUN
+                    notes.acted, begun = True, notes.calls.pop(event.call_id, NOT_BEGUN)
                     if not event.hidden:
                         yield self.act(event, begun, prefix, room)
                 elif self.follows:
@@ -6165,8 +6140,8 @@ class Summary(Writer):
     CHANGING = frozenset(("edit", "write", "delete"))
 
     def __init__(self, report: Report, view: View) -> None:
-        self.report, self.screen, self.last = report, view.err, view.last or LastLine()
-        self.total, self.verdicts = RunNotes(), dict[str, int]()
+        super().__init__(report, view)
+        self.screen, self.total, self.verdicts = view.err, RunNotes(), dict[str, int]()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -6184,23 +6159,20 @@ class Summary(Writer):
 
     def note(self, event: Event, run: Run) -> None:
         """Note what a line about the run will say."""
-        if event.type == "tool_call":
-            if event.subtype == "completed":
-                self.count(event, run)
+        notes = notes_of(run)
+        if event.type == "tool_call" and event.subtype == "completed":
+            outcome, nested = outcome_of(event), event.parent_tool_use_id is not None
+            tool, failed = outcome.tool, outcome.status != "ok"
+            name = add_count(notes.nested if nested else notes.actions, tool)
+            notes.failures[name] = notes.failures.get(name, 0) + failed
+            if tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
+                args = decode_args(tool, outcome.body.args)
+                path = find_target(tool, args, "") or event.call_id
+                notes.files |= {hash(path)} if path else set()
         elif event.type == "system" and event.subtype == "init":
-            notes_of(run).model = first_text(details(event).get("model"))
+            notes.model = first_text(details(event).get("model"))
         elif event.type not in self.KNOWN and event.foreign is None:
-            add_count(notes_of(run).unknown, event.type or "without a type")
-
-    def count(self, event: Event, run: Run) -> None:
-        """Count a finished call."""
-        outcome, notes = outcome_of(event), notes_of(run)
-        nested, failed = event.parent_tool_use_id is not None, outcome.status != "ok"
-        name = add_count(notes.nested if nested else notes.actions, outcome.tool)
-        notes.failures[name] = notes.failures.get(name, 0) + failed
-        if outcome.tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-            path = find_target(outcome.tool, arguments_of(outcome.tool, outcome.body), "")
-            notes.files.add(hash(path or event.call_id))
+            add_count(notes.unknown, event.type or "without a type")
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
         notes.stated = self.numbers(event, run)
@@ -6321,7 +6293,7 @@ def result_numbers(event: Event) -> dict[str, float]:
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
         "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
-    } | {kind: first_count(map(usage.get, names)) for kind, names in TOKENS}
+    } | {kind: next(counts_in(map(usage.get, names)), None) for kind, names in TOKENS}
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -6357,9 +6329,8 @@ class Json(Writer):
             own["session_id"] = encode_json(run.session)
         if own.get("request_id", b"null") == b"null":
             own.pop("request_id", None)
-        keys = [key for key in self.ORDER if key in own]
-        keys += [key for key in own if key not in self.ORDER]
-        return encode_json({key: Raw(own[key]) for key in keys})
+        keys = dict.fromkeys((*self.ORDER, *own))
+        return encode_json({key: Raw(own[key]) for key in keys if key in own})
 
 
 NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
@@ -6379,11 +6350,8 @@ class RunTable(Summary):
 
     kind, words = SpokenEvent, True
 
-    def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view)
-        self.answers = view.messages == "final"
-
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        final = self.view.messages == "final"
         for event in events:
             run: Run | None = event.run
             if run is None:
@@ -6392,9 +6360,9 @@ class RunTable(Summary):
             notes, answer = notes_of(run), ""
             stated = as_count(getattr(event, "timestamp_ms", None))
             notes.started_ms = notes.started_ms or run.started_ms or stated
-            if event.type == "assistant":
+            if final and event.type == "assistant":
                 notes.segments.say(event)
-            elif self.answers and (event.type in SEGMENT_ENDS or ends_run(event)):
+            elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
                 answer = end_words(event, run, final=True)
             if ends_run(event) and (not event.hidden or not event.raw):
                 yield encode_json(self.row(event, run, notes, answer))
@@ -6439,11 +6407,7 @@ class CallTable(Writer):
                 continue
             notes = notes_of(run)
             if event.type == "tool_call" and event.subtype == "completed":
-                begun = notes.finish(event)
-                row = self.row(event, run, begun)
-                if begun.row:
-                    row |= {"where": begun.row["where"]}
-                    row["parent"] = row["parent"] or begun.row["parent"]
+                row = self.row(event, run, notes.calls.pop(event.call_id, NOT_BEGUN))
                 yield from () if event.hidden else (encode_json(row),)
                 continue
             notes.follow(event)
@@ -6457,6 +6421,7 @@ class CallTable(Writer):
     def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
         action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
         named = event.tool_call.get("name"), outcome.body.name
+        start = begun.row or {}
         return {
             "session": run.session,
             "call_id": event.call_id,
@@ -6467,8 +6432,8 @@ class CallTable(Writer):
             "outcome": action.outcome or None,
             "exit_code": as_integer(outcome.found.exitCode),
             "duration_ms": call_duration(outcome),
-            "parent": event.parent_tool_use_id,
-            "where": event.where,
+            "parent": event.parent_tool_use_id or start.get("parent"),
+            "where": start.get("where", event.where),
         }
 
 
@@ -6478,35 +6443,25 @@ WRITERS: dict[str, type[Writer]] = {
 TABLES: dict[str, type[Writer]] = {"runs": RunTable, "calls": CallTable}
 
 
-class Tee(Writer):
-    """A writer, and ``others`` that are told of each event after it; ``tell`` gets their lines."""
-
-    def __init__(self, main: Writer, others: list[Writer], tell: Callable[[bytes], None]) -> None:
-        self.main, self.others, self.tell = main, others, tell
-        self.kind, self.thinking, self.words = main.kind, main.thinking, main.words
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return self.main.lines(self.pass_on(events))
-
-    def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            yield event
-            if event.type in SPOKEN_TYPES and not event.foreign:
-                continue
-            for part in parts_of(event):
-                part.hidden = event.hidden
-                for other in self.others:
-                    for line in other.lines((part,)):
-                        self.tell(line)
+def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
+    """Tell other writers of each event after the main one; their lines go to stderr."""
+    for event in events:
+        yield event
+        if event.type in SPOKEN_TYPES and not event.foreign:
+            continue
+        for part in parts_of(event):
+            part.hidden = event.hidden
+            for other in others:
+                for line in other.lines((part,)):
+                    report.write(line)
 
 
-def make_writer(to: str, view: View, report: Report) -> Writer:
-    """The writer of an output, together with those that a view asks for."""
+def make_writers(to: str, view: View, report: Report) -> tuple[Writer, list[Writer]]:
+    """The writer of an output, and those beside it that a view asks for."""
     view = view._replace(last=view.last or LastLine())
-    main = (WRITERS | TABLES)[to](report, view)
     others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
     others += [Summary(report, view)] if view.summary else []
-    return Tee(main, others, report.write) if others else main
+    return (WRITERS | TABLES)[to](report, view), others
 
 
 class Output:
@@ -6565,8 +6520,8 @@ def follow_streams(
     """The events of each frame with their runs, and the implied ends."""
     try:
         for name, arriving in streams:
-            source = Source(name)
-            frames = read_frames(source, arriving, max_line, unwrap)
+            source = Source(name, max_line, unwrap)
+            frames = read_frames(source, arriving)
             if source.looks_like:
                 reader.report.failure(f"{source.name}: this is {source.looks_like}")
             for frame in frames:
@@ -6608,7 +6563,7 @@ def convert(
     OutputError, and any exception of ``streams``. The format of events is Cursor's:
     https://cursor.com/docs/cli/reference/output-format
     """
-    writer = make_writer(to, view, report)
+    writer, others = make_writers(to, view, report)
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
@@ -6627,10 +6582,9 @@ def convert(
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
-        if shortener and to in TABLES:
-            out.write(map(shortener.fit_line, writer.lines(events)))
-        else:
-            out.write(writer.lines(shortener.fit(events) if shortener else events))
+        events = shortener.fit(events) if shortener and to not in TABLES else events
+        lines = writer.lines(pass_on(events, others, report) if others else events)
+        out.write(map(shortener.fit_line, lines) if shortener and to in TABLES else lines)
         out.flush()
 
     try:
@@ -6817,13 +6771,11 @@ def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
     if path is None:
         raise click.ClickException("agentfmt.1 isn't installed: reinstall agentfmt with pip")
     viewers = (["man", path], ["mandoc", "-a", path])
-    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == NOT_FOUND for viewer in viewers):
+    missing = 127  # the status that the shell, too, gives a command that it can't find
+    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == missing for viewer in viewers):
         with open(path, encoding="utf-8") as file:
             click.echo_via_pager(strip_mdoc(file.read()))
     context.exit()
-
-
-NOT_FOUND = 127  # the exit status of a missing command
 
 
 def strip_mdoc(text: str) -> str:
@@ -6947,7 +6899,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     out = Output(functools.partial(write, 1), view.last)
     report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
     streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
-    options = {name: given[name] for name in CONVERT_OPTIONS}
+    options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     try:
         with contextlib.closing(out.last):
             convert(streams, view=view, redaction=redaction, report=report, out=out, **options)
@@ -6955,15 +6907,10 @@ def run(files: tuple[str, ...], **given: Any) -> int:
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
         return 128 + signals.caught
-    except ReaderGone:
-        return 128 + signal.SIGPIPE
     except OutputError as error:
         report.error(str(error))
     status = report.status()
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
-
-
-CONVERT_OPTIONS = "to dialect thinking max_line unwrap max_wait max_event only drop fail_on".split()
 
 
 # Option, or one of its values -> the only outputs that it goes with.
@@ -7179,7 +7126,7 @@ def main() -> int:
         return int(status or OK)
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         return 128 + signal.SIGPIPE
     except (click.ClickException, OSError) as error:
         hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
@@ -7191,7 +7138,7 @@ def main() -> int:
 
 def describe_error(error: click.ClickException | OSError) -> str:
     if isinstance(error, OSError):  # --help > /dev/full
-        return f"stdout: {error.strerror}"
+        return f"stdout: {reason_of(error)}"
     if isinstance(error, click.NoSuchOption) and error.option_name in OPTION_HINTS:
         return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):

@@ -23,7 +23,6 @@ from support import (
     interleaved,
     label,
     labeled,
-    one_byte_at_a_time,
     returned,
     run,
     use,
@@ -106,13 +105,6 @@ def test_fixed_point_where_nothing_is_settled(path: str) -> None:
     converted = convert(content(path), "-t", "cursor", "--thinking", "--drop", "system").stdout
     again = convert(converted, "-t", "cursor", "--thinking", "--from", "claude")
     assert again.stdout == converted
-
-
-@pytest.mark.parametrize("to", ["text", "json", "cursor", "stream-json"])
-@pytest.mark.parametrize("path", CLAUDE)
-def test_chunks_do_not_matter(path: str, to: str) -> None:
-    data = content(path)
-    assert convert(one_byte_at_a_time(data), "-t", to) == convert(data, "-t", to)
 
 
 @pytest.mark.parametrize("path", CLAUDE)

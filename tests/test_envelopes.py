@@ -153,7 +153,7 @@ def test_a_live_line_leaves_at_once(wrap: Wrap) -> None:
             yield wrap(line)
             seen.append(1)
 
-    frames = agentfmt.read_frames(agentfmt.Source("-"), iter(chunks()), 10**6)
+    frames = agentfmt.read_frames(agentfmt.Source("-"), iter(chunks()))
     first = next(frame for frame in frames if frame.strip())  # type: ignore[union-attr]
     assert first == init()
     assert len(seen) == 0

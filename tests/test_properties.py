@@ -13,12 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Ended, content, convert, corpus, one_byte_at_a_time
+from support import CAPTURES, Ended, content, convert, corpus, one_byte_at_a_time
 
-KNOWN = [
-    *corpus("captures", suffix=".ndjson"),
-    *corpus("recordings", suffix=".ndjson"),
-]
+KNOWN = [*CAPTURES, *corpus("recordings", suffix=".ndjson")]
 PATHS = [path for param in KNOWN for path in param.values if path]
 VIEWS = {
     "text": ("-d", "-m", "all"),

@@ -383,6 +383,7 @@ def test_a_line_shows_what_there_is_room_for(
         ("ｱ", 1),
         ("😀", 2),
         ("각", 2),
+        ("\u1100\u1161\u11a8", 2),
         ("", 0),
     ],
 )
@@ -443,6 +444,15 @@ def test_the_json_result_has_all_of_them(form: str) -> None:
         to="json",
     ).out
     assert json.loads(line)["result"] == WHOLE + "Done.\n"
+
+
+def test_action_lines_leave_the_words_of_a_json_result() -> None:
+    call = done("readToolCall", {"path": "a"}, ok())
+    end = {"type": "result", "subtype": "success", "is_error": False, "session_id": "2f4c27dc-1"}
+    data = spelled(init(), delta("Hel"), delta("lo"), call, delta("Bye"), end)
+    rendered = render(data, View(actions="stderr"), to="json")
+    assert json.loads(rendered.out[0])["result"] == "HelloBye"
+    assert rendered.err == [label("read")]
 
 
 def test_words_that_are_written_are_forgotten() -> None:
@@ -889,10 +899,12 @@ def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> Non
     run = agentfmt.Run("2f4c27dc-1", "stdin:1")
     calls = agentfmt.notes_of(run).calls
     last.open[run] = None
-    calls["1"] = agentfmt.OpenCall("shell", target="a", hidden=False, since=100.0)
+    calls["1"] = agentfmt.OpenCall("shell", b'{"command":"a"}', hidden=False, since=100.0)
     assert last.text(100.5) == "  ⠋ Running terminal command a"
     assert last.text(102) == "  ⠹ Running terminal command a  2 s"
-    calls["2"] = agentfmt.OpenCall("shell", target="b" * 50, hidden=False, since=103.0)
+    calls["2"] = agentfmt.OpenCall(
+        "shell", json.dumps({"command": "b" * 50}).encode(), hidden=False, since=103.0
+    )
     assert last.text(108) == "  ⠇ Running termin...  5 s  (+1 more)"
     last.open.clear()
     assert last.text(109) == ""
