@@ -3009,9 +3009,8 @@ class Conversations:
         FILE's last one if the type shows that, unless that may name a session."""
         last, session = source.dialect, event.session_id
         known = self.sessions.get(session) if session else last
-        sure = known and (session or dialect_of_type(event.type) == known.name)
-        if known and not session and known.names_session[0] in ("", event.type):
-            sure = None
+        naming = known and known.names_session[0] in ("", event.type)
+        sure = known and (session or (not naming and dialect_of_type(event.type) == known.name))
         if sure and known and known is last is self.shown:  # nearly always
             event.session_id = session or known.session
             return known
