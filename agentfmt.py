@@ -2079,7 +2079,7 @@ class Dialect:
     name: ClassVar[str]
     deltas = frozenset[str | None]()
     places = fragments = places_in()
-    names_session: ClassVar[tuple[str, str] | None] = None
+    names_session: ClassVar[tuple[str | None, str]] = (None, "")
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2121,7 +2121,7 @@ class Dialect:
 
     @classmethod
     def session_in(cls, event: Event) -> str | None:
-        kind, member = cls.names_session or (None, "")
+        kind, member = cls.names_session
         return (kind in ("", event.type) and first_text(details(event).get(member))) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
@@ -2973,8 +2973,7 @@ class Conversations:
 
     Most events bypass this class: Runs.follow handles sessions that are known to be Cursor's. A
     session has one agent. An event without a session belongs to the agent that it shows, else to
-    the last conversation of its FILE. Until an event decides, a session has the dialect of its
-    FILE, and a FILE that of Cursor.
+    the last conversation of its FILE. Until an event decides, it is Cursor's.
     """
 
     def __init__(self, given: str, maker: EventMaker, *, strict: str = "") -> None:
@@ -2983,7 +2982,6 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.numbers = itertools.count(1)  # of conversations that name no session
         self.shown: Dialect | None = None  # the last event's, if it is sure and not Cursor's
         self.due: list[Event] = []  # made at the end of conversations
 
@@ -2992,9 +2990,6 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        known = source.dialect
-        if known and self.continues(known, event):
-            return known.translate(event)
         known = self.conversation_of(source, event)
         if known is None:
             return (event,)
@@ -3004,44 +2999,37 @@ class Conversations:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if not (self.shown or event.session_id) and (not parts or event.foreign is UNTRANSLATED):
+        if not self.shown and not event.session_id and (not parts or event.foreign):
             event.hidden = False
             return (event,)  # perhaps another agent's
         return parts
 
-    def continues(self, known: Dialect, event: Event) -> bool:
-        """Is an event certain to continue the FILE's conversation with another agent? Most do. One
-        without a session does by its type, unless that may name a session."""
-        if isinstance(known, Cursor):
-            return False
-        if event.session_id:
-            certain = self.sessions.get(event.session_id) is known
-        else:
-            naming = known.names_session and known.names_session[0] in ("", event.type)
-            certain = not naming and dialect_of_type(event.type) == known.name
-        if certain:
-            event.session_id, self.shown = event.session_id or known.session, known
-        return certain
-
     def conversation_of(self, source: Source, event: Event) -> Dialect | None:
-        """The conversation of an event; None if it may be any agent's."""
-        last, session, self.shown = source.dialect, event.session_id, None
+        """The conversation of an event; None if it may be any agent's. Without a session it is the
+        FILE's last one if the type shows that, unless that may name a session."""
+        last, session = source.dialect, event.session_id
         known = self.sessions.get(session) if session else last
-        if known is None or not session:
+        naming = known and known.names_session[0] in ("", event.type)
+        sure = known and (session or (not naming and dialect_of_type(event.type) == known.name))
+        if sure and known and known is last is self.shown:  # nearly always
+            event.session_id = session or known.session
+            return known
+        if not sure:
             sign = recognize(event.raw)
+            sure = name = self.given or sign
             another = self.given and sign not in (None, DIALECTS[self.given].name)
             late = event.type == "error" and not sign and last and last.ended
             if not session and (another or late):
-                return None
-            if name := self.given or sign:
+                known = sure = None
+            elif name:
                 known = self.named_conversation(source, event, DIALECTS[name])
-                if not isinstance(known, Cursor):
-                    event.session_id, self.shown = session or known.session, known
-                elif last and not isinstance(last, Cursor):
+                if isinstance(known, Cursor) and last and not isinstance(last, Cursor):
                     self.name_session(event, known.session)
-        if known:
-            source.dialect = known
-            source.agents[known.name] = known
+        self.shown = known if known and sure and not isinstance(known, Cursor) else None
+        if self.shown:
+            event.session_id = session or self.shown.session
+        if known and known is not last:
+            source.dialect = source.agents[known.name] = known
         return known
 
     def name_session(self, event: Event, session: str | None) -> None:
@@ -3064,8 +3052,8 @@ class Conversations:
         return known
 
     def new_name(self, kind: type[Dialect]) -> str:
-        """A session for a conversation without one, so that its lines stay together."""
-        names = (f"{kind.name}{number}" for number in self.numbers)
+        """A session for an agent's lines in a FILE that name none, so that they stay together."""
+        names = (f"{kind.name}{number}" for number in itertools.count(1))
         return next(name for name in names if name not in self.sessions)
 
     def finish(self, session: str) -> None:
@@ -3493,6 +3481,7 @@ class Runs:
         for key in (source, *(name for name in named if name not in self.dialects.sessions)):
             if key in self.runs:
                 self.end_unfinished(self.runs[key])
+            self.had_run.pop(hash(key), None)
         yield from self.ends()
         self.report.report_unshown(source)
         if matches := describe_matches(self.matches):
