@@ -5961,10 +5961,6 @@ class LastLine:
             return ""
         return f"[{escape(run.session[:SESSION_PREFIX])}] "
 
-    def leave(self, event: Event) -> None:
-        if ends_run(event):
-            self.open.pop(event.run, None)
-
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""
         # One column stays free, or the line would wrap; and two for the echo of ^C.
@@ -6061,7 +6057,7 @@ class Text(Writer):
                 prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
                 if self.words and (notes.line or self.final):
-                    yield from self.end_words(event, prefix)
+                    yield from self.rows(end_words(event, event.run, final=self.final), prefix)
                 if event.subtype == "completed" and self.acts:
                     notes.acted, begun = True, notes.calls.pop(event.call_id, NOT_BEGUN)
                     if not event.hidden:
@@ -6097,17 +6093,13 @@ class Text(Writer):
             return
         if self.follows:
             notes_of(run).follow(event)
-        if event.type in SEGMENT_ENDS or ends_run(event):
-            if self.words:
-                yield from self.end_words(event, prefix)
-            if self.reports_none and ends_run(event) and not notes_of(run).acted:
+        ends = ends_run(event)
+        if self.words and (ends or event.type in SEGMENT_ENDS):
+            yield from self.rows(end_words(event, run, final=self.final), prefix)
+        if ends:
+            if self.reports_none and not notes_of(run).acted:
                 yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
-            self.last.leave(event)
-
-    def end_words(self, event: Event, prefix: str) -> Iterable[bytes]:
-        """The lines of words that a call, a question or an end completes."""
-        rest = end_words(event, event.run, final=self.final)
-        return self.rows(rest.split("\n"), prefix) if rest else ()
+            self.last.open.pop(run, None)
 
     def rows(self, lines: Iterable[str], prefix: str) -> Iterator[bytes]:
         room = self.screen.width() - len(prefix)
@@ -6116,8 +6108,8 @@ class Text(Writer):
                 yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
 
 
-def end_words(event: Event, run: Run, *, final: bool) -> str:
-    """End a segment: the rest of its last line, or, if ``final``, the answer of a run that ends."""
+def end_words(event: Event, run: Run, *, final: bool) -> list[str]:
+    """End a segment: its last line, or, if ``final``, the answer of a run that ends, in lines."""
     notes = notes_of(run)
     segments, line = notes.segments, notes.line
     line += () if event.raw else (segments.held,)
@@ -6131,7 +6123,7 @@ def end_words(event: Event, run: Run, *, final: bool) -> str:
         answer = segments.answer or rest
         answer = stated if stated and answer.endswith(stated) else answer  # Codex: its last message
         rest = answer if good and not event.hidden else ""
-    return rest.removesuffix("\n")
+    return rest.removesuffix("\n").split("\n") if rest else []
 
 
 class Summary(Writer):
@@ -6154,7 +6146,7 @@ class Summary(Writer):
             elif not ends_run(event):
                 self.note(event, run)
             else:
-                self.last.leave(event)
+                self.last.open.pop(run, None)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
 
@@ -6364,7 +6356,7 @@ class RunTable(Summary):
             if final and event.type == "assistant":
                 notes.segments.say(event)
             elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
-                answer = end_words(event, run, final=True)
+                answer = "\n".join(end_words(event, run, final=True))
             if ends_run(event) and (not event.hidden or not event.raw):
                 yield encode_json(self.row(event, run, notes, answer))
 
