@@ -3044,16 +3044,21 @@ class Conversations:
         session = event.session_id or kind.session_in(event)
         known = self.sessions.get(session) if session else source.agents.get(kind.name)
         if not isinstance(known, kind):
-            known = kind(self.maker, session or self.new_name(kind))
+            known = kind(self.maker, session or self.new_name(event))
         if session:
             self.sessions[session] = known
             if len(self.sessions) > MAX_RUNS:
                 self.finish(next(iter(self.sessions)))
         return known
 
-    def new_name(self, kind: type[Dialect]) -> str:
-        """A session for an agent's lines in a FILE that name none, so that they stay together."""
-        names = (f"{kind.name}{number}" for number in itertools.count(1))
+    def new_name(self, event: Event) -> str:
+        """A session for an agent's lines in a FILE that name none, so that they stay together. It
+        is the same wherever this event stands, and another for another event."""
+        import json
+        import zlib
+
+        line = json.dumps(details(event), sort_keys=True).encode()
+        names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
         return next(name for name in names if name not in self.sessions)
 
     def finish(self, session: str) -> None:
@@ -5036,7 +5041,7 @@ SHAPE: dict[str, Any] = (
     classify(
         WORD_KIND, "type subtype apiKeySource permissionMode query_type status converted_from"
     )
-    | classify(ID_KIND, "session_id call_id model_call_id request_id parent_tool_use_id")
+    | classify(ID_KIND, "session_id call_id model_call_id request_id parent_tool_use_id begun_as")
     | classify(MODEL_KIND, "model")
     | classify(
         DIGITS_KIND,

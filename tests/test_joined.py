@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import lzma
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -408,7 +409,8 @@ def test_converted_streams_that_are_interleaved(one: str) -> None:
 
 def test_a_session_that_only_the_last_line_names() -> None:
     first, *_, last = convert(GOOD["copilot"], "-t", "cursor").objects
-    assert (first["session_id"], last["session_id"]) == ("copilot1", "co-1")
+    assert re.fullmatch("[0-9a-f]{8}", first["session_id"])
+    assert (last["session_id"], last["begun_as"]) == ("co-1", first["session_id"])
     for data in (GOOD["copilot"], convert(GOOD["copilot"], "-t", "cursor").stdout):
         (ended,) = convert(data, "-t", "json").objects
         (run,) = convert(data, "-t", "runs").objects
