@@ -3315,7 +3315,8 @@ class Runs:
             return run if kind == INIT or not last or last.state == ENDED else last
         known = self.had_run.get(hash(key), False)
         if run is None and kind == END and not known:  # only its last line may name the session
-            run = self.runs.get(as_text(details(event).get("begun_as")) or self.source)
+            begun = as_text(details(event).get("begun_as"))
+            run = self.runs.get(begun if begun or self.dialects.shown else self.source)
             if run:
                 run.session = event.session_id
         if key in self.runs:
@@ -3746,7 +3747,7 @@ def event_paths(event: Event) -> Iterable[str]:
                 found += map(as_object(group).get, PATH_MEMBERS)
         if any(found):
             break
-    here = event.run.cwd
+    here = event.run.cwd if event.run else ""
     for one in found:
         for path in one if isinstance(one, list) else [one]:
             if isinstance(path, str):
@@ -5162,10 +5163,11 @@ class EventRedactor:
         end = 0
         for first, last in sorted(spoken + event.tokens):
             if first >= end:
-                literal = literal_at(raw, first + 1)
-                start, end = literal.span(1)
-                if raw[start - 1] not in b"{[,:" or literal[2]:  # a number, a name
+                gap = raw[end : first + 1].replace(b"\\\\", b"").replace(b'\\"', b"")
+                literal = literal_at(raw, first + 1) if gap.count(b'"') % 2 else None
+                if literal is None or literal[2]:  # a number, or a name
                     return None
+                start, end = literal.span(1)
                 path = SPOKEN_PLACES[-1] if (start, end) in spoken else ()
                 text = decode_json(literal[1])
                 found.append(StringLiteral(start, end, text, path, False, 0, False))

@@ -583,3 +583,12 @@ def test_a_prompt_within_a_later_run_of_a_converted_stream() -> None:
     native = [first, said, done, prompt, said, prompt, said, done]
     assert convert(native)[1:] == ("", OK)
     assert convert(convert(native, "-t", "cursor").stdout)[1:] == ("", OK)
+
+
+@pytest.mark.parametrize("agent", [name for name in GOOD if name != "cursor"])
+def test_the_last_line_of_another_agent_ends_no_run_without_a_session(agent: str) -> None:
+    call = {"readToolCall": {"args": {"path": "a"}}}
+    (begun,) = lines({"type": "tool_call", "subtype": "started", "call_id": "c", "tool_call": call})
+    ended = convert([begun, GOOD[agent][-1]])
+    assert "(stdin:1) failed: ended without a result after 1 event" in ended.stderr
+    assert ended.status == FAILED

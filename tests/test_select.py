@@ -298,3 +298,12 @@ def test_an_agent_calls_its_tools_by_its_own_names(choice: str) -> None:
 def test_globs_take_no_time() -> None:
     data = event("a" * 50_000) + result()
     assert json.loads(convert(data, *STREAM, "--only", "type=" + "a*" * 20 + "b").stdout)
+
+
+@pytest.mark.parametrize("option", ["--only", "--drop", "--fail-on"])
+def test_a_path_of_a_call_outside_any_run(option: str) -> None:
+    """A sub-agent in the background may outlive the result."""
+    call = {"readToolCall": {"args": {"path": "src/a"}, "result": {"success": {}}}}
+    late = event("tool_call", subtype="completed", tool_call=call, parent_tool_use_id="call-1")
+    ended = convert(whole_run() + late, *STREAM, option, "path=src/*")
+    assert (ended.status, late in ended.stdout) == (option == "--fail-on", option != "--drop")
