@@ -1,19 +1,19 @@
 """agentfmt: read the event stream of a headless coding agent and write it in another form.
 
-    stdin -> chunks -> frames -> events -> dialect
-          -> runs -> selected -> redacted -> writer -> stdout
+    stdin -> chunks -> frames -> events -> dialect -> runs
+          -> selected -> redacted -> shortened -> writer -> stdout
 
 A chunk is the result of one read. A frame is a block of whole lines. An event is one line,
 decoded into the few members that the chosen output needs; it keeps the line itself.
 Events travel one way, a block at a time: a stage takes events and returns events, and the output
 of a block is written before the next read. A run is one answer of an agent: it opens with its
 first init, user, assistant, thinking or tool_call event and ends with its terminal event (result,
-or turn_ended with an error). A second init, or the end of the input, ends it as failed. The
-verdicts of all runs make the exit status.
+or turn_ended with an error), which may stand alone. A second init, or the end of the input, ends
+it as failed. The verdicts of all runs make the exit status.
 
 Contents, in the order of the file:
 
-    vocabulary     exit statuses, limits and their reasons
+    vocabulary     numbers of exit statuses, limits and their reasons
     text           escaping for terminals and CI runners, widths, cutting, sizes, durations, paths
     JSON           undecoded values, partial types for objects, the positions of strings
     files          signals, reading and writing descriptors
@@ -25,11 +25,11 @@ Contents, in the order of the file:
     agents         Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi
     recognition    which agent wrote a line; one conversation per session
     runs           the state machine: when runs open and end, and their verdicts
-    words          the assistant's words, each text once
+    words          the assistant's words, each text once; what writers note of a run
     selecting      selectors, and which events are printed
     secrets        tokens, forms of assignment, names, plain values; the scanner
     structure      which strings of an event are structure, and the class of all others
-    redacting      strings of one event; lines of words that span several events
+    redacting      markers in place of strings of one event, or of words that span several
     shortening     cutting the longest strings of an event until its line fits
     action lines   one line for each call, cut to the terminal's width; a path keeps its end
     outputs        text (action lines, words), summary, json, stream-json; tables of runs and calls
@@ -37,7 +37,7 @@ Contents, in the order of the file:
     command        options, files, and the exit status
 
 The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect translates
-another agent's lines into it; no other stage knows that dialects exist.
+another agent's lines into it; later stages know only that a line may stand for several events.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ __version__ = "0.1.0"
 # ---------------------------------------------------------------- vocabulary
 #
 # Exit statuses, limits and their reasons, regular expressions that are compiled on first use.
-# Constants only; this section must not use any other.
+# Constants, and how patterns are compiled; this section must not use any other.
 
 
 class LazyPattern:
@@ -263,7 +263,7 @@ def relative_path(path: str, here: str) -> str:
 # ---------------------------------------------------------------- JSON
 #
 # Undecoded values, partial types for objects, the slow decoder, the positions of strings.
-# Bytes in; values, positions or bytes out. Only splice edits them. It must not know events.
+# Bytes in; values, positions or bytes out. It must not know events.
 
 TOKEN = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
 UNICODE = b"\\u"
@@ -777,11 +777,12 @@ def words_of(event: Any) -> str:
 # ---------------------------------------------------------------- calls
 #
 # Cursor's tools, their printed labels; what a call is about and how it ended.
-# A tool_call event in, an action out, by a table of tools. It must not know runs or writers.
+# A tool_call event in, an action out, by a table of tools. It must not know runs.
 
 
 class Outcome(Struct, gc=False):
-    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is what a success holds."""
+    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is what a success, or a
+    failure with an exit status, holds."""
 
     event: Event
     tool: str
@@ -851,9 +852,9 @@ def exit_status(call: Outcome) -> str:
     return "" if code is None else f"exit {code}"
 
 
-def counted(members: str, noun: str, nouns: str = "") -> Fact:
+def counted(members: str, noun: str) -> Fact:
     """The first number that is stated, or length of an undecoded list, with its unit."""
-    return stated(members, lambda count: plural(count, noun, nouns))
+    return stated(members, lambda count: plural(count, noun))
 
 
 def stated(members: str, show: Callable[[int], str]) -> Fact:
@@ -1041,8 +1042,8 @@ PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory fi
 # Large ones stay undecoded.
 Args = shape(
     anys="path filePath paths command globPattern pattern query searchTerm url server "
-    "providerIdentifier toolName name title description questions todos merge taskId timeout "
-    "toolCallId text question plan " + " ".join(PATH_MEMBERS)
+    "providerIdentifier toolName name title description questions todos merge taskId text "
+    "question plan"
 )
 Success = shape(
     anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
@@ -1068,7 +1069,7 @@ def tool_of(event: Event) -> tuple[str, Any]:
     for key, body in event.tool_call.items():
         if type(body) is ToolCall:
             if key.endswith("ToolCall"):
-                return key[: -len("ToolCall")], body
+                return key[: -len("ToolCall")] or started_tool(event), body
             if key == "function":
                 body.args = body.args or Raw(to_utf8(as_text(body.arguments)))  # JSON in a string
                 return as_text(body.name) or key, body
@@ -1376,8 +1377,8 @@ DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
 
 
 class RefusedPiece(NamedTuple):
-    """A part of a line or document that is refused unread; only the first has a reason. The last
-    ends with LF."""
+    """A part of what is refused unread: of a line or a document, whose first part has the reason,
+    and whose last one ends with LF; or of a FILE in another format."""
 
     data: bytes
     reason: str = ""
@@ -2033,12 +2034,11 @@ class Foreign(Struct, gc=False, eq=False):
 
 SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # other agents' as well
 CURSOR_TYPES = SHARED_TYPES | frozenset(
-    "thinking tool_call interaction_query connection retry turn_ended".split()
+    "system thinking tool_call interaction_query connection retry turn_ended".split()
 )
-NATIVE_TYPES = CURSOR_TYPES | {"system"}
 ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
 UNTRANSLATED = Foreign()  # for a line without a counterpart
-RUNLESS = Foreign()  # for one that shows no run, either
+RUNLESS = Foreign()  # for one that also shows no run
 EARLY = Foreign()  # for one that belongs to the next run of its FILE, whatever session it names
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
@@ -2125,7 +2125,8 @@ class Dialect:
         return (kind in ("", event.type) and first_text(details(event).get(member))) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
-        """Translate an event; one without a counterpart is returned itself."""
+        """Translate an event; one without a counterpart is returned itself, or dropped if its type
+        is shared: then it only repeats."""
         maker, self.event, self.parts, self.acts = self.maker, event, [], True
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
@@ -2136,10 +2137,11 @@ class Dialect:
         if self.parts:
             return self.parts if not maker.native else (self.joined(),)
         if event.type in SHARED_TYPES and not maker.native:
-            return ()  # the line only repeats
+            return ()
         event.foreign = event.foreign or UNTRANSLATED
-        self.acts = event.type not in NATIVE_TYPES
-        event.hidden = event.hidden or not (maker.native or event.type in CURSOR_TYPES)
+        self.acts = event.type not in CURSOR_TYPES
+        shown = maker.native or (event.type in CURSOR_TYPES and event.type != "system")
+        event.hidden = event.hidden or not shown
         return (event,)
 
     def joined(self) -> Event:
@@ -2505,7 +2507,7 @@ class Codex(Dialect):
         "item.plan.delta delta",
     )
     names_session = ("thread.started", "thread_id")
-    last_message: Any = None  # the last message
+    last_message: Any = None  # the last one that is not commentary
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2959,7 +2961,7 @@ def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
     found = contents(event.raw) if event.type is None else ()
     return any(
-        recognize(one.text) or decode_as(one.text, Event).type in NATIVE_TYPES for one in found
+        recognize(one.text) or decode_as(one.text, Event).type in CURSOR_TYPES for one in found
     )
 
 
@@ -3030,10 +3032,12 @@ class Conversations:
             event.session_id = session or self.shown.session
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
+            if session in self.sessions:  # the most recently active one
+                self.sessions[session] = self.sessions.pop(session)
         return known
 
     def name_session(self, event: Event, session: str | None) -> None:
-        """Let an event of Cursor's among other agents' name its session."""
+        """Add the session to a Cursor event that stands among another agent's."""
         if self.maker.converts and not event.session_id:
             named = b',"session_id":%b}' % encode_json(session)
             event.raw = event.raw.rstrip().removesuffix(b"}") + named
@@ -3053,7 +3057,7 @@ class Conversations:
 
     def new_name(self, event: Event) -> str:
         """A session for an agent's lines in a FILE that name none, so that they stay together. It
-        is the same wherever this event stands, and another for another event."""
+        is the same wherever this event stands, and another one for any other event."""
         import json
         import zlib
 
@@ -3086,8 +3090,6 @@ NO_TYPES = frozenset[str | None]()
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
-# Events of these types show no other agent, even if they name no session.
-KNOWN_TYPES = CURSOR_TYPES - {"error"} | {"system"}
 # Members that show that a line without a type is an ordinary log's, or an agent's.
 LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
@@ -3107,7 +3109,7 @@ class OutsideEvents:
     def add(self, kind: str | None, evidence: int) -> None:
         self.count += 1
         self.evidence += evidence
-        unknown = kind not in KNOWN_TYPES and kind != "error"
+        unknown = kind not in CURSOR_TYPES
         self.has_unknown |= unknown and self.evidence < SURE_FOREIGN
         if kind and len(self.types) < MAX_NAMES:
             self.types[kind] = None
@@ -3246,10 +3248,11 @@ class Runs:
         return read
 
     def is_unread(self, whole: Event) -> bool:
-        """Does an event go no further: words, or a line that is neither translated nor printed?"""
+        """Is an event of no use to later stages: words that nobody reads, or a line that is neither
+        translated nor printed?"""
         if whole.type in self.unread:
             return not whole.foreign or all(part.type == whole.type for part in parts_of(whole))
-        return whole.foreign is not None and whole.hidden and whole.type not in NATIVE_TYPES
+        return whole.foreign is not None and whole.hidden and whole.type not in CURSOR_TYPES
 
     def dispatch(
         self, event: Event, found: Sequence[Event] | None, session: object
@@ -3317,8 +3320,6 @@ class Runs:
         if run is None and kind == END and not known:  # only its last line may name the session
             begun = as_text(details(event).get("begun_as"))
             run = self.runs.get(begun if begun or self.dialects.shown else self.source)
-            if run:
-                run.session = event.session_id
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)  # the most recently active one
         self.had_run.pop(hash(key), None)
@@ -3331,8 +3332,8 @@ class Runs:
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
         """An event of a session that had a run is late, and ignored. A known type of another
-        session, or an error without one, shows a run whose end is unknown. So do several events of
-        unknown type, or without one unless they are lines of an ordinary log."""
+        session, or an error without a session, shows a run whose end is unknown; so do several
+        events of unknown type, or without a type unless they look like an ordinary log's."""
         source, stray = self.source, event.type == "error" and not event.session_id
         key: object = EARLY if event.foreign is EARLY else event.session_id or source
         count_matches(self.matches, self.fail_on, event, source)
@@ -3344,9 +3345,9 @@ class Runs:
             key = source.last.key  # the next run of its session takes it
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        known = event.type in KNOWN_TYPES | {"error"} or (self.dialects.shown and event.session_id)
+        known = event.type in CURSOR_TYPES or (self.dialects.shown and event.session_id)
         certain = stray or (key is not source and known) or wraps_event(event)
-        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in KNOWN_TYPES
+        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in CURSOR_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if room else source, event, evidence)
         self.report.warn_without_run(source)
@@ -3360,13 +3361,13 @@ class Runs:
     def check_unknown(self, run: Run, event: Event) -> Run:
         """An unknown type within a run may be new in its agent. Several that lack the run's session
         are another agent's; so are events without a type that look like an agent's."""
-        strange = run.session and not event.session_id and event.type not in KNOWN_TYPES
+        strange = run.session and not event.session_id and event.type not in CURSOR_TYPES
         if strange and event.type is None:
             known = details(event).keys()
             strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
         if wraps_event(event):
             self.add_outside(self.source, event, SURE_FOREIGN)
-        elif strange and event.type != "error":
+        elif strange:
             found = self.source.outside.get(self.source)
             new = event.type is None or found is None or event.type not in found.types
             self.add_outside(self.source, event, new)
@@ -3837,8 +3838,7 @@ def parse_term(term: str) -> tuple[str, str]:
 
 
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
-EVENT_TYPES = CURSOR_TYPES | {"system", "text", "stream_event", "rate_limit_event"}
-KNOWN_TOOLS = TOOL_NAMES | {name.lower(): name for name in TOOLS}
+EVENT_TYPES = CURSOR_TYPES | {"text", "stream_event", "rate_limit_event"}
 MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
 WILDCARD = regex(r"[*?[]")
 
@@ -3848,7 +3848,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
     if glob.startswith("="):
         return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
     types = EVENT_TYPES if key != "tool" else ()
-    tools = KNOWN_TOOLS if key != "type" else {}
+    tools = TOOL_NAMES if key != "type" else {}
     tool = tools.get(glob.replace("_", "").lower())
     if WILDCARD.search(glob):
         return key, glob
@@ -3861,7 +3861,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
     near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
     what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
     if near:
-        raise ValueError(f'no {what} "{glob}": did you mean {KNOWN_TOOLS.get(near[0], near[0])}?')
+        raise ValueError(f'no {what} "{glob}": did you mean {TOOL_NAMES.get(near[0], near[0])}?')
     raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
 
 
@@ -3920,7 +3920,7 @@ class Selection:
 # ---------------------------------------------------------------- secrets
 #
 # Tables of tokens, forms of assignment, secret names and plain values; the scanner.
-# Takes a text, returns the spans of its secrets. It must not know events.
+# A text in; the spans of its secrets, or the text with markers, out. It must not know events.
 
 
 class Rule(NamedTuple):
@@ -4304,7 +4304,7 @@ PARTS = regex(r"[-_./:@ ]")
 HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
 UNSPEAKABLE = regex(r"(?i)[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|[b-df-hj-np-tv-xz]{4}")
 ALTERNATING = regex(r"(?:[A-Z]{1,3}[a-z]{1,2}){4}")
-RUNS = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
 def strength(value: str) -> int:
@@ -4312,7 +4312,7 @@ def strength(value: str) -> int:
     digits in disorder) or RANDOM (many of these)."""
     if LONG_WORD.fullmatch(value):
         return HUMAN
-    runs = RUNS.findall(value)
+    runs = STRETCHES.findall(value)
     size = sum(map(len, runs))
     digits = any(map(str.isdigit, runs))
     length = 4.5 if UNSPEAKABLE.search(value) else 3.3  # of a run, in words it is more
@@ -4370,8 +4370,8 @@ def is_code(value: str, least: int) -> bool:
 
 
 class Form(NamedTuple):
-    """A way to write a name and its value: the text before the name, and between the two; how
-    it ends, and how much it has to tell.
+    """A way to write a name and its value: the text before the name, and between the two; where
+    the value ends, and how strong it must be.
 
     ``before``: the beginning of a line, a dash, or anything. ``between`` is an expression for RE2
     and re alike. ``value``: as its quotes say, up to a blank, the rest of a line, or an element.
@@ -4670,7 +4670,7 @@ class Scanner:
             position = match.start() + 1
 
     def settled(self, text: str, end: int) -> int:
-        """How much of some whole lines cannot have a value on a line that is still to come."""
+        """How many characters of some whole lines cannot await a value on a later line."""
         while end:
             line = text.rfind("\n", 0, end - 1) + 1
             if text[line:end].isspace():  # the previous line decides
@@ -5280,7 +5280,7 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
 
 @functools.lru_cache(maxsize=256)
 def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
-    here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS spells /tmp so, too
+    here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS also spells /tmp so
     named = (
         [rb"(?P<cwd>" + b"|".join(re.escape(to_utf8(path)) for path in here) + rb")"]
         if here
@@ -6064,7 +6064,7 @@ class Text(Writer):
                 prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
                 if self.words and (notes.line or self.final):
-                    yield from self.rows(end_words(event, event.run, final=self.final), prefix)
+                    yield from self.rows(end_words(event, notes, final=self.final), prefix)
                 if event.subtype == "completed" and self.acts:
                     notes.acted, begun = True, notes.calls.pop(event.call_id, NOT_BEGUN)
                     if not event.hidden:
@@ -6102,7 +6102,7 @@ class Text(Writer):
             notes_of(run).follow(event)
         ends = ends_run(event)
         if self.words and (ends or event.type in SEGMENT_ENDS):
-            yield from self.rows(end_words(event, run, final=self.final), prefix)
+            yield from self.rows(end_words(event, notes_of(run), final=self.final), prefix)
         if ends:
             if self.reports_none and not notes_of(run).acted:
                 yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
@@ -6115,13 +6115,12 @@ class Text(Writer):
                 yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
 
 
-def end_words(event: Event, run: Run, *, final: bool) -> list[str]:
+def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     """End a segment: its last line, or, if ``final``, the answer of a run that ends, in lines."""
-    notes = notes_of(run)
     segments, line = notes.segments, notes.line
     line += () if event.raw else (segments.held,)
     segments.close()
-    good = event.type == "result" and run.succeeded
+    good = event.type == "result" and event.run.succeeded
     stated = first_text(details(event).get("result")) if good else ""
     # A filtered stream may hold no other words.
     rest = "".join(line) + ("" if segments.answer else stated)
@@ -6136,7 +6135,7 @@ def end_words(event: Event, run: Run, *, final: bool) -> list[str]:
 class Summary(Writer):
     """A closing line for each run, and one with the totals of several."""
 
-    KNOWN = CURSOR_TYPES | frozenset(("system", "stream_event", "rate_limit_event"))
+    KNOWN = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
     CHANGING = frozenset(("edit", "write", "delete"))
 
     def __init__(self, report: Report, view: View) -> None:
@@ -6151,15 +6150,14 @@ class Summary(Writer):
                 if not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
                     yield self.close_all()
             elif not ends_run(event):
-                self.note(event, run)
+                self.note(event, notes_of(run))
             else:
                 self.last.open.pop(run, None)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
 
-    def note(self, event: Event, run: Run) -> None:
+    def note(self, event: Event, notes: RunNotes) -> None:
         """Note what a line about the run will say."""
-        notes = notes_of(run)
         if event.type == "tool_call" and event.subtype == "completed":
             outcome, nested = outcome_of(event), event.parent_tool_use_id is not None
             tool, failed = outcome.tool, outcome.status != "ok"
@@ -6195,7 +6193,7 @@ class Summary(Writer):
     def numbers(self, event: Event, run: Run) -> dict[str, float]:
         """What a result states, with this run's cost: it states that of all the session's runs."""
         stated = result_numbers(event)
-        if cost := stated.get("cost"):
+        if (cost := stated.get("cost")) and run.session:
             before = self.costs.pop(run.session, 0)
             stated["cost"] = cost - before if before <= cost else cost
             self.costs[run.session] = cost
@@ -6350,22 +6348,28 @@ class RunTable(Summary):
 
     kind, words = SpokenEvent, True
 
+    def __init__(self, report: Report, view: View) -> None:
+        super().__init__(report, view)
+        self.notes: dict[Run, RunNotes] = {}  # its own: a summary beside it notes calls, too
+
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         final = self.view.messages == "final"
         for event in events:
             run: Run | None = event.run
             if run is None:
                 continue
-            self.note(event, run)
-            notes, answer = notes_of(run), ""
+            notes, answer = self.notes.setdefault(run, RunNotes()), ""
+            self.note(event, notes)
             stated = as_count(getattr(event, "timestamp_ms", None))
             notes.started_ms = notes.started_ms or run.started_ms or stated
             if final and event.type == "assistant":
                 notes.segments.say(event)
             elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
-                answer = "\n".join(end_words(event, run, final=True))
-            if ends_run(event) and (not event.hidden or not event.raw):
-                yield encode_json(self.row(event, run, notes, answer))
+                answer = "\n".join(end_words(event, notes, final=True))
+            if ends_run(event):
+                del self.notes[run]
+                row = self.row(event, run, notes, answer)
+                yield from (encode_json(row),) if not (event.hidden and event.raw) else ()
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
         numbers = self.numbers(event, run)
@@ -6400,30 +6404,34 @@ class RunTable(Summary):
 class CallTable(Writer):
     """A table of the calls: an object for each at its end, or at the end of its run."""
 
+    def __init__(self, report: Report, view: View) -> None:
+        super().__init__(report, view)
+        self.notes: dict[Run, RunNotes] = {}  # its own: action lines beside it note calls, too
+
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             run: Run | None = event.run
             if run is None:
                 continue
-            notes = notes_of(run)
+            notes = self.notes.setdefault(run, RunNotes())
             if event.type == "tool_call" and event.subtype == "completed":
-                row = self.row(event, run, notes.calls.pop(event.call_id, NOT_BEGUN))
+                row = self.row(event, notes, notes.calls.pop(event.call_id, NOT_BEGUN))
                 yield from () if event.hidden else (encode_json(row),)
                 continue
             notes.follow(event)
             if event.type == "tool_call" and event.subtype == "started":
                 call = notes.calls[event.call_id]
-                call.row = self.row(event, run, call) | {"status": "unfinished", "outcome": None}
+                call.row = self.row(event, notes, call) | {"status": "unfinished", "outcome": None}
             elif ends_run(event):
-                shown = (call.row for call in notes.calls.values() if not call.hidden)
+                shown = (call.row for call in self.notes.pop(run).calls.values() if not call.hidden)
                 yield from map(encode_json, filter(None, shown))
 
-    def row(self, event: Any, run: Run, begun: OpenCall) -> dict[str, Any]:
-        action, outcome = detailed_action(event, notes_of(run).cwd, begun), outcome_of(event)
+    def row(self, event: Any, notes: RunNotes, begun: OpenCall) -> dict[str, Any]:
+        action, outcome = detailed_action(event, notes.cwd, begun), outcome_of(event)
         named = event.tool_call.get("name"), outcome.body.name
         start = begun.row or {}
         return {
-            "session": run.session,
+            "session": event.run.session,
             "call_id": event.call_id,
             "tool": outcome.tool,
             "name": first_text(*named) or outcome.tool,
@@ -6500,7 +6508,7 @@ class Output:
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
-OWN = ("stream-json", "cursor")  # outputs that don't need dropped events
+EVENT_OUTPUTS = ("stream-json", "cursor")  # they print events
 
 
 def make_conversations(
@@ -6567,7 +6575,8 @@ def convert(
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
-    dropped = [kind for kind in ("thinking", "assistant") if to in OWN and drops_type(kind, drop)]
+    unread = ("thinking", "assistant") if to in EVENT_OUTPUTS else ()
+    dropped = [kind for kind in unread if drops_type(kind, drop)]
     runs = Runs(
         report,
         made,
@@ -6919,7 +6928,7 @@ OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
     "messages": ("text", "runs"),
     "messages all": ("text",),
     "actions stdout": ("text",),
-    "thinking": OWN,
+    "thinking": EVENT_OUTPUTS,
     "max-event": JSON_OUTPUTS,
     "ci-safe": JSON_OUTPUTS,
 }

@@ -209,6 +209,10 @@ def test_what_is_read_of_a_call_has_a_class(members: Iterable[str]) -> None:
     assert {*members} - {*agentfmt.FIELDS} == set()
 
 
+def test_every_dialect_is_an_agent_that_messages_name() -> None:
+    assert set(agentfmt.AGENTS) == set(agentfmt.DIALECTS)
+
+
 def test_a_dialect_is_registered_by_its_name() -> None:
     relatives = {"amp": "claude", "qwen": "claude"}
     for name, kind in agentfmt.DIALECTS.items():

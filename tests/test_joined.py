@@ -414,7 +414,7 @@ def test_a_session_that_only_the_last_line_names() -> None:
     for data in (GOOD["copilot"], convert(GOOD["copilot"], "-t", "cursor").stdout):
         (ended,) = convert(data, "-t", "json").objects
         (run,) = convert(data, "-t", "runs").objects
-        assert ended["session_id"] == run["session"] == "co-1"
+        assert (ended["session_id"], run["session"]) == ("co-1", first["session_id"])
 
 
 def test_a_converted_run_without_a_session_is_not_its_neighbors() -> None:
@@ -592,3 +592,19 @@ def test_the_last_line_of_another_agent_ends_no_run_without_a_session(agent: str
     ended = convert([begun, GOOD[agent][-1]])
     assert "(stdin:1) failed: ended without a result after 1 event" in ended.stderr
     assert ended.status == FAILED
+
+
+def test_an_active_conversation_among_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentfmt, "MAX_RUNS", 5)
+    call = {"type": "tool_use", "id": "t-1", "name": "Read", "input": {"file_path": "/w/a"}}
+    done = {"type": "tool_result", "tool_use_id": "t-1", "content": "x"}
+    own = {"session_id": "cl-0", "parent_tool_use_id": None, "uuid": "u"}
+    said = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Wait."}]}, **own}
+    first, *_, last = (line.replace(b"cl-1", b"cl-0") for line in GOOD["claude"])
+    stream = [first, *lines({"type": "assistant", "message": {"content": [call]}, **own})]
+    for number in range(1, 20):
+        others = (line.replace(b"cl-1", b"cl-%d" % number) for line in GOOD["claude"])
+        stream += [*others, *lines(said)]
+    stream += [*lines({"type": "user", "message": {"content": [done]}, **own}), last]
+    assert convert(stream, "-d") == (b"Read file /w/a\n", "", OK)
+    assert b'"ToolCall"' not in convert(stream, "-t", "cursor").stdout

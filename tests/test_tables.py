@@ -18,6 +18,7 @@ from support import (
     convert,
     event,
     init,
+    label,
     result,
     run,
     started,
@@ -260,3 +261,33 @@ def test_polars_and_pandas(tables: dict[str, str]) -> None:
         frame = polars.read_ndjson(path)
         assert frame.columns == columns(to)
         assert len(frame) == len(Path(path).read_text(encoding="utf-8").splitlines())
+
+
+def test_what_is_told_beside_a_table_changes_no_row() -> None:
+    call = {"shellToolCall": {"args": {"command": "make"}}}
+    done = {"shellToolCall": {"result": {"success": {"exitCode": 0}}}}
+    data = b"".join((
+        init(),
+        event("tool_call", subtype="started", call_id="a", tool_call=call),
+        event("tool_call", subtype="started", call_id="b", tool_call=call),
+        event("tool_call", subtype="completed", call_id="a", tool_call=done),
+        result(),
+    ))  # fmt: skip
+    for table in ("runs", "calls"):
+        alone = convert(data, "-t", table)
+        ended = convert(data, "-t", table, "-d", "--actions", "stderr", "-s")
+        assert (ended.stdout, alone.stdout != b"") == (alone.stdout, True)
+        assert f"{label('shell')} make (exit 0)\n" in ended.stderr
+        assert "1 action (shell 1)" in ended.stderr
+
+
+def test_a_completion_that_names_no_tool() -> None:
+    started = {"shellToolCall": {"args": {"command": "make"}}}
+    ended = {"ToolCall": {"result": {"success": {"exitCode": 0}}}}
+    data = b"".join((
+        event("tool_call", subtype="started", call_id="a", tool_call=started),
+        event("tool_call", subtype="completed", call_id="a", tool_call=ended),
+        result(),
+    ))  # fmt: skip
+    (row,) = convert(data, "-t", "calls").objects
+    assert (row["tool"], row["target"]) == ("shell", "make")
