@@ -2304,6 +2304,8 @@ class Cursor(Dialect):
 
 def blank_strings(raw: bytes, places: Places) -> bytes:
     """Blank the strings of a line at some places and below them."""
+    if UNICODE not in raw and not any(place[-1].encode() in raw for place in places):
+        return raw  # nearly always; an escape may spell a name
 
     def change(one: StringLiteral) -> str:
         there = any(one.path[: len(place)] == place for place in places)
@@ -5421,6 +5423,14 @@ class RunWords:
                 self.closed += self.open.pop(key).close(cut_off=cut_off)
 
 
+def lines_of_parts(event: Event) -> bytes:
+    """A foreign line with those that it was translated into: the end of a call repeats what its
+    start said, which the line itself may not hold."""
+    parts = (part for part in parts_of(event) if part is not event)
+    made = [part.raw for part in parts if part.type not in SPOKEN_TYPES]
+    return b"\n".join((event.raw, *made))
+
+
 class Redactor:
     """Redacts events, and returns them in order.
 
@@ -5434,6 +5444,8 @@ class Redactor:
         """``max_wait``: seconds of a run's silence after which its words are decided."""
         self.max_wait = max_wait
         self.redaction = redaction
+        # Of what action lines and summaries read: only what is printed is counted.
+        self.unprinted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
         self.scanner = redaction.scanner
         self.reread = reread
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
@@ -5448,7 +5460,8 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        suspects = self.redaction.suspects([event.raw for event in batch], tokens=True)
+        lines = [event.raw if event.foreign is None else lines_of_parts(event) for event in batch]
+        suspects = self.redaction.suspects(lines, tokens=True)
         for number, tokens in suspects.items():
             batch[number].edits, batch[number].tokens = (), tokens or None
         for _, group in itertools.groupby(batch, self.together):
@@ -5562,7 +5575,7 @@ class Redactor:
         waits = map(held.__contains__, map(id, pending))
         count = next(itertools.compress(itertools.count(), waits), len(pending))
         self.ready += [
-            event if event.edits is None else self.rewritten(event, state)
+            event if event.edits is None else self.rewritten(event, state, self.redaction)
             for event in pending[:count]
         ]
         self.size -= sum(sizes[:count])
@@ -5600,15 +5613,15 @@ class Redactor:
         ready, self.ready = self.ready, []
         return ready
 
-    def rewritten(self, event: Event, state: RunWords) -> Event:
+    def rewritten(self, event: Event, state: RunWords, redaction: EventRedactor) -> Event:
         """The redacted event."""
         if event.foreign:  # its calls have action lines of their own
             event.foreign.parts = [
-                part if part.type in SPOKEN_TYPES else self.rewritten(part, state)
+                part if part.type in SPOKEN_TYPES else self.rewritten(part, state, self.unprinted)
                 for part in event.foreign.parts
             ]
         edits = (event.edits or ()) if event.type in self.spoken else None
-        raw = self.redaction.redact_event(event, state.cwd, edits)
+        raw = redaction.redact_event(event, state.cwd, edits)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
     def decidable(self, text: str, parts: list[Part]) -> int:

@@ -651,3 +651,24 @@ def test_no_excerpt_shows_a_secret(lines: list[str]) -> None:
     shown = "".join(map(conceal, lines))
     assert (WORD[1:] in shown, shown.count("[REDACTED:assignment]")) == (False, 1)
     assert conceal("no more") == "no more"
+
+
+@pytest.mark.parametrize("view", [("-d", "--actions", "stderr"), ("-s",)])
+@pytest.mark.parametrize("name", ["Bash", TOKEN])
+def test_what_the_end_of_a_foreign_call_repeats(name: str, view: tuple[str, ...]) -> None:
+    """Action lines and summaries take it from the start, which stands in another line."""
+    own = {"session_id": "cl-1", "uuid": "u"}
+    call = {"type": "tool_use", "id": "t-1", "name": name, "input": {"command": f"curl {TOKEN}"}}
+    done = {"type": "tool_result", "tool_use_id": "t-1", "content": "x"}
+    lines = [
+        {"type": "assistant", "message": {"content": [call]}, **own},
+        {"type": "user", "message": {"content": [done]}, **own},
+        {"type": "result", "subtype": "success", "is_error": False, "result": "ok", **own},
+    ]
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    ended = redact(data, *SECRETS, *view)
+    assert MARKER in ended.stdout.decode()
+    assert TOKEN not in ended.stderr
+    action = f"curl {MARKER}" if name == "Bash" else "Used tool ?"
+    told = action if view[0] == "-d" else f"(github-token {1 + (name == TOKEN)})"
+    assert told in ended.stderr
