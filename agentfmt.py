@@ -1213,10 +1213,14 @@ def call_duration(call: Outcome) -> int | None:
     return next(counts_in((call.found.executionTime, call.found.durationMs)), None)
 
 
+def call_bodies(event: Event) -> Iterator[dict[str, Any]]:
+    """The objects in a call, with all their members."""
+    return map(as_object, as_object(details(event).get("tool_call")).values())
+
+
 def failure_of_event(event: Event, variant: str) -> Any:
     """What a variant of the result of a call holds."""
-    bodies = map(as_object, as_object(details(event).get("tool_call")).values())
-    results = (as_object(body.get("result")) for body in bodies)
+    results = (as_object(body.get("result")) for body in call_bodies(event))
     return next((result[variant] for result in results if variant in result), None)
 
 
@@ -3745,7 +3749,7 @@ def event_paths(event: Event) -> Iterable[str]:
         return
     found: list[Any] = []
     for call in (event, event.started) if event.started else (event,):
-        for body in map(as_object, as_object(details(call).get("tool_call")).values()):
+        for body in call_bodies(call):
             for group in (body.get("args"), *as_object(body.get("result")).values()):
                 found += map(as_object(group).get, PATH_MEMBERS)
         if any(found):
@@ -4502,6 +4506,11 @@ FIRST_LOOK = {
 }
 
 
+def mask(text: bytes, spans: Iterable[tuple[int, int, Any]]) -> bytes:
+    """A text whose spans are made unrecognizable; positions stay."""
+    return splice(text, [(start, end, MASK * (end - start)) for start, end, _ in spans])
+
+
 def any_name(names: Iterable[str], joint: str = "[_-]*") -> str:
     return "|".join(map(joint.join, names))
 
@@ -4649,7 +4658,7 @@ class Scanner:
             if not more:
                 break
             found = merged(found + more)
-            text = splice(text, [(a, b, MASK * (b - a)) for a, b, _ in more])
+            text = mask(text, more)
         return found
 
     def masked(self, text: bytes) -> bytes:
@@ -5210,8 +5219,7 @@ class EventRedactor:
         the run's cwd a dot; whole components only."""
         if "paths" not in self.classes or not (b"/" in text or b"\\" in text):
             return changes
-        rest = splice(text, [(start, end, MASK * (end - start)) for start, end, _ in changes])
-        found = home_pattern(tuple(self.homes), cwd).finditer(rest)
+        found = home_pattern(tuple(self.homes), cwd).finditer(mask(text, changes))
         paths = [(*match.span(), b"." if match.lastgroup == "cwd" else b"~") for match in found]
         return sorted([*changes, *paths])
 
@@ -5944,7 +5952,7 @@ class Writer:
     thinking = words = False
 
     def __init__(self, report: Report, view: View) -> None:
-        self.report, self.view, self.last = report, view, view.last or LastLine()
+        self.report, self.view, self.last = report, view, report.out.last
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
@@ -6034,7 +6042,7 @@ class View(NamedTuple):
     """The text to print besides the output itself, and where.
 
     ``actions`` is stdout, stderr, none, or "" for the output's default; ``out`` and ``err`` are the
-    screens of stdout and stderr, and ``last`` is the status line on one of them.
+    screens of stdout and stderr.
     """
 
     detail: bool = False
@@ -6043,7 +6051,6 @@ class View(NamedTuple):
     summary: bool = False
     out: Screen = PLAIN
     err: Screen = PLAIN
-    last: LastLine | None = None
 
 
 PLAIN_VIEW = View()
@@ -6479,7 +6486,6 @@ def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> It
 
 def make_writers(to: str, view: View, report: Report) -> tuple[Writer, list[Writer]]:
     """The writer of an output, and those beside it that a view asks for."""
-    view = view._replace(last=view.last or LastLine())
     others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
     others += [Summary(report, view)] if view.summary else []
     return (WRITERS | TABLES)[to](report, view), others
@@ -6916,9 +6922,9 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         home = os.environ.get("HOME", "").rstrip("/")
         redaction = EventRedactor(used, classes, [home] if home else [])
     signals = Signals()
-    view = view_of(inputs, given)
+    view = view_of(given)
     write = write_ci_safe if given["ci_safe"] else write_all
-    out = Output(functools.partial(write, 1), view.last)
+    out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs))
     report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
     streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
@@ -6956,7 +6962,7 @@ def check_outputs(given: dict[str, Any]) -> None:
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
 
 
-def view_of(inputs: Sequence[os.stat_result], given: dict[str, Any]) -> View:
+def view_of(given: dict[str, Any]) -> View:
     """The view that the options ask for. Raises click.UsageError if they contradict."""
     to, messages, actions = given["to"], given["messages"], given["actions"]
     quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
@@ -6967,14 +6973,17 @@ def view_of(inputs: Sequence[os.stat_result], given: dict[str, Any]) -> View:
     out, err = Screen(1, given["color"]), Screen(2, given["color"])
     shown = {"stdout": out, "stderr": err}.get(actions, PLAIN)
     detail = detail if detail is not None else verbose or shown.fd is not None
-    # The status line is on stdout with -t text, else on stderr, unless stdout may mix with it: the
-    # reader of a pipe may write to the same terminal.
-    live = out if to == "text" and out.live else PLAIN
+    return View(detail, messages, actions, given["summary"] or verbose, out, err)
+
+
+def status_line(to: str, view: View, inputs: Sequence[os.stat_result]) -> LastLine:
+    """It is on stdout with -t text, else on stderr, unless stdout may mix with it: the reader of a
+    pipe may write to the same terminal."""
+    live = view.out if to == "text" and view.out.live else PLAIN
     pipe = stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
-    if not live.live and (shown is err or not (os.isatty(1) or pipe)):
-        live = err
-    last = LastLine(live, bytes_to_read(inputs))
-    return View(detail, messages, actions, given["summary"] or verbose, out, err, last)
+    if not live.live and (view.actions == "stderr" or not (os.isatty(1) or pipe)):
+        live = view.err
+    return LastLine(live, bytes_to_read(inputs))
 
 
 HELP_EPILOG = f"""\b

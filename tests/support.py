@@ -97,7 +97,7 @@ def convert(
     given = {**parameters(*flags), **more}
     given.setdefault(
         "view",
-        agentfmt.view_of((), given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN, last=None),
+        agentfmt.view_of(given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN),
     )
     given.setdefault("redaction", redaction(given["classes"], given["patterns"]))
     options = {key: value for key, value in given.items() if key in PARAMETERS}

@@ -80,7 +80,7 @@ def spelled(*events: dict[str, Any]) -> bytes:
 def render(data: bytes, view: View = View(), to: str = "text", step: int = 0) -> Rendered:  # noqa: B008
     """What convert() writes; ``step`` is how many bytes each read delivers."""
     out, err = bytearray(), bytearray()
-    output = agentfmt.Output(out.extend, view.last)
+    output = agentfmt.Output(out.extend)
     report = agentfmt.Report(output)
     chunks = [data[i : i + step] for i in range(0, len(data), step)] if step else [data]
     with mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)):
