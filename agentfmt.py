@@ -3693,6 +3693,22 @@ class RunNotes:
         elif event.type == "system" and event.subtype == "init":
             self.cwd = first_text(details(event).get("cwd"))
 
+    def count(self, event: Event) -> None:
+        """Note what a line about the run says."""
+        if event.type == "tool_call" and event.subtype == "completed":
+            outcome, nested = outcome_of(event), event.parent_tool_use_id is not None
+            tool, failed = outcome.tool, outcome.status != "ok"
+            name = add_count(self.nested if nested else self.actions, tool)
+            self.failures[name] = self.failures.get(name, 0) + failed
+            if tool in CHANGING_TOOLS and not failed and len(self.files) < MAX_FILES:
+                args = decode_args(tool, outcome.body.args)
+                path = find_target(tool, args, "") or event.call_id
+                self.files |= {hash(path)} if path else set()
+        elif event.type == "system" and event.subtype == "init":
+            self.model = first_text(details(event).get("model"))
+        elif event.type not in KNOWN_TYPES and event.foreign is None:
+            add_count(self.unknown, event.type or "without a type")
+
     def ask(self, event: Event) -> None:
         """Note the target in a question: a call that isn't allowed never starts."""
         query = as_object(details(event).get("query"))
@@ -3711,6 +3727,16 @@ def notes_of(run: Run | None) -> RunNotes:
     return run.notes
 
 
+def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
+    """Add to the count of a name; names beyond MAX_NAMES share one, whose name is returned."""
+    if name not in counts and len(counts) >= MAX_NAMES:
+        name = "..."
+    counts[name] = counts.get(name, 0) + number
+    return name
+
+
+CHANGING_TOOLS = frozenset(("edit", "write", "delete"))
+KNOWN_TYPES = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
 SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a run of its own
 
 
@@ -6155,9 +6181,6 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
 class Summary(Writer):
     """A closing line for each run, and one with the totals of several."""
 
-    KNOWN = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
-    CHANGING = frozenset(("edit", "write", "delete"))
-
     def __init__(self, report: Report, view: View) -> None:
         super().__init__(report, view)
         self.screen, self.total, self.verdicts = view.err, RunNotes(), dict[str, int]()
@@ -6170,30 +6193,14 @@ class Summary(Writer):
                 if not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
                     yield self.close_all()
             elif not ends_run(event):
-                self.note(event, notes_of(run))
+                notes_of(run).count(event)
             else:
                 self.last.open.pop(run, None)
                 if event.raw or not run.resumed:
                     yield self.close(event, run, notes_of(run))
 
-    def note(self, event: Event, notes: RunNotes) -> None:
-        """Note what a line about the run will say."""
-        if event.type == "tool_call" and event.subtype == "completed":
-            outcome, nested = outcome_of(event), event.parent_tool_use_id is not None
-            tool, failed = outcome.tool, outcome.status != "ok"
-            name = add_count(notes.nested if nested else notes.actions, tool)
-            notes.failures[name] = notes.failures.get(name, 0) + failed
-            if tool in self.CHANGING and not failed and len(notes.files) < MAX_FILES:
-                args = decode_args(tool, outcome.body.args)
-                path = find_target(tool, args, "") or event.call_id
-                notes.files |= {hash(path)} if path else set()
-        elif event.type == "system" and event.subtype == "init":
-            notes.model = first_text(details(event).get("model"))
-        elif event.type not in self.KNOWN and event.foreign is None:
-            add_count(notes.unknown, event.type or "without a type")
-
     def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
-        notes.stated = self.numbers(event, run)
+        notes.stated = result_numbers(event, self.costs)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
         # The message about a failure names the place; a single run on a terminal needs no name.
@@ -6209,17 +6216,6 @@ class Summary(Writer):
                 add_count(getattr(self.total, kind), what, number)
         self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
         return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
-
-    def numbers(self, event: Event, run: Run) -> dict[str, float]:
-        """What a result states, with this run's cost: it states that of all the session's runs."""
-        stated = result_numbers(event)
-        if (cost := stated.get("cost")) and run.session:
-            before = self.costs.pop(run.session, 0)
-            stated["cost"] = cost - before if before <= cost else cost
-            self.costs[run.session] = cost
-            if len(self.costs) > MAX_RUNS:
-                del self.costs[next(iter(self.costs))]
-        return stated
 
     def close_all(self) -> bytes:
         verdicts = sorted(self.verdicts.items(), reverse=True)
@@ -6274,14 +6270,6 @@ def time_spent(notes: RunNotes) -> str:
     return f" in {format_duration(took)}" if took else ""
 
 
-def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
-    """Add to the count of a name; names beyond MAX_NAMES share one, whose name is returned."""
-    if name not in counts and len(counts) >= MAX_NAMES:
-        name = "..."
-    counts[name] = counts.get(name, 0) + number
-    return name
-
-
 def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: bool = True) -> str:
     total = sum(counts.values())
     each = ", ".join(f"{excerpt(name)} {number:,}" for name, number in counts.items())
@@ -6303,8 +6291,9 @@ TOKENS = (
 )
 
 
-def result_numbers(event: Event) -> dict[str, float]:
-    """The numbers that a result states: milliseconds, turns, dollars, tokens."""
+def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, float]:
+    """The numbers that a result states: milliseconds, turns, dollars, tokens. It states the cost of
+    all runs of its session: ``costs`` holds that of those before, by session."""
     members = details(event) if event.type == "result" else {}
     usage, cost = as_object(members.get("usage")), members.get("total_cost_usd")
     found: dict[str, float | None] = {
@@ -6312,6 +6301,13 @@ def result_numbers(event: Event) -> dict[str, float]:
         "turns": as_count(members.get("num_turns")),
         "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
     } | {kind: next(counts_in(map(usage.get, names)), None) for kind, names in TOKENS}
+    session, cost = event.run.session, found["cost"]
+    if cost and session:
+        before = costs.pop(session, 0)
+        found["cost"] = cost - before if before <= cost else cost
+        costs[session] = cost
+        if len(costs) > MAX_RUNS:
+            del costs[next(iter(costs))]
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -6363,36 +6359,47 @@ class StreamJson(Writer):
         return (event.raw.strip() for event in events if not event.hidden)
 
 
-class RunTable(Summary):
-    """A table of the runs: an object for each at its end, whatever its verdict."""
-
-    kind, words = SpokenEvent, True
+class Table(Writer):
+    """Rows about runs or calls, each an object. It keeps notes of its own: a summary, or action
+    lines, beside it note calls, too."""
 
     def __init__(self, report: Report, view: View) -> None:
         super().__init__(report, view)
-        self.notes: dict[Run, RunNotes] = {}  # its own: a summary beside it notes calls, too
+        self.notes: dict[Run, RunNotes] = {}
+        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        final = self.view.messages == "final"
         for event in events:
-            run: Run | None = event.run
-            if run is None:
-                continue
-            notes, answer = self.notes.setdefault(run, RunNotes()), ""
-            self.note(event, notes)
-            stated = as_count(getattr(event, "timestamp_ms", None))
-            notes.started_ms = notes.started_ms or run.started_ms or stated
-            if final and event.type == "assistant":
-                notes.segments.say(event)
-            elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
-                answer = "\n".join(end_words(event, notes, final=True))
-            if ends_run(event):
-                del self.notes[run]
-                row = self.row(event, run, notes, answer)
-                yield from (encode_json(row),) if not (event.hidden and event.raw) else ()
+            if event.run is not None:
+                notes = self.notes.setdefault(event.run, RunNotes())
+                yield from map(encode_json, self.rows(event, notes))
+                if ends_run(event):
+                    del self.notes[event.run]
+
+    def rows(self, event: Event, notes: RunNotes) -> Iterable[dict[str, Any]]:
+        """The rows that an event completes."""
+        raise NotImplementedError
+
+
+class RunTable(Table):
+    """A table of the runs: a row for each at its end, whatever its verdict."""
+
+    kind, words = SpokenEvent, True
+
+    def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
+        run, answer, final = event.run, "", self.view.messages == "final"
+        notes.count(event)
+        stated = as_count(getattr(event, "timestamp_ms", None))
+        notes.started_ms = notes.started_ms or run.started_ms or stated
+        if final and event.type == "assistant":
+            notes.segments.say(event)
+        elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
+            answer = "\n".join(end_words(event, notes, final=True))
+        if ends_run(event) and not (event.hidden and event.raw):
+            yield self.row(event, run, notes, answer)
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
-        numbers = self.numbers(event, run)
+        numbers = result_numbers(event, self.costs)
         counts = dict(notes.actions)
         for name, number in notes.nested.items():
             counts[name] = counts.get(name, 0) + number
@@ -6421,30 +6428,20 @@ class RunTable(Summary):
         }
 
 
-class CallTable(Writer):
-    """A table of the calls: an object for each at its end, or at the end of its run."""
+class CallTable(Table):
+    """A table of the calls: a row for each at its end, or at the end of its run."""
 
-    def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view)
-        self.notes: dict[Run, RunNotes] = {}  # its own: action lines beside it note calls, too
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for event in events:
-            run: Run | None = event.run
-            if run is None:
-                continue
-            notes = self.notes.setdefault(run, RunNotes())
-            if event.type == "tool_call" and event.subtype == "completed":
-                row = self.row(event, notes, notes.calls.pop(event.call_id, NOT_BEGUN))
-                yield from () if event.hidden else (encode_json(row),)
-                continue
-            notes.follow(event)
-            if event.type == "tool_call" and event.subtype == "started":
-                call = notes.calls[event.call_id]
-                call.row = self.row(event, notes, call) | {"status": "unfinished", "outcome": None}
-            elif ends_run(event):
-                shown = (call.row for call in self.notes.pop(run).calls.values() if not call.hidden)
-                yield from map(encode_json, filter(None, shown))
+    def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
+        if event.type == "tool_call" and event.subtype == "completed":
+            row = self.row(event, notes, notes.calls.pop(event.call_id, NOT_BEGUN))
+            yield from () if event.hidden else (row,)
+            return
+        notes.follow(event)
+        if event.type == "tool_call" and event.subtype == "started":
+            call = notes.calls[event.call_id]
+            call.row = self.row(event, notes, call) | {"status": "unfinished", "outcome": None}
+        elif ends_run(event):
+            yield from (call.row for call in notes.calls.values() if call.row and not call.hidden)
 
     def row(self, event: Any, notes: RunNotes, begun: OpenCall) -> dict[str, Any]:
         action, outcome = detailed_action(event, notes.cwd, begun), outcome_of(event)
