@@ -108,8 +108,8 @@ MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are red
 MAX_RUNS = 10_000  # open at a time: a joined log of a day may hold so many
 MAX_PREFIX = 256  # bytes that a log collector may put before an object
 CONCEALED = 8192  # characters searched for secrets before an excerpt is cut from them
-EXCERPT = 200  # characters of a refused line in a message
-REJECTS_SHOWN = 10  # refused lines shown per run of a FILE; the others are only counted
+EXCERPT = 200  # characters of a rejected line in a message
+REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are only counted
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
 MAX_GIVEN_UP = 10 * MAX_RUNS  # remembered sessions whose run was closed as one too many
@@ -1239,7 +1239,7 @@ def failure_reason(outcome: Outcome, told: Any) -> str:
 # ---------------------------------------------------------------- messages
 #
 # Messages on stderr, excerpts, rejected lines, the exit status.
-# Errors, refused lines and failed runs in, messages out. It must not know formats.
+# Errors, rejected lines and failed runs in, messages out. It must not know formats.
 
 
 EXPECTED = "is this the output of --output-format stream-json?"
@@ -1250,7 +1250,7 @@ TRANSCRIPT = (
 
 
 class Report:
-    """Reports what goes wrong on stderr, saves refused lines, and knows the exit status."""
+    """Reports what goes wrong on stderr, saves rejected lines, and knows the exit status."""
 
     def __init__(
         self,
@@ -1317,8 +1317,8 @@ class Report:
         else:
             self.damaged = True
         self.counts["prose line" if reason is None else "damaged line"] += 1
-        source.refused += 1
-        if source.refused <= REJECTS_SHOWN:
+        source.rejected += 1
+        if source.rejected <= REJECTS_SHOWN:
             self.message(": ".join(filter(None, (source.where(), reason, text))))
         self.warn_without_run(source)
 
@@ -1362,11 +1362,11 @@ class Report:
         return ", ".join(shown[:NAMES_SHOWN]) + ", ..." * (len(shown) > NAMES_SHOWN)
 
     def report_unshown(self, source: Source) -> None:
-        """Say how many refused lines weren't shown, at the end of a run or a FILE."""
-        if source.refused > REJECTS_SHOWN:
-            more = plural(source.refused - REJECTS_SHOWN, "more line")
+        """Say how many rejected lines weren't shown, at the end of a run or a FILE."""
+        if source.rejected > REJECTS_SHOWN:
+            more = plural(source.rejected - REJECTS_SHOWN, "more line")
             self.message(f"{source.name}: {more} without an event")
-        source.refused = 0
+        source.rejected = 0
 
 
 # ---------------------------------------------------------------- reading
@@ -1380,15 +1380,15 @@ UNDECIDED = regex(rb"(?:\xef(?:\xbb(?:\xbf)?)?)?[ \t\r\n]*(?:[{\[][ \t\r]*)?")
 DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
 
 
-class RefusedPiece(NamedTuple):
-    """A part of what is refused unread: of a line or a document, whose first part has the reason,
+class RejectedPiece(NamedTuple):
+    """A part of what is rejected unread: of a line or a document, whose first part has the reason,
     and whose last one ends with LF; or of a FILE in another format."""
 
     data: bytes
     reason: str = ""
 
 
-Frame: TypeAlias = "bytes | RefusedPiece"
+Frame: TypeAlias = "bytes | RejectedPiece"
 
 
 class Source:
@@ -1404,7 +1404,7 @@ class Source:
         self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event followed a prefix
-        self.refused = 0  # lines since the last end of a run
+        self.rejected = 0  # lines since the last end of a run
         self.prose = ""  # its last line
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
         self.is_named = ""  # what a warning was printed about: its text, or its events
@@ -1463,7 +1463,7 @@ def read_frames(source: Source, arriving: Iterator[bytes]) -> Iterator[Frame]:
             break
     source.looks_like = format_of(head, OTHER_FORMATS)
     if source.looks_like:
-        return map(RefusedPiece, itertools.chain((head,), arriving))
+        return map(RejectedPiece, itertools.chain((head,), arriving))
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
@@ -1474,16 +1474,16 @@ def read_frames(source: Source, arriving: Iterator[bytes]) -> Iterator[Frame]:
 
 
 def line_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
-    """Blocks of whole lines; a line that is too long is refused in pieces."""
+    """Blocks of whole lines; a line that is too long is rejected in pieces."""
     limit = source.limit
-    tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning refused?
+    tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning rejected?
     for chunk in arriving:
         if not chunk:
             yield b""
             continue
         if cut:
             end = chunk.find(b"\n") + 1
-            yield RefusedPiece(chunk[: end or None])
+            yield RejectedPiece(chunk[: end or None])
             chunk = chunk[end or len(chunk) :]
             cut = not end
         end = chunk.rfind(b"\n") + 1
@@ -1495,13 +1495,13 @@ def line_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
                 whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
-                yield RefusedPiece(whole, source.too_long) if whole else frame
+                yield RejectedPiece(whole, source.too_long) if whole else frame
         tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
         if tail.tell() > limit:
-            yield RefusedPiece(tail.getvalue(), source.too_long)
+            yield RejectedPiece(tail.getvalue(), source.too_long)
             tail, cut = io.BytesIO(), True
     if cut:
-        yield RefusedPiece(b"\n")
+        yield RejectedPiece(b"\n")
     elif tail.tell():
         yield tail.getvalue()
 
@@ -1535,7 +1535,7 @@ def document_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame
     try:
         for chunk in itertools.chain(filter(None, arriving), (b"",)):
             if skipped:  # the lexer can't resynchronize
-                yield RefusedPiece(chunk or b"\n")
+                yield RejectedPiece(chunk or b"\n")
                 continue
             try:
                 lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
@@ -1554,19 +1554,19 @@ def document_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame
                 if tokens[0] != "{":
                     rest = chunk[max(0, position + len(token) - read) :] if chunk else b"\n"
                     skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
-                    yield RefusedPiece(line() + rest, skipped)
+                    yield RejectedPiece(line() + rest, skipped)
                     break
                 whole, size = line() + b"\n", 0
                 long = len(whole) > source.limit + 1
-                yield RefusedPiece(whole, source.too_long) if long else whole
+                yield RejectedPiece(whole, source.too_long) if long else whole
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
-                yield RefusedPiece(line() + b"\n", "the document ends too early")
+                yield RejectedPiece(line() + b"\n", "the document ends too early")
             elif not skipped and size > source.limit + BLOCK:
                 skipped = source.too_long + REST_SKIPPED
-                yield RefusedPiece(line(), skipped)
+                yield RejectedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
@@ -1663,7 +1663,7 @@ class Unwrapper:
 
     def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
         for frame in wrapped:
-            if isinstance(frame, RefusedPiece) or not frame:
+            if isinstance(frame, RejectedPiece) or not frame:
                 yield frame
                 continue
             lines = map(self.open, lines_of(frame))
@@ -1701,7 +1701,7 @@ class Unwrapper:
         long = self.size + len(line) > self.source.limit
         self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
         self.size += 1 if long else len(line)
-        return RefusedPiece(bytes(line + b"\n"), self.source.too_long) if long else b"\n"
+        return RejectedPiece(bytes(line + b"\n"), self.source.too_long) if long else b"\n"
 
 
 class Reader:
@@ -1713,8 +1713,8 @@ class Reader:
         self.decode = msgspec.json.Decoder(kind).decode
 
     def read(self, source: Source, frame: Frame) -> Iterable[tuple[bytes, Event]]:
-        if isinstance(frame, RefusedPiece):
-            self.refuse(source, frame)
+        if isinstance(frame, RejectedPiece):
+            self.reject(source, frame)
             return ()
         lines = source.begin(frame)
         try:  # msgspec doesn't validate the strings that it skips
@@ -1724,7 +1724,7 @@ class Reader:
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
 
-    def refuse(self, source: Source, piece: RefusedPiece) -> None:
+    def reject(self, source: Source, piece: RejectedPiece) -> None:
         if not piece.reason:
             self.report.save_rejected(piece.data)
             return
