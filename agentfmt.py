@@ -1132,7 +1132,7 @@ class Action(Struct, frozen=True, gc=False):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.tool_call is None and event.made and event.made.answered:  # its line need not be made
+    if event.tool_call is None and event.made:  # its line need not be made
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     return label_call(outcome_of(event))
@@ -1885,13 +1885,7 @@ FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "m
 
 
 class ForeignCall(Struct, gc=False):
-    """A call by another agent, with Cursor's name for its tool. It makes the line of its start,
-    or, once it is ``answered``, of its end.
-
-    ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
-    ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
-    Cursor's result.
-    """
+    """A call by another agent, with Cursor's name for its tool. It makes the line of its start."""
 
     id: str
     session: str | None = None
@@ -1899,20 +1893,14 @@ class ForeignCall(Struct, gc=False):
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
     given: Any = None  # its arguments, decoded or not
-    answered: bool = False
-    content: Any = None
-    failed: bool = False
-    kind: Any = ""
-    code: Any = None
-    facts: dict[str, Any] = {}
 
     def __call__(self) -> dict[str, Any]:
+        return self.line("started", {"args": self.args()})
+
+    def line(self, subtype: str, body: dict[str, Any]) -> dict[str, Any]:
         """The members of its line."""
-        args = self.args()
-        body = {"args": args} | ({"result": make_result(self, args)} if self.answered else {})
         call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
-        subtype = "completed" if self.answered else "started"
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
@@ -1932,10 +1920,30 @@ class ForeignCall(Struct, gc=False):
             args |= {"todos": listed} if listed else {}
         return args
 
+
+class Answer(Struct, gc=False):
+    """How a call by another agent ended. It makes the line of its end.
+
+    ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
+    ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
+    Cursor's result.
+    """
+
+    call: ForeignCall
+    content: Any = None
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: dict[str, Any] = {}
+
+    def __call__(self) -> dict[str, Any]:
+        args = self.call.args()
+        return self.call.line("completed", {"args": args, "result": make_result(self, args)})
+
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
         command goes before other signs, but for the agent's own word for a failure."""
-        known = type(self.code) is int and self.tool == "shell" and not self.kind
+        known = type(self.code) is int and self.call.tool == "shell" and not self.kind
         if known or not self.failed:
             code = self.code if known else None
             return "failure" if code else "success", code, ""
@@ -1949,7 +1957,7 @@ class ForeignCall(Struct, gc=False):
     def outcome(self) -> tuple[str, str, int]:
         """The tool of an ended call, its status and exit code, as its line has them."""
         variant, code, _ = self.ending()
-        return self.tool, "nonzero" if code else VARIANTS[variant], code or 0
+        return self.call.tool, "nonzero" if code else VARIANTS[variant], code or 0
 
 
 @functools.lru_cache(256)
@@ -1975,13 +1983,13 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def make_result(called: ForeignCall, args: dict[str, Any]) -> dict[str, Any]:
+def make_result(answer: Answer, args: dict[str, Any]) -> dict[str, Any]:
     """Cursor's result of a call."""
-    variant, code, why = called.ending()
+    variant, code, why = answer.ending()
     if variant not in ("success", "failure"):
         return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
-    content = "" if called.content is None else called.content
-    told = make_success(called.tool, args, content).items(), called.facts.items()
+    content = "" if answer.content is None else answer.content
+    told = make_success(answer.call.tool, args, content).items(), answer.facts.items()
     stated = [*itertools.chain(*told), ("exitCode", code)]
     return {variant: {key: value for key, value in stated if value is not None}}
 
@@ -2048,7 +2056,7 @@ MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
 
-class EventMaker(NamedTuple):
+class EventMaker(Struct, frozen=True, gc=False):
     """How dialects make events, of the type ``kind``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
@@ -2064,6 +2072,16 @@ class EventMaker(NamedTuple):
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
+# Lines of words, less the text, the parent and the session: templates save half of their time.
+MESSAGE = b'"message":{"role":"%b","content":[{"type":"text","text":%%b}]}'
+WORDS_LINES = {
+    kind: b'{"type":"%b",%b%%b,"session_id":%%b}' % (kind.encode(), said)
+    for kind, said in {
+        "thinking": b'"subtype":"delta","text":%b',
+        "assistant": MESSAGE % b"assistant",
+        "user": MESSAGE % b"user",
+    }.items()
+}
 
 
 def parts_of(event: Event) -> Sequence[Event]:
@@ -2077,11 +2095,12 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. Lines of the types in ``deltas`` hold nothing but pieces of words.
+    isn't session_id. Lines of the types in ``deltas`` hold nothing but pieces of words; those of
+    the types in ``own`` are no other agent's, whatever they hold.
     """
 
     name: ClassVar[str]
-    deltas = frozenset[str | None]()
+    own = deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str | None, str]] = (None, "")
 
@@ -2104,7 +2123,9 @@ class Dialect:
         self.acts = False  # it holds nothing but acts, or the event has no counterpart
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
-        self.said = collections.defaultdict[Any, list[str]](list)  # deltas, by kind and sub-agent
+        self.said = {  # deltas, by kind and sub-agent
+            kind: collections.defaultdict[Any, list[str]](list) for kind in WORDS_LINES
+        }
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
@@ -2142,10 +2163,9 @@ class Dialect:
             return self.parts if not maker.native else (self.joined(),)
         if event.type in SHARED_TYPES and not maker.native:
             return ()
-        event.foreign = event.foreign or UNTRANSLATED
         self.acts = event.type not in CURSOR_TYPES
-        shown = maker.native or (event.type in CURSOR_TYPES and event.type != "system")
-        event.hidden = event.hidden or not shown
+        event.foreign = event.foreign or UNTRANSLATED
+        event.hidden = not maker.native and (self.acts or event.type == "system")
         return (event,)
 
     def joined(self) -> Event:
@@ -2179,23 +2199,23 @@ class Dialect:
         if maker.lines and made:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
-        self.acts = self.acts and kind in ACTS
-        self.latest = self.latest if kind == "error" else kind
+        if kind not in ACTS:
+            self.acts = False
+        if kind != "error":
+            self.latest = kind
         return new
 
     def words(self, kind: str, text: str) -> Any:
         """Add an event with words; its line is made only if a stage reads all of them."""
         thought, parent = kind == "thinking", self.parent
-        subtype = "delta" if thought else None
-        new = self.add(kind, subtype, None, None, parent)
-        if isinstance(new, SpokenEvent):
-            new.text = text if thought else None
-            new.message = None if thought else Message([TextBlock(text)])
+        new = self.add(kind, "delta" if thought else None, None, None, parent)
+        if self.maker.kind is SpokenEvent and thought:
+            new.text = text
+        elif self.maker.kind is SpokenEvent:
+            new.message = Message(text)
         if self.maker.lines:
-            message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said: dict[str, Any] = {"text": text} if thought else {"message": message}
-            said["parent_tool_use_id"] = parent
-            new.raw = encode_json(line_members(kind, subtype, self.session, said))
+            ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
+            new.raw = WORDS_LINES[kind] % (encode_json(text), ids, encode_json(self.session))
         return new
 
     # The moves.
@@ -2212,11 +2232,26 @@ class Dialect:
     def ask(self, text: Any) -> None:
         self.words("user", as_text(text))
 
-    def say(self, text: Any, *, delta: bool = False) -> None:
-        self.utter("assistant", as_text(text), delta=delta)
+    def say(self, text: Any, kind: str = "assistant", *, delta: bool = False) -> None:
+        """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
+        which stays whole where the agent's own line is printed."""
+        maker, said = self.maker, self.said[kind][self.parent]
+        text = rest = text if type(text) is str else ""
+        if delta:
+            said.append(text)
+        elif said:
+            before = "".join(said)
+            rest = text.removeprefix(before)
+            said[:] = [before[len(text) :]] if before.startswith(text) else []
+            rest = "" if said else rest
+        whole = maker.native and kind == "assistant"
+        if rest or delta or whole:
+            part = self.words(kind, text if whole else rest)
+            if delta and maker.redacts and whole:
+                part.timestamp_ms = CERTAIN_DELTA
 
     def think(self, text: Any, *, delta: bool = False) -> None:
-        self.utter("thinking", as_text(text), delta=delta)
+        self.say(text, "thinking", delta=delta)
         if not delta:
             self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
@@ -2231,32 +2266,30 @@ class Dialect:
         self.calls[identity] = called
 
     def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
-        """Complete a call; for its ``outcome`` see ``ForeignCall``."""
+        """Complete a call; for its ``outcome`` see ``Answer``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
-        called = msgspec.structs.replace(called, answered=True, content=content, **outcome)
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
                 del self.finished[next(iter(self.finished))]
-        self.add("tool_call", "completed", called, identity, called.parent)
+        made = Answer(called, content, **outcome)
+        self.add("tool_call", "completed", made, identity, called.parent)
 
     def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
         """Start and complete a call whose line may be repeated."""
-        known = as_text(identity)
-        if known not in self.finished:
-            if known not in self.calls:
-                self.call(known, name, given)
-            self.answer(known, content, given=given, **outcome)
+        if as_text(identity) not in self.finished:
+            self.call(identity, name, given)
+            self.answer(identity, content, **outcome)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
         members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
-        for of_run in (self.calls, self.finished, self.said, self.usage):
+        for of_run in (self.calls, self.finished, self.usage, *self.said.values()):
             of_run.clear()
 
     def add_usage(self, tokens: Any) -> None:
@@ -2278,23 +2311,6 @@ class Dialect:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
         if self.maker.redacts and places:
             self.event.raw = blank_strings(self.event.raw, places)
-
-    def utter(self, kind: str, text: str, *, delta: bool) -> None:
-        """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
-        which stays whole where the agent's own line is printed."""
-        maker, said, rest = self.maker, self.said[kind, self.parent], text
-        if delta:
-            said.append(text)
-        elif said:
-            before = "".join(said)
-            rest = text.removeprefix(before)
-            said[:] = [before[len(text) :]] if before.startswith(text) else []
-            rest = "" if said else rest
-        whole = maker.native and kind == "assistant"
-        if rest or delta or whole:
-            part = self.words(kind, text if whole else rest)
-            if delta and maker.redacts and whole:
-                part.timestamp_ms = CERTAIN_DELTA
 
 
 class Cursor(Dialect):
@@ -2324,7 +2340,9 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 # A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 # Types of lines between Claude and its host.
-CONTROL_TYPES = {"control_request", "control_response", "control_cancel_request", "keep_alive"}
+CONTROL_TYPES = frozenset(
+    ("control_request", "control_response", "control_cancel_request", "keep_alive")
+)
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2339,6 +2357,7 @@ class Claude(Dialect):
     """
 
     name = "claude"
+    own = CONTROL_TYPES | {"stream_event", "rate_limit_event"}
     deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
@@ -2409,8 +2428,8 @@ class Claude(Dialect):
     def stream(self, inner: Any) -> None:
         delta = inner.delta
         if inner.type == "message_start":
-            for spoken in ("assistant", "thinking"):
-                self.said.pop((spoken, self.parent), None)
+            for said in self.said.values():
+                said.pop(self.parent, None)
         elif delta is None:
             return
         elif delta.text is not None:
@@ -2506,6 +2525,7 @@ class Codex(Dialect):
     """
 
     name = "codex"
+    own = frozenset("item.started item.updated item.completed turn.started turn.completed".split())
     places = places_in("item.completed item.text")
     fragments = places_in(
         "item.started item.text item.aggregated_output item.result",
@@ -2600,7 +2620,7 @@ class Gemini(Dialect):
         elif kind == "message":
             self.say(line["content"], delta=line["delta"] is True)
         elif kind == "tool_use":
-            self.said.clear()
+            self.said["assistant"].clear()
             self.call(line["tool_id"], line["tool_name"], line["parameters"])
         elif kind == "tool_result":
             text = error_message(line["error"]) if failed else ""
@@ -2788,6 +2808,12 @@ class Pi(Dialect):
     """
 
     name = "pi"
+    own = frozenset(
+        "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
+        "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
+        "entry_appended auto_compaction_start auto_compaction_end queue_update "
+        "tool_execution_start tool_execution_update tool_execution_end".split()
+    )
     deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
@@ -2899,12 +2925,6 @@ PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
 CLAUDE_MEMBERS = {"claude_code_version", "qwen_code_version", "uuid", "slash_commands"}  # of inits
-CLAUDE_TYPES = CONTROL_TYPES | {"stream_event", "rate_limit_event"}
-PI_TYPES = frozenset(
-    "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
-    "message_end auto_retry_start auto_retry_end compaction_start compaction_end entry_appended "
-    "auto_compaction_start auto_compaction_end queue_update".split()
-)
 
 
 def recognize(line: bytes) -> str | None:
@@ -2931,7 +2951,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "copilot", "." in kind and is_object("data")
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has
-    yield "pi", kind.startswith("tool_execution_") or kind in PI_TYPES
+    yield "pi", kind.startswith("tool_execution_") or kind == "session" or kind in Pi.own
     yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
     yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
     yield "gemini", kind == "result" and has >= {"status", "stats"}
@@ -2943,7 +2963,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "droid", init and "reasoning_effort" in has
     yield "claude", init and has & CLAUDE_MEMBERS
     yield "claude", init and "mcp_servers" in has and not own_key
-    yield "claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")
+    yield "claude", kind in Claude.own or name.startswith("system/hook_")
     yield "claude", str(value("session_id")).startswith("T-")  # Amp
     shared = kind in ("assistant", "user", "system", "result")
     yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
@@ -2955,12 +2975,6 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
     yield "cursor", kind == "result" and "request_id" in has
     yield "cursor", init and own_key and "tools" not in has
-
-
-@functools.lru_cache(256)
-def dialect_of_type(kind: str | None) -> str | None:
-    """The dialect that a type shows by itself, whatever else the line holds."""
-    return recognize(encode_json({"type": kind}))
 
 
 def wraps_event(event: Event) -> bool:
@@ -2998,6 +3012,12 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
+        talk, named = self.shown, event.session_id
+        same = self.sessions.get(named) is talk if named else talk and event.type in talk.own
+        if same and talk and talk is source.dialect:  # nearly always
+            if not named:
+                event.session_id = talk.session
+            return talk.translate(event)
         known = self.conversation_of(source, event)
         if known is None:
             return (event,)
@@ -3017,11 +3037,7 @@ class Conversations:
         FILE's last one if the type shows that, unless that may name a session."""
         last, session = source.dialect, event.session_id
         known = self.sessions.get(session) if session else last
-        naming = known and known.names_session[0] in ("", event.type)
-        sure = known and (session or (not naming and dialect_of_type(event.type) == known.name))
-        if sure and known and known is last is self.shown:  # nearly always
-            event.session_id = session or known.session
-            return known
+        sure = known and (session or event.type in known.own)
         if not sure:
             sign = recognize(event.raw)
             sure = name = self.given or sign
@@ -3241,16 +3257,19 @@ class Runs:
 
     def add_acts(self, found: Sequence[Event]) -> list[Event]:
         """Count a line that only adds to the previous one's run; its events that are read."""
-        run, read = cast("Run", self.run), []
+        run: Any = self.run
+        read = []
         for whole in found:
+            parts = parts_of(whole)
+            run.events += len(parts)
+            if self.is_unread(whole):
+                continue
             whole.run = run
-            for part in parts_of(whole):
+            for part in parts:
                 part.run = run
-                run.events += 1
                 if part.type == "tool_call":
                     self.track(run, part)
-            if not self.is_unread(whole):
-                read.append(whole)
+            read.append(whole)
         return read
 
     def is_unread(self, whole: Event) -> bool:
