@@ -2153,6 +2153,8 @@ class Dialect:
         """Translate an event; one without a counterpart is returned itself, or dropped if its type
         is shared: then it only repeats."""
         maker, self.event, self.parts, self.acts = self.maker, event, [], True
+        if not event.session_id:
+            event.session_id = self.session
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         line: Any = event
@@ -2289,8 +2291,9 @@ class Dialect:
         members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
-        for of_run in (self.calls, self.finished, self.usage, *self.said.values()):
-            of_run.clear()
+        of_run: Sequence[dict[Any, Any]] = (self.calls, self.finished, self.usage)
+        for noted in (*of_run, *self.said.values()):
+            noted.clear()
 
     def add_usage(self, tokens: Any) -> None:
         for name in ("input", "output"):
@@ -3012,13 +3015,7 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        talk, named = self.shown, event.session_id
-        same = self.sessions.get(named) is talk if named else talk and event.type in talk.own
-        if same and talk and talk is source.dialect:  # nearly always
-            if not named:
-                event.session_id = talk.session
-            return talk.translate(event)
-        known = self.conversation_of(source, event)
+        named, known = event.session_id, self.conversation_of(source, event)
         if known is None:
             return (event,)
         if isinstance(known, Cursor):
@@ -3027,8 +3024,8 @@ class Conversations:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if not self.shown and not event.session_id and (not parts or event.foreign):
-            event.hidden = False
+        if not self.shown and not named and (not parts or event.foreign):
+            event.session_id, event.hidden = named, False
             return (event,)  # perhaps another agent's
         return parts
 
@@ -3050,8 +3047,6 @@ class Conversations:
                 if isinstance(known, Cursor) and last and not isinstance(last, Cursor):
                     self.name_session(event, known.session)
         self.shown = known if known and sure and not isinstance(known, Cursor) else None
-        if self.shown:
-            event.session_id = session or self.shown.session
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
             if session in self.sessions:  # the most recently active one
@@ -3234,9 +3229,11 @@ class Runs:
             if acts:
                 run.events += acts  # type: ignore[union-attr]
                 acts = 0
-            event.raw = line
-            named, found = event.session_id, self.dialects.translate(source, event)
-            talk = self.talk
+            event.raw, named, talk = line, event.session_id, self.talk
+            if talk and named == session and (named or kind in talk.own):
+                found: Any = talk.translate(event)
+            else:
+                found = self.dialects.translate(source, event)
             if found is not None and talk and talk.acts and talk is self.dialects.shown:
                 yield from self.add_acts(found)
             else:
