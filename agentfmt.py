@@ -2257,12 +2257,15 @@ class Dialect:
         if not delta:
             self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
-    def call(self, identity: Any, name: Any, given: Any) -> None:
-        """Start a call; ``given``: its arguments, decoded or not."""
-        identity, name = as_text(identity), as_text(name) or "?"
-        tool, parent = translate_tool(name), self.parent
-        called = ForeignCall(identity, self.session, parent, tool, name, given)
-        self.finished.pop(identity, None)
+    def call(self, identity: Any, name: Any, given: Any, *, once: bool = False) -> None:
+        """Start a call; ``given``: its arguments, decoded or not. ``once``: if it has finished, the
+        line only repeats that."""
+        identity, name, parent = as_text(identity), as_text(name) or "?", self.parent
+        if identity in self.finished:
+            if once:
+                return
+            del self.finished[identity]
+        called = ForeignCall(identity, self.session, parent, translate_tool(name), name, given)
         if identity not in self.calls:
             self.add("tool_call", "started", called, identity, parent)
         self.calls[identity] = called
@@ -2279,12 +2282,6 @@ class Dialect:
                 del self.finished[next(iter(self.finished))]
         made = Answer(called, content, **outcome)
         self.add("tool_call", "completed", made, identity, called.parent)
-
-    def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
-        """Start and complete a call whose line may be repeated."""
-        if as_text(identity) not in self.finished:
-            self.call(identity, name, given)
-            self.answer(identity, content, **outcome)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
@@ -2560,11 +2557,13 @@ class Codex(Dialect):
         elif kind == "error":
             self.report_error(details(self.event).get("message"))
         elif kind == "request_user_input":
-            self.call_once(line.call_id, "askQuestion", {"questions": line.questions}, "")
+            self.call(line.call_id, "askQuestion", {"questions": line.questions}, once=True)
+            self.answer(line.call_id, "")
 
     def item(self, item: Any, what: str, *, done: bool) -> None:
         if what in CODEX_CALLS:
-            self.use(item.id, item, *CODEX_CALLS[what](item), done=done)
+            name, given = CODEX_CALLS[what](item)
+            self.use(item.id, item, name, given, done=done)
         elif what == "file_change":
             for number, change in enumerate(Node(item.changes).each()):
                 name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
@@ -2577,15 +2576,14 @@ class Codex(Dialect):
             self.think(item.text)
 
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
-        if not done:
-            self.call(identity, name, given)
-            return
-        told = item.error is not None or item.result is not None
-        text = told and (error_message(item.error) or content_text(Node(item.result)["content"]))
-        declined = item.status == "declined"
-        failed, kind = declined or item.status == "failed", "declined" if declined else ""
-        outcome = {"failed": failed, "kind": kind, "code": item.exit_code}
-        self.call_once(identity, name, given, text or item.aggregated_output, **outcome)
+        self.call(identity, name, given, once=done)
+        if done:
+            text, declined = item.aggregated_output, item.status == "declined"
+            if item.error is not None or item.result is not None:
+                told = content_text(Node(item.result)["content"])
+                text = error_message(item.error) or told or text
+            failed, kind = declined or item.status == "failed", "declined" if declined else ""
+            self.answer(identity, text, failed=failed, kind=kind, code=item.exit_code)
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
@@ -2680,7 +2678,9 @@ class OpenCode(Dialect):
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = end - start if start and end else None
-        self.call_once(*call, text, failed=failed, code=code, facts={"executionTime": took})
+        self.call(*call, once=True)
+        facts = {"executionTime": took}
+        self.answer(part["callID"], text, failed=failed, code=code, facts=facts)
 
     def finish(self) -> None:
         if self.fatal_error:
