@@ -2072,15 +2072,11 @@ class EventMaker(Struct, frozen=True, gc=False):
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
-# Lines of words, less the text, the parent and the session: templates save half of their time.
-MESSAGE = b'"message":{"role":"%b","content":[{"type":"text","text":%%b}]}'
-WORDS_LINES = {
-    kind: b'{"type":"%b",%b%%b,"session_id":%%b}' % (kind.encode(), said)
-    for kind, said in {
-        "thinking": b'"subtype":"delta","text":%b',
-        "assistant": MESSAGE % b"assistant",
-        "user": MESSAGE % b"user",
-    }.items()
+# Lines of words up to their text, by type: templates take a third of the time of dicts.
+SAID = {
+    "thinking": b'thinking","subtype":"delta","text":%b',
+    "assistant": b'assistant","message":{"role":"assistant","content":[{"type":"text","text":%b}]}',
+    "user": b'user","message":{"role":"user","content":[{"type":"text","text":%b}]}',
 }
 
 
@@ -2123,9 +2119,8 @@ class Dialect:
         self.acts = False  # it holds nothing but acts, or the event has no counterpart
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
-        self.said = {  # deltas, by kind and sub-agent
-            kind: collections.defaultdict[Any, list[str]](list) for kind in WORDS_LINES
-        }
+        # Deltas, by kind and sub-agent.
+        self.said: dict[str, Any] = {kind: collections.defaultdict(list) for kind in SAID}
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
@@ -2201,10 +2196,8 @@ class Dialect:
         if maker.lines and made:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
-        if kind not in ACTS:
-            self.acts = False
-        if kind != "error":
-            self.latest = kind
+        self.acts = self.acts and kind in ACTS
+        self.latest = self.latest if kind == "error" else kind
         return new
 
     def words(self, kind: str, text: str) -> Any:
@@ -2217,7 +2210,8 @@ class Dialect:
             new.message = Message(text)
         if self.maker.lines:
             ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
-            new.raw = WORDS_LINES[kind] % (encode_json(text), ids, encode_json(self.session))
+            said = SAID[kind] % encode_json(text)
+            new.raw = b'{"type":"%b%b,"session_id":%b}' % (said, ids, encode_json(self.session))
         return new
 
     # The moves.
@@ -2261,10 +2255,9 @@ class Dialect:
         """Start a call; ``given``: its arguments, decoded or not. ``once``: if it has finished, the
         line only repeats that."""
         identity, name, parent = as_text(identity), as_text(name) or "?", self.parent
-        if identity in self.finished:
-            if once:
-                return
-            del self.finished[identity]
+        if once and identity in self.finished:
+            return
+        self.finished.pop(identity, None)
         called = ForeignCall(identity, self.session, parent, translate_tool(name), name, given)
         if identity not in self.calls:
             self.add("tool_call", "started", called, identity, parent)
@@ -2288,9 +2281,8 @@ class Dialect:
         members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
-        of_run: Sequence[dict[Any, Any]] = (self.calls, self.finished, self.usage)
-        for noted in (*of_run, *self.said.values()):
-            noted.clear()
+        for of_run in (self.calls, self.finished, self.usage, *self.said.values()):
+            of_run.clear()
 
     def add_usage(self, tokens: Any) -> None:
         for name in ("input", "output"):
@@ -2340,9 +2332,7 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 # A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 # Types of lines between Claude and its host.
-CONTROL_TYPES = frozenset(
-    ("control_request", "control_response", "control_cancel_request", "keep_alive")
-)
+CONTROL_TYPES = {"control_request", "control_response", "control_cancel_request", "keep_alive"}
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2357,7 +2347,7 @@ class Claude(Dialect):
     """
 
     name = "claude"
-    own = CONTROL_TYPES | {"stream_event", "rate_limit_event"}
+    own = frozenset(CONTROL_TYPES | {"stream_event", "rate_limit_event"})
     deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
@@ -2537,8 +2527,10 @@ class Codex(Dialect):
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
-        anys = "id text phase status command aggregated_output exit_code changes error result"
-        item = shape("type", anys=f"{anys} server tool arguments query action items prompt")
+        anys = "id text phase status command aggregated_output exit_code error server tool"
+        change: Any = shape("kind", anys="path")
+        own = {"changes": list[change], "result": shape(anys="content")}
+        item = shape("type", anys=f"{anys} arguments query action items prompt", **own)
         return shape(anys="usage questions", base=base, item=item)
 
     def read(self, line: Any) -> None:
@@ -2565,10 +2557,9 @@ class Codex(Dialect):
             name, given = CODEX_CALLS[what](item)
             self.use(item.id, item, name, given, done=done)
         elif what == "file_change":
-            for number, change in enumerate(Node(item.changes).each()):
-                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
-                given = {"path": change["path"]}
-                self.use(f"{item.id}.{number}", item, name, given, done=done)
+            for number, change in enumerate(item.changes or ()):
+                name = CODEX_CHANGES.get(change.kind, "edit")
+                self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
         elif what == "agent_message" and done:
             self.last_message = self.last_message if item.phase == "commentary" else item.text
             self.say(item.text)
@@ -2578,10 +2569,9 @@ class Codex(Dialect):
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
         self.call(identity, name, given, once=done)
         if done:
-            text, declined = item.aggregated_output, item.status == "declined"
-            if item.error is not None or item.result is not None:
-                told = content_text(Node(item.result)["content"])
-                text = error_message(item.error) or told or text
+            told = item.result and content_text(item.result.content)
+            text = (item.error and error_message(item.error)) or told or item.aggregated_output
+            declined = item.status == "declined"
             failed, kind = declined or item.status == "failed", "declined" if declined else ""
             self.answer(identity, text, failed=failed, kind=kind, code=item.exit_code)
 
