@@ -1894,11 +1894,9 @@ class ForeignCall(Struct, gc=False):
     name: str = ""  # the agent's own name for the tool
     given: Any = None  # its arguments, decoded or not
 
-    def __call__(self) -> dict[str, Any]:
-        return self.line("started", {"args": self.args()})
-
-    def line(self, subtype: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The members of its line."""
+    def __call__(self, subtype: str = "started", **ended: Any) -> dict[str, Any]:
+        """The members of its line; ``ended``: its arguments and its result."""
+        body = ended or {"args": self.args()}
         call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
@@ -1938,7 +1936,7 @@ class Answer(Struct, gc=False):
 
     def __call__(self) -> dict[str, Any]:
         args = self.call.args()
-        return self.call.line("completed", {"args": args, "result": make_result(self, args)})
+        return self.call("completed", args=args, result=make_result(self, args))
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
@@ -2168,7 +2166,7 @@ class Dialect:
     def joined(self) -> Event:
         """The translation of a line that is printed itself, once, in one event."""
         event, parts, last = self.event, self.parts, self.parts[-1]
-        if len(parts) == 1 and last.type in ACTS and not self.maker.redacts:
+        if self.acts and len(parts) == 1 and not self.maker.redacts:
             last.raw, last.foreign = event.raw, UNTRANSLATED
             return last
         foreign = Foreign(parts, self.places.get(event.type or ""))
@@ -2183,12 +2181,7 @@ class Dialect:
         self.add(kind, subtype, made, members.get("call_id"), members.get("parent_tool_use_id"))
 
     def add(
-        self,
-        kind: str,
-        subtype: str | None,
-        made: Callable[[], Mapping[str, Any]] | None,
-        call_id: str | None = None,
-        parent: str | None = None,
+        self, kind: str, subtype: str | None, made: Any, call_id: Any = None, parent: Any = None
     ) -> Any:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
@@ -2667,10 +2660,9 @@ class OpenCode(Dialect):
         failed, code = state["status"] == "error", state["metadata.exit"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
-        took = end - start if start and end else None
+        took = {"executionTime": end - start} if start and end else {}
         self.call(*call, once=True)
-        facts = {"executionTime": took}
-        self.answer(part["callID"], text, failed=failed, code=code, facts=facts)
+        self.answer(part["callID"], text, failed=failed, code=code, facts=took)
 
     def finish(self) -> None:
         if self.fatal_error:
