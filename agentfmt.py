@@ -1132,7 +1132,7 @@ class Action(Struct, frozen=True, gc=False):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.tool_call is None and event.made and event.made.answered:  # its line need not be made
+    if event.tool_call is None and event.made:  # its line need not be made
         tool, status, code = event.made.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     return label_call(outcome_of(event))
@@ -1885,13 +1885,7 @@ FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "m
 
 
 class ForeignCall(Struct, gc=False):
-    """A call by another agent, with Cursor's name for its tool. It makes the line of its start,
-    or, once it is ``answered``, of its end.
-
-    ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
-    ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
-    Cursor's result.
-    """
+    """A call by another agent, with Cursor's name for its tool. It makes the line of its start."""
 
     id: str
     session: str | None = None
@@ -1899,20 +1893,12 @@ class ForeignCall(Struct, gc=False):
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
     given: Any = None  # its arguments, decoded or not
-    answered: bool = False
-    content: Any = None
-    failed: bool = False
-    kind: Any = ""
-    code: Any = None
-    facts: dict[str, Any] = {}
 
-    def __call__(self) -> dict[str, Any]:
-        """The members of its line."""
-        args = self.args()
-        body = {"args": args} | ({"result": make_result(self, args)} if self.answered else {})
+    def __call__(self, subtype: str = "started", **ended: Any) -> dict[str, Any]:
+        """The members of its line; ``ended``: its arguments and its result."""
+        body = ended or {"args": self.args()}
         call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
-        subtype = "completed" if self.answered else "started"
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
@@ -1932,10 +1918,30 @@ class ForeignCall(Struct, gc=False):
             args |= {"todos": listed} if listed else {}
         return args
 
+
+class Answer(Struct, gc=False):
+    """How a call by another agent ended. It makes the line of its end.
+
+    ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
+    ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
+    Cursor's result.
+    """
+
+    call: ForeignCall
+    content: Any = None
+    failed: bool = False
+    kind: Any = ""
+    code: Any = None
+    facts: dict[str, Any] = {}
+
+    def __call__(self) -> dict[str, Any]:
+        args = self.call.args()
+        return self.call("completed", args=args, result=make_result(self, args))
+
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
         command goes before other signs, but for the agent's own word for a failure."""
-        known = type(self.code) is int and self.tool == "shell" and not self.kind
+        known = type(self.code) is int and self.call.tool == "shell" and not self.kind
         if known or not self.failed:
             code = self.code if known else None
             return "failure" if code else "success", code, ""
@@ -1949,7 +1955,7 @@ class ForeignCall(Struct, gc=False):
     def outcome(self) -> tuple[str, str, int]:
         """The tool of an ended call, its status and exit code, as its line has them."""
         variant, code, _ = self.ending()
-        return self.tool, "nonzero" if code else VARIANTS[variant], code or 0
+        return self.call.tool, "nonzero" if code else VARIANTS[variant], code or 0
 
 
 @functools.lru_cache(256)
@@ -1975,13 +1981,13 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 TODO_STATES = ("pending", "completed")
 
 
-def make_result(called: ForeignCall, args: dict[str, Any]) -> dict[str, Any]:
+def make_result(answer: Answer, args: dict[str, Any]) -> dict[str, Any]:
     """Cursor's result of a call."""
-    variant, code, why = called.ending()
+    variant, code, why = answer.ending()
     if variant not in ("success", "failure"):
         return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
-    content = "" if called.content is None else called.content
-    told = make_success(called.tool, args, content).items(), called.facts.items()
+    content = "" if answer.content is None else answer.content
+    told = make_success(answer.call.tool, args, content).items(), answer.facts.items()
     stated = [*itertools.chain(*told), ("exitCode", code)]
     return {variant: {key: value for key, value in stated if value is not None}}
 
@@ -2048,7 +2054,7 @@ MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
 
-class EventMaker(NamedTuple):
+class EventMaker(Struct, frozen=True, gc=False):
     """How dialects make events, of the type ``kind``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
@@ -2064,6 +2070,12 @@ class EventMaker(NamedTuple):
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
+# Lines of words up to their text, by type: templates take a third of the time of dicts.
+SAID = {
+    "thinking": b'thinking","subtype":"delta","text":%b',
+    "assistant": b'assistant","message":{"role":"assistant","content":[{"type":"text","text":%b}]}',
+    "user": b'user","message":{"role":"user","content":[{"type":"text","text":%b}]}',
+}
 
 
 def parts_of(event: Event) -> Sequence[Event]:
@@ -2077,11 +2089,12 @@ class Dialect:
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. Lines of the types in ``deltas`` hold nothing but pieces of words.
+    isn't session_id. Lines of the types in ``deltas`` hold nothing but pieces of words; those of
+    the types in ``own`` are no other agent's, whatever they hold.
     """
 
     name: ClassVar[str]
-    deltas = frozenset[str | None]()
+    own = deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str | None, str]] = (None, "")
 
@@ -2104,7 +2117,8 @@ class Dialect:
         self.acts = False  # it holds nothing but acts, or the event has no counterpart
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
-        self.said = collections.defaultdict[Any, list[str]](list)  # deltas, by kind and sub-agent
+        # Deltas, by kind and sub-agent.
+        self.said: dict[str, Any] = {kind: collections.defaultdict(list) for kind in SAID}
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
@@ -2132,6 +2146,8 @@ class Dialect:
         """Translate an event; one without a counterpart is returned itself, or dropped if its type
         is shared: then it only repeats."""
         maker, self.event, self.parts, self.acts = self.maker, event, [], True
+        if not event.session_id:
+            event.session_id = self.session
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         line: Any = event
@@ -2142,16 +2158,15 @@ class Dialect:
             return self.parts if not maker.native else (self.joined(),)
         if event.type in SHARED_TYPES and not maker.native:
             return ()
-        event.foreign = event.foreign or UNTRANSLATED
         self.acts = event.type not in CURSOR_TYPES
-        shown = maker.native or (event.type in CURSOR_TYPES and event.type != "system")
-        event.hidden = event.hidden or not shown
+        event.foreign = event.foreign or UNTRANSLATED
+        event.hidden = not maker.native and (self.acts or event.type == "system")
         return (event,)
 
     def joined(self) -> Event:
         """The translation of a line that is printed itself, once, in one event."""
         event, parts, last = self.event, self.parts, self.parts[-1]
-        if len(parts) == 1 and last.type in ACTS and not self.maker.redacts:
+        if self.acts and len(parts) == 1 and not self.maker.redacts:
             last.raw, last.foreign = event.raw, UNTRANSLATED
             return last
         foreign = Foreign(parts, self.places.get(event.type or ""))
@@ -2166,12 +2181,7 @@ class Dialect:
         self.add(kind, subtype, made, members.get("call_id"), members.get("parent_tool_use_id"))
 
     def add(
-        self,
-        kind: str,
-        subtype: str | None,
-        made: Callable[[], Mapping[str, Any]] | None,
-        call_id: str | None = None,
-        parent: str | None = None,
+        self, kind: str, subtype: str | None, made: Any, call_id: Any = None, parent: Any = None
     ) -> Any:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
@@ -2186,16 +2196,15 @@ class Dialect:
     def words(self, kind: str, text: str) -> Any:
         """Add an event with words; its line is made only if a stage reads all of them."""
         thought, parent = kind == "thinking", self.parent
-        subtype = "delta" if thought else None
-        new = self.add(kind, subtype, None, None, parent)
-        if isinstance(new, SpokenEvent):
-            new.text = text if thought else None
-            new.message = None if thought else Message([TextBlock(text)])
+        new = self.add(kind, "delta" if thought else None, None, None, parent)
+        if self.maker.kind is SpokenEvent and thought:
+            new.text = text
+        elif self.maker.kind is SpokenEvent:
+            new.message = Message(text)
         if self.maker.lines:
-            message = {"role": kind, "content": [{"type": "text", "text": text}]}
-            said: dict[str, Any] = {"text": text} if thought else {"message": message}
-            said["parent_tool_use_id"] = parent
-            new.raw = encode_json(line_members(kind, subtype, self.session, said))
+            ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
+            said = SAID[kind] % encode_json(text)
+            new.raw = b'{"type":"%b%b,"session_id":%b}' % (said, ids, encode_json(self.session))
         return new
 
     # The moves.
@@ -2212,51 +2221,60 @@ class Dialect:
     def ask(self, text: Any) -> None:
         self.words("user", as_text(text))
 
-    def say(self, text: Any, *, delta: bool = False) -> None:
-        self.utter("assistant", as_text(text), delta=delta)
+    def say(self, text: Any, kind: str = "assistant", *, delta: bool = False) -> None:
+        """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
+        which stays whole where the agent's own line is printed."""
+        maker, said = self.maker, self.said[kind][self.parent]
+        text = rest = text if type(text) is str else ""
+        if delta:
+            said.append(text)
+        elif said:
+            before = "".join(said)
+            rest = text.removeprefix(before)
+            said[:] = [before[len(text) :]] if before.startswith(text) else []
+            rest = "" if said else rest
+        whole = maker.native and kind == "assistant"
+        if rest or delta or whole:
+            part = self.words(kind, text if whole else rest)
+            if delta and maker.redacts and whole:
+                part.timestamp_ms = CERTAIN_DELTA
 
     def think(self, text: Any, *, delta: bool = False) -> None:
-        self.utter("thinking", as_text(text), delta=delta)
+        self.say(text, "thinking", delta=delta)
         if not delta:
             self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
-    def call(self, identity: Any, name: Any, given: Any) -> None:
-        """Start a call; ``given``: its arguments, decoded or not."""
-        identity, name = as_text(identity), as_text(name) or "?"
-        tool, parent = translate_tool(name), self.parent
-        called = ForeignCall(identity, self.session, parent, tool, name, given)
+    def call(self, identity: Any, name: Any, given: Any, *, once: bool = False) -> None:
+        """Start a call; ``given``: its arguments, decoded or not. ``once``: if it has finished, the
+        line only repeats that."""
+        identity, name, parent = as_text(identity), as_text(name) or "?", self.parent
+        if once and identity in self.finished:
+            return
         self.finished.pop(identity, None)
+        called = ForeignCall(identity, self.session, parent, translate_tool(name), name, given)
         if identity not in self.calls:
             self.add("tool_call", "started", called, identity, parent)
         self.calls[identity] = called
 
     def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
-        """Complete a call; for its ``outcome`` see ``ForeignCall``."""
+        """Complete a call; for its ``outcome`` see ``Answer``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
-        called = msgspec.structs.replace(called, answered=True, content=content, **outcome)
         if identity:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
                 del self.finished[next(iter(self.finished))]
-        self.add("tool_call", "completed", called, identity, called.parent)
-
-    def call_once(self, identity: Any, name: Any, given: Any, content: Any, **outcome: Any) -> None:
-        """Start and complete a call whose line may be repeated."""
-        known = as_text(identity)
-        if known not in self.finished:
-            if known not in self.calls:
-                self.call(known, name, given)
-            self.answer(known, content, given=given, **outcome)
+        made = Answer(called, content, **outcome)
+        self.add("tool_call", "completed", made, identity, called.parent)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
         members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
-        for of_run in (self.calls, self.finished, self.said, self.usage):
+        for of_run in (self.calls, self.finished, self.usage, *self.said.values()):
             of_run.clear()
 
     def add_usage(self, tokens: Any) -> None:
@@ -2278,23 +2296,6 @@ class Dialect:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
         if self.maker.redacts and places:
             self.event.raw = blank_strings(self.event.raw, places)
-
-    def utter(self, kind: str, text: str, *, delta: bool) -> None:
-        """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
-        which stays whole where the agent's own line is printed."""
-        maker, said, rest = self.maker, self.said[kind, self.parent], text
-        if delta:
-            said.append(text)
-        elif said:
-            before = "".join(said)
-            rest = text.removeprefix(before)
-            said[:] = [before[len(text) :]] if before.startswith(text) else []
-            rest = "" if said else rest
-        whole = maker.native and kind == "assistant"
-        if rest or delta or whole:
-            part = self.words(kind, text if whole else rest)
-            if delta and maker.redacts and whole:
-                part.timestamp_ms = CERTAIN_DELTA
 
 
 class Cursor(Dialect):
@@ -2339,6 +2340,7 @@ class Claude(Dialect):
     """
 
     name = "claude"
+    own = frozenset(CONTROL_TYPES | {"stream_event", "rate_limit_event"})
     deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
@@ -2409,8 +2411,8 @@ class Claude(Dialect):
     def stream(self, inner: Any) -> None:
         delta = inner.delta
         if inner.type == "message_start":
-            for spoken in ("assistant", "thinking"):
-                self.said.pop((spoken, self.parent), None)
+            for said in self.said.values():
+                said.pop(self.parent, None)
         elif delta is None:
             return
         elif delta.text is not None:
@@ -2506,6 +2508,7 @@ class Codex(Dialect):
     """
 
     name = "codex"
+    own = frozenset("item.started item.updated item.completed turn.started turn.completed".split())
     places = places_in("item.completed item.text")
     fragments = places_in(
         "item.started item.text item.aggregated_output item.result",
@@ -2517,8 +2520,10 @@ class Codex(Dialect):
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
-        anys = "id text phase status command aggregated_output exit_code changes error result"
-        item = shape("type", anys=f"{anys} server tool arguments query action items prompt")
+        anys = "id text phase status command aggregated_output exit_code error server tool"
+        change: Any = shape("kind", anys="path")
+        own = {"changes": list[change], "result": shape(anys="content")}
+        item = shape("type", anys=f"{anys} arguments query action items prompt", **own)
         return shape(anys="usage questions", base=base, item=item)
 
     def read(self, line: Any) -> None:
@@ -2537,16 +2542,17 @@ class Codex(Dialect):
         elif kind == "error":
             self.report_error(details(self.event).get("message"))
         elif kind == "request_user_input":
-            self.call_once(line.call_id, "askQuestion", {"questions": line.questions}, "")
+            self.call(line.call_id, "askQuestion", {"questions": line.questions}, once=True)
+            self.answer(line.call_id, "")
 
     def item(self, item: Any, what: str, *, done: bool) -> None:
         if what in CODEX_CALLS:
-            self.use(item.id, item, *CODEX_CALLS[what](item), done=done)
+            name, given = CODEX_CALLS[what](item)
+            self.use(item.id, item, name, given, done=done)
         elif what == "file_change":
-            for number, change in enumerate(Node(item.changes).each()):
-                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
-                given = {"path": change["path"]}
-                self.use(f"{item.id}.{number}", item, name, given, done=done)
+            for number, change in enumerate(item.changes or ()):
+                name = CODEX_CHANGES.get(change.kind, "edit")
+                self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
         elif what == "agent_message" and done:
             self.last_message = self.last_message if item.phase == "commentary" else item.text
             self.say(item.text)
@@ -2554,15 +2560,13 @@ class Codex(Dialect):
             self.think(item.text)
 
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
-        if not done:
-            self.call(identity, name, given)
-            return
-        told = item.error is not None or item.result is not None
-        text = told and (error_message(item.error) or content_text(Node(item.result)["content"]))
-        declined = item.status == "declined"
-        failed, kind = declined or item.status == "failed", "declined" if declined else ""
-        outcome = {"failed": failed, "kind": kind, "code": item.exit_code}
-        self.call_once(identity, name, given, text or item.aggregated_output, **outcome)
+        self.call(identity, name, given, once=done)
+        if done:
+            told = item.result and content_text(item.result.content)
+            text = (item.error and error_message(item.error)) or told or item.aggregated_output
+            declined = item.status == "declined"
+            failed, kind = declined or item.status == "failed", "declined" if declined else ""
+            self.answer(identity, text, failed=failed, kind=kind, code=item.exit_code)
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
@@ -2600,7 +2604,7 @@ class Gemini(Dialect):
         elif kind == "message":
             self.say(line["content"], delta=line["delta"] is True)
         elif kind == "tool_use":
-            self.said.clear()
+            self.said["assistant"].clear()
             self.call(line["tool_id"], line["tool_name"], line["parameters"])
         elif kind == "tool_result":
             text = error_message(line["error"]) if failed else ""
@@ -2656,8 +2660,9 @@ class OpenCode(Dialect):
         failed, code = state["status"] == "error", state["metadata.exit"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
-        took = end - start if start and end else None
-        self.call_once(*call, text, failed=failed, code=code, facts={"executionTime": took})
+        took = {"executionTime": end - start} if start and end else {}
+        self.call(*call, once=True)
+        self.answer(part["callID"], text, failed=failed, code=code, facts=took)
 
     def finish(self) -> None:
         if self.fatal_error:
@@ -2788,6 +2793,12 @@ class Pi(Dialect):
     """
 
     name = "pi"
+    own = frozenset(
+        "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
+        "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
+        "entry_appended auto_compaction_start auto_compaction_end queue_update "
+        "tool_execution_start tool_execution_update tool_execution_end".split()
+    )
     deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
@@ -2899,12 +2910,6 @@ PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
 CLAUDE_MEMBERS = {"claude_code_version", "qwen_code_version", "uuid", "slash_commands"}  # of inits
-CLAUDE_TYPES = CONTROL_TYPES | {"stream_event", "rate_limit_event"}
-PI_TYPES = frozenset(
-    "session agent_start agent_end agent_settled turn_start turn_end message_start message_update "
-    "message_end auto_retry_start auto_retry_end compaction_start compaction_end entry_appended "
-    "auto_compaction_start auto_compaction_end queue_update".split()
-)
 
 
 def recognize(line: bytes) -> str | None:
@@ -2931,7 +2936,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "copilot", "." in kind and is_object("data")
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has
-    yield "pi", kind.startswith("tool_execution_") or kind in PI_TYPES
+    yield "pi", kind.startswith("tool_execution_") or kind == "session" or kind in Pi.own
     yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
     yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
     yield "gemini", kind == "result" and has >= {"status", "stats"}
@@ -2943,7 +2948,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "droid", init and "reasoning_effort" in has
     yield "claude", init and has & CLAUDE_MEMBERS
     yield "claude", init and "mcp_servers" in has and not own_key
-    yield "claude", kind in CLAUDE_TYPES or name.startswith("system/hook_")
+    yield "claude", kind in Claude.own or name.startswith("system/hook_")
     yield "claude", str(value("session_id")).startswith("T-")  # Amp
     shared = kind in ("assistant", "user", "system", "result")
     yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
@@ -2955,12 +2960,6 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
     yield "cursor", kind == "result" and "request_id" in has
     yield "cursor", init and own_key and "tools" not in has
-
-
-@functools.lru_cache(256)
-def dialect_of_type(kind: str | None) -> str | None:
-    """The dialect that a type shows by itself, whatever else the line holds."""
-    return recognize(encode_json({"type": kind}))
 
 
 def wraps_event(event: Event) -> bool:
@@ -2998,7 +2997,7 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        known = self.conversation_of(source, event)
+        named, known = event.session_id, self.conversation_of(source, event)
         if known is None:
             return (event,)
         if isinstance(known, Cursor):
@@ -3007,8 +3006,8 @@ class Conversations:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if not self.shown and not event.session_id and (not parts or event.foreign):
-            event.hidden = False
+        if not self.shown and not named and (not parts or event.foreign):
+            event.session_id, event.hidden = named, False
             return (event,)  # perhaps another agent's
         return parts
 
@@ -3017,11 +3016,7 @@ class Conversations:
         FILE's last one if the type shows that, unless that may name a session."""
         last, session = source.dialect, event.session_id
         known = self.sessions.get(session) if session else last
-        naming = known and known.names_session[0] in ("", event.type)
-        sure = known and (session or (not naming and dialect_of_type(event.type) == known.name))
-        if sure and known and known is last is self.shown:  # nearly always
-            event.session_id = session or known.session
-            return known
+        sure = known and (session or event.type in known.own)
         if not sure:
             sign = recognize(event.raw)
             sure = name = self.given or sign
@@ -3034,8 +3029,6 @@ class Conversations:
                 if isinstance(known, Cursor) and last and not isinstance(last, Cursor):
                     self.name_session(event, known.session)
         self.shown = known if known and sure and not isinstance(known, Cursor) else None
-        if self.shown:
-            event.session_id = session or self.shown.session
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
             if session in self.sessions:  # the most recently active one
@@ -3218,9 +3211,11 @@ class Runs:
             if acts:
                 run.events += acts  # type: ignore[union-attr]
                 acts = 0
-            event.raw = line
-            named, found = event.session_id, self.dialects.translate(source, event)
-            talk = self.talk
+            event.raw, named, talk = line, event.session_id, self.talk
+            if talk and named == session and (named or kind in talk.own):
+                found: Any = talk.translate(event)
+            else:
+                found = self.dialects.translate(source, event)
             if found is not None and talk and talk.acts and talk is self.dialects.shown:
                 yield from self.add_acts(found)
             else:
@@ -3241,16 +3236,19 @@ class Runs:
 
     def add_acts(self, found: Sequence[Event]) -> list[Event]:
         """Count a line that only adds to the previous one's run; its events that are read."""
-        run, read = cast("Run", self.run), []
+        run: Any = self.run
+        read = []
         for whole in found:
+            parts = parts_of(whole)
+            run.events += len(parts)
+            if self.is_unread(whole):
+                continue
             whole.run = run
-            for part in parts_of(whole):
+            for part in parts:
                 part.run = run
-                run.events += 1
                 if part.type == "tool_call":
                     self.track(run, part)
-            if not self.is_unread(whole):
-                read.append(whole)
+            read.append(whole)
         return read
 
     def is_unread(self, whole: Event) -> bool:

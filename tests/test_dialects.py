@@ -189,6 +189,18 @@ def test_recognition(name: str | None, event: dict[str, Any]) -> None:
     assert agentfmt.recognize(json.dumps(event).encode()) == name
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (each.name, kind)
+        for each in agentfmt.DIALECTS.values()
+        for kind in sorted(map(str, each.own))
+    ],
+)
+def test_a_type_that_is_an_agents_own_shows_it(name: str, kind: str) -> None:
+    assert agentfmt.recognize(json.dumps({"type": kind}).encode()) == name
+
+
 def test_the_place_of_the_type_does_not_matter() -> None:
     line = b'{"x":{"type":"thread.started"},"total_cost_usd":1,"type":"result"}'
     assert agentfmt.recognize(line) == "claude"
