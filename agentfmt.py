@@ -2308,14 +2308,16 @@ class Cursor(Dialect):
 
 def blank_strings(raw: bytes, places: Places) -> bytes:
     """Blank the strings of a line at some places and below them."""
-    if UNICODE not in raw and not any(place[-1].encode() in raw for place in places):
+    if UNICODE not in raw and not any(b'"%b"' % place[-1].encode() in raw for place in places):
         return raw  # nearly always; an escape may spell a name
-
-    def change(one: StringLiteral) -> str:
-        there = any(one.path[: len(place)] == place for place in places)
-        return "" if there and not one.is_key else one.text
-
-    return edit_strings(raw, find_strings(raw), change)
+    return splice(
+        raw,
+        [
+            (one.start, one.end, b'""')
+            for one in find_strings(raw)
+            if not one.is_key and any(one.path[: len(place)] == place for place in places)
+        ],
+    )
 
 
 # ---------------------------------------------------------------- agents
