@@ -4261,32 +4261,35 @@ def ends_of(name: str) -> tuple[str, ...]:
     return ()
 
 
-# Values that are no secrets: the whole value matches one of these.
+# Values that are no secrets: the whole value matches one of these, the last ones with a character
+# that words don't have.
 PLAIN_VALUE = regex(
     "|".join(
         (
             r"(?i:[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme|)",
+            r"(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token|cram-md5|oauth2?) ?",
+            r"[xX]+|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
+            r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})",
+            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
+            r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}*|\(.*)",
-            r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\.\.\.|[xX]+|\[\w*\]?",
+            r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[\w*\]?",
             r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
             r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
             ),
-            r"(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token|cram-md5) ?",
-            r"(?i:oauth2?) ?",
-            r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?(?: .*)?",
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
             # addresses without a user, resources
             r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
-            r"(?:sha[0-9]{1,3}|md5)[=:-].*|[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[^\x00-\x7f]{1,2}|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
+            r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[^\x00-\x7f]{1,2}|\*{2,}.*",
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
-            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
             r"[A-Za-z_-]+\{\w*\}[A-Za-z_-]*|[A-Za-z_ -]+: ?|[a-z_ -]+= ?",  # a part of a text
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]).*|[\w.:>-]+\(\)",  # code
-            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5}",
+            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
     re.DOTALL,
@@ -5109,9 +5112,9 @@ def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
 # Events in, the same events out in order, redacted. It must not know writers.
 
 # Markers: of classes, and of classes or secrets.
-_CLASS = rf"\[({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?\]"
-STAND_IN = regex(rf"(?:{CREATED})?{_CLASS}(?: [0-9]+)?")
-ANY_MARKER = regex(rf"\[REDACTED:([\w.:-]+)\]|{_CLASS}")
+_CLASS = rf"({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?"
+STAND_IN = regex(rf"(?:{CREATED})?\[{_CLASS}\](?: [0-9]+)?")
+ANY_MARKER = regex(rf"\[(?:REDACTED:([\w.:-]+)|{_CLASS})\]")
 FLAG = regex(r"--?[A-Za-z][\w-]*")
 SPOKEN_TYPES = frozenset(("assistant", "thinking"))
 SPOKEN_PLACES = (("message", "content", "text"), ("message", "content"), ("text",))
