@@ -506,8 +506,9 @@ def edit_strings(
     raw: bytes, found: Iterable[StringLiteral], change: Callable[[StringLiteral], str]
 ) -> bytes:
     """Change some strings of a line, and no other byte."""
-    changed = ((one, change(one)) for one in found)
-    edits = [(one.start, one.end, encode_json(new)) for one, new in changed if new != one.text]
+    edits = [
+        (one.start, one.end, encode_json(new)) for one in found if (new := change(one)) != one.text
+    ]
     return splice(raw, edits) if edits else raw
 
 
@@ -4267,8 +4268,8 @@ PLAIN_VALUE = regex(
     "|".join(
         (
             r"(?i:[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme|)",
-            r"(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token|cram-md5|oauth2?) ?",
-            r"[xX]+|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token) ?",
+            r"(?i:cram-md5|oauth2?) ?|[xX]+|(?:sha[0-9]{1,3}|md5)[=:-].*",
             r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})",
             r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
@@ -4663,7 +4664,7 @@ class Scanner:
             if not more:
                 break
             found = merged(found + more)
-            text = mask(text, more)
+            text = mask(text, found)
         return found
 
     def masked(self, text: bytes) -> bytes:
@@ -4676,7 +4677,7 @@ class Scanner:
         some = self.tokens.search(text)  # much faster than the set
         which = sorted(self.which.Match(text) or ()) if some else ()
         finders = dict.fromkeys(self.finders[number][1] for number in which)
-        return merged([span for finder in (*finders, *self.always) for span in finder(text)])
+        return [span for finder in (*finders, *self.always) for span in finder(text)]
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -5174,14 +5175,13 @@ class EventRedactor:
         """The words and the values with tokens, if nothing else can be a secret: nearly always."""
         if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
             return None
-        spoken = [match.span(1) for match in SPOKEN_TEXT.finditer(raw)] if words else []
+        spoken = {one.span(1): one for one in SPOKEN_TEXT.finditer(raw)} if words else {}
         found: list[StringLiteral] = []
         end = 0
-        for first, last in sorted(spoken + event.tokens):
+        for first, last in sorted([*spoken, *event.tokens]):
             if first >= end:
-                gap = raw[end : first + 1].replace(b"\\\\", b"").replace(b'\\"', b"")
-                literal = literal_at(raw, first + 1) if gap.count(b'"') % 2 else None
-                if literal is None or literal[2]:  # a number, or a name
+                literal = spoken.get((first, last)) or literal_at(raw, end, first)
+                if literal is None or literal.lastindex != 1:  # a number, or a name
                     return None
                 start, end = literal.span(1)
                 path = SPOKEN_PLACES[-1] if (start, end) in spoken else ()
@@ -5257,14 +5257,10 @@ SPOKEN_TEXT = regex(
 )
 
 
-def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
-    """The string around a position: its literal, and the colon behind it if it is a name."""
-    quote = escapes = position
-    while escapes == position or (quote - escapes) % 2:
-        quote = escapes = raw.rfind(b'"', 0, quote)
-        while raw[escapes - 1] == 0x5C:
-            escapes -= 1
-    return cast("re.Match[bytes]", LITERAL.match(raw, quote))
+def literal_at(raw: bytes, end: int, position: int) -> re.Match[bytes] | None:
+    """The string around a position behind the end of another, with the colon if it is a name."""
+    gap = raw[end : position + 1].replace(b"\\\\", b"__").replace(b'\\"', b"__")
+    return LITERAL.match(raw, end + gap.rfind(b'"')) if gap.count(b'"') % 2 else None
 
 
 def secret_members(found: list[StringLiteral]) -> set[int]:
@@ -5655,8 +5651,7 @@ class Redactor:
             self.find_spans(text, data, parts, segment.key, cut_off=cut_off) if self.scanner else []
         )
         changes = [*in_characters(data, self.redaction.with_paths(data, cwd, markers_for(spans)))]
-        for _, _, new in changes:
-            self.redaction.count(new)
+        self.redaction.count("".join(new for _, _, new in changes))
         # The rest of a secret that was decided early is hidden, too.
         begun = cut_off and bool(changes) and changes[-1][1] == len(text)
         segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
