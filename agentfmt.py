@@ -4267,12 +4267,13 @@ def ends_of(name: str) -> tuple[str, ...]:
 PLAIN_VALUE = regex(
     "|".join(
         (
-            r"(?i:[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme|)",
-            r"(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token) ?",
-            r"(?i:cram-md5|oauth2?) ?|[xX]+|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|[xX]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"(?!.{13})(?i:true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme)",
+            r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token) ?",
+            r"(?!.{13})(?i:cram-md5|oauth2?) ?",
             r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})",
-            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
+            r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}*|\(.*)",
@@ -5142,13 +5143,14 @@ class EventRedactor:
         found = [*find_strings(raw)] if quick is None else quick
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
         spoken = [one for one in found if one.path in places and not one.is_key]
-        if edits is not None and "".join(one.text for one in spoken) != words:
+        if edits is not None and "".join([one.text for one in spoken]) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
         decided: dict[int, str] = {}
         begin = 0
         for one in spoken if edits is not None else ():
             end = begin + len(one.text)
-            decided[one.start] = splice(one.text, clip(edits or (), begin, end))
+            inside = clip(edits or (), begin, end) if len(spoken) > 1 else edits or ()
+            decided[one.start] = splice(one.text, inside)
             begin = end
         assigned: set[int] = set()
         if quick is None:
@@ -5189,7 +5191,7 @@ class EventRedactor:
                 found.append(StringLiteral(start, end, text, path, False, 0, False))
             if last > end:
                 return None
-        return found if "".join(one.text for one in found if one.path) == words else None
+        return found if "".join([one.text for one in found if one.path]) == words else None
 
     def suspects(
         self, texts: list[bytes], *, tokens: bool = False
@@ -5252,9 +5254,7 @@ class EventRedactor:
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
 
 
-SPOKEN_TEXT = regex(
-    rb'"(?:text|content)"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL
-)
+SPOKEN_TEXT = regex(rb'"text"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
 
 
 def literal_at(raw: bytes, end: int, position: int) -> re.Match[bytes] | None:
