@@ -476,8 +476,13 @@ class StringLiteral(NamedTuple):
     in_array: bool
 
 
-# A string, with the colon if it is a name; or a bracket.
-LITERAL = regex(rb'("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?|[{}\[\]]', re.DOTALL)
+# Without escapes: a string, with the colon if it is a name; or a bracket.
+LITERAL = regex(rb'("[^"]*")([ \t\r\n]*:)?|[{}\[\]]')
+
+
+def without_escapes(raw: bytes) -> bytes:
+    """A line whose quotes are those around strings; positions stay."""
+    return raw.replace(rb"\\", b"__").replace(rb"\"", b"__")
 
 
 def find_strings(raw: bytes) -> Iterator[StringLiteral]:
@@ -485,11 +490,11 @@ def find_strings(raw: bytes) -> Iterator[StringLiteral]:
     stack: list[tuple[tuple[str, ...], bool, int]] = []
     path: tuple[str, ...] = ()  # of the next value
     base, array, holder, count = path, False, 0, 0
-    for match in LITERAL.finditer(raw):
+    for match in LITERAL.finditer(without_escapes(raw)):
         kind = match.lastindex
         if kind:
             start, end = match.span(1)
-            literal = match[1]
+            literal = raw[start:end]
             text = decode_json(literal) if b"\\" in literal else literal[1:-1].decode()
             path = (*base, text) if kind == 2 else path
             yield StringLiteral(start, end, text, path, kind == 2, holder, array)
@@ -4452,6 +4457,8 @@ table       .      value   3  [ \t]*\|[ \t]*                                | pa
 """.strip().splitlines()  # noqa: E501
 ]
 
+BETWEEN = [regex(form.between.encode()) for form in FORMS]
+
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
@@ -4661,7 +4668,10 @@ class Scanner:
         found: list[Span] = []
         text = self.masked(text)
         for _ in range(ROUNDS):
-            more = self.found(text)
+            some = self.tokens.search(text)  # much faster than the set
+            which = sorted(self.which.Match(text) or ()) if some else ()
+            finders = dict.fromkeys(self.finders[number][1] for number in which)
+            more = [span for finder in (*finders, *self.always) for span in finder(text)]
             if not more:
                 break
             found = merged(found + more)
@@ -4673,12 +4683,6 @@ class Scanner:
         if b"[REDACTED:" not in text:
             return text
         return self.marker.sub(lambda match: MASK * len(match[0]), text)
-
-    def found(self, text: bytes) -> list[Span]:
-        some = self.tokens.search(text)  # much faster than the set
-        which = sorted(self.which.Match(text) or ()) if some else ()
-        finders = dict.fromkeys(self.finders[number][1] for number in which)
-        return [span for finder in (*finders, *self.always) for span in finder(text)]
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -4892,8 +4896,8 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     name = text[begin:end].decode()
     if text[begin - 1 : begin] == b":" and RESOURCE.match(text, end):
         return None
-    for form in FORMS:
-        between = compiled(form.between).match(text, end)
+    for form, pattern in zip(FORMS, BETWEEN, strict=True):
+        between = pattern.match(text, end)
         if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
@@ -4905,11 +4909,6 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
-
-
-@functools.cache
-def compiled(between: str) -> re.Pattern[bytes]:
-    return re.compile(between.encode())
 
 
 def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
@@ -5177,17 +5176,18 @@ class EventRedactor:
         """The words and the values with tokens, if nothing else can be a secret: nearly always."""
         if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
             return None
-        spoken = {one.span(1): one for one in SPOKEN_TEXT.finditer(raw)} if words else {}
+        plain = without_escapes(raw)
+        spoken = [one.span(1) for one in SPOKEN_TEXT.finditer(plain)] if words else []
         found: list[StringLiteral] = []
         end = 0
-        for first, last in sorted([*spoken, *event.tokens]):
+        for first, last in sorted(spoken + event.tokens):
             if first >= end:
-                literal = spoken.get((first, last)) or literal_at(raw, end, first)
-                if literal is None or literal.lastindex != 1:  # a number, or a name
-                    return None
-                start, end = literal.span(1)
-                path = SPOKEN_PLACES[-1] if (start, end) in spoken else ()
-                text = decode_json(literal[1])
+                literal = VALUE.match(plain, plain.rfind(b'"', end, first + 1))
+                if literal is None or plain.count(b'"', end, first + 1) % 2 == 0:
+                    return None  # a name, or no string
+                start, end = literal.span()
+                path = SPOKEN_PLACES[-1] if start == first else ()
+                text = decode_json(raw[start:end])
                 found.append(StringLiteral(start, end, text, path, False, 0, False))
             if last > end:
                 return None
@@ -5203,10 +5203,10 @@ class EventRedactor:
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
+        counts = notes_of(self.run).redactions if self.run else self.counts
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
-                counts = notes_of(self.run).redactions if self.run else self.counts
                 counts[name] = counts.get(name, 0) + one
 
     def redact_string(
@@ -5254,13 +5254,9 @@ class EventRedactor:
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
 
 
-SPOKEN_TEXT = regex(rb'"text"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
-
-
-def literal_at(raw: bytes, end: int, position: int) -> re.Match[bytes] | None:
-    """The string around a position behind the end of another, with the colon if it is a name."""
-    gap = raw[end : position + 1].replace(b"\\\\", b"__").replace(b'\\"', b"__")
-    return LITERAL.match(raw, end + gap.rfind(b'"')) if gap.count(b'"') % 2 else None
+# In lines without escapes.
+SPOKEN_TEXT = regex(rb'"text"[ \t\r\n]*:[ \t\r\n]*("[^"]*")')
+VALUE = regex(rb'"[^"]*"(?![ \t\r\n]*:)')
 
 
 def secret_members(found: list[StringLiteral]) -> set[int]:
@@ -5748,10 +5744,9 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
         event.raw = raw
         return event
     new = reread(raw)
-    known = started_tool(event) in TOOLS  # else it may be a name to hide
-    new.raw, new.run, new.hidden = raw, event.run, event.hidden
-    new.started = event.started if known else None
-    new.where = event.where
+    new.raw, new.run, new.hidden, new.where = raw, event.run, event.hidden, event.where
+    if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
+        new.started = event.started
     return new
 
 
