@@ -4960,12 +4960,11 @@ def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
 def merged(spans: list[Span]) -> list[Span]:
     """Merge overlapping spans under the name of the first; adjacent ones stay apart."""
     result: list[Span] = []
-    for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if result and start < result[-1][1]:
-            first, last, kept = result[-1]
-            result[-1] = first, max(last, end), kept
-        else:
-            result.append((start, end, name))
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not result or span[0] >= result[-1][1]:
+            result.append(span)
+        elif span[1] > result[-1][1]:
+            result[-1] = result[-1][0], span[1], result[-1][2]
     return result
 
 
@@ -5142,7 +5141,7 @@ class EventRedactor:
         found = [*find_strings(raw)] if quick is None else quick
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
         spoken = [one for one in found if one.path in places and not one.is_key]
-        if edits is not None and "".join([one.text for one in spoken]) != words:
+        if quick is None and edits is not None and "".join(one.text for one in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
         decided: dict[int, str] = {}
         begin = 0
