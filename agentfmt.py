@@ -3952,9 +3952,9 @@ class Rule(NamedTuple):
     left: str
 
     def expression(self) -> str:
-        body = "".join(self.parts())
-        body = body if re.search(GROUP, body) else f"({body})"
-        return self.edge() + body + EDGE_AFTER * self.source.endswith("$")
+        edge, body, after = self.edge(), "".join(self.parts()), self.source.endswith("$")
+        body = f"({body})" if (edge or after) and not re.search(GROUP, body) else body
+        return edge + body + EDGE_AFTER * after
 
     def hint(self) -> str:
         """The expression of the first look: fast, for it begins with a literal and is bounded."""
@@ -4862,8 +4862,10 @@ def rule_pattern(rule: Rule) -> Any:
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    for match in rule_pattern(rule).finditer(text):
-        first, last = match.span(1)
+    pattern = rule_pattern(rule)
+    group = pattern.groups  # else all
+    for match in pattern.finditer(text):
+        first, last = match.span(group)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not (
             PLAIN_VALUE.fullmatch(shown)
