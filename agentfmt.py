@@ -6602,7 +6602,9 @@ def convert(
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
-    redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
+    read_again = others or max_event or to not in EVENT_OUTPUTS  # else only lines are printed
+    reread = reader.reread if read_again else lambda _: Event()
+    redactor = Redactor(redaction, reread, max_wait) if redaction else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
