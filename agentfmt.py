@@ -5740,7 +5740,8 @@ KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
 
 
 def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
-    """Decode an event from its changed line; no stage decodes a foreign line again."""
+    """Decode an event from its changed line, which may be all that an output reads of it; no stage
+    decodes a foreign line again."""
     if event.foreign:
         event.raw = raw
         return event
@@ -6590,8 +6591,7 @@ def convert(
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
-    unread = ("thinking", "assistant") if to in EVENT_OUTPUTS else ()
-    dropped = [kind for kind in unread if drops_type(kind, drop)]
+    dropped = [kind for kind in SPOKEN_TYPES if to in EVENT_OUTPUTS and drops_type(kind, drop)]
     runs = Runs(
         report,
         made,
@@ -6602,8 +6602,7 @@ def convert(
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
-    read_again = others or max_event or to not in EVENT_OUTPUTS  # else only lines are printed
-    reread = reader.reread if read_again else lambda _: Event()
+    reread = reader.reread if others or max_event or to not in EVENT_OUTPUTS else lambda _: Event()
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
