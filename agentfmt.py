@@ -476,8 +476,13 @@ class StringLiteral(NamedTuple):
     in_array: bool
 
 
-# A string, with the colon if it is a name; or a bracket.
-LITERAL = regex(rb'("[^"\\]*(?:\\.[^"\\]*)*")([ \t\r\n]*:)?|[{}\[\]]', re.DOTALL)
+# Without escapes: a string, with the colon if it is a name; or a bracket.
+LITERAL = regex(rb'("[^"]*")([ \t\r\n]*:)?|[{}\[\]]')
+
+
+def without_escapes(raw: bytes) -> bytes:
+    """A line whose quotes are those around strings; positions stay."""
+    return raw.replace(rb"\\", b"__").replace(rb"\"", b"__")
 
 
 def find_strings(raw: bytes) -> Iterator[StringLiteral]:
@@ -485,11 +490,11 @@ def find_strings(raw: bytes) -> Iterator[StringLiteral]:
     stack: list[tuple[tuple[str, ...], bool, int]] = []
     path: tuple[str, ...] = ()  # of the next value
     base, array, holder, count = path, False, 0, 0
-    for match in LITERAL.finditer(raw):
+    for match in LITERAL.finditer(without_escapes(raw)):
         kind = match.lastindex
         if kind:
             start, end = match.span(1)
-            literal = match[1]
+            literal = raw[start:end]
             text = decode_json(literal) if b"\\" in literal else literal[1:-1].decode()
             path = (*base, text) if kind == 2 else path
             yield StringLiteral(start, end, text, path, kind == 2, holder, array)
@@ -506,8 +511,9 @@ def edit_strings(
     raw: bytes, found: Iterable[StringLiteral], change: Callable[[StringLiteral], str]
 ) -> bytes:
     """Change some strings of a line, and no other byte."""
-    changed = ((one, change(one)) for one in found)
-    edits = [(one.start, one.end, encode_json(new)) for one, new in changed if new != one.text]
+    edits = [
+        (one.start, one.end, encode_json(new)) for one in found if (new := change(one)) != one.text
+    ]
     return splice(raw, edits) if edits else raw
 
 
@@ -2309,14 +2315,16 @@ class Cursor(Dialect):
 
 def blank_strings(raw: bytes, places: Places) -> bytes:
     """Blank the strings of a line at some places and below them."""
-    if UNICODE not in raw and not any(place[-1].encode() in raw for place in places):
+    if UNICODE not in raw and not any(b'"%b"' % place[-1].encode() in raw for place in places):
         return raw  # nearly always; an escape may spell a name
-
-    def change(one: StringLiteral) -> str:
-        there = any(one.path[: len(place)] == place for place in places)
-        return "" if there and not one.is_key else one.text
-
-    return edit_strings(raw, find_strings(raw), change)
+    return splice(
+        raw,
+        [
+            (one.start, one.end, b'""')
+            for one in find_strings(raw)
+            if not one.is_key and any(one.path[: len(place)] == place for place in places)
+        ],
+    )
 
 
 # ---------------------------------------------------------------- agents
@@ -3968,9 +3976,9 @@ class Rule(NamedTuple):
     left: str
 
     def expression(self) -> str:
-        body = "".join(self.parts())
-        body = body if re.search(GROUP, body) else f"({body})"
-        return self.edge() + body + EDGE_AFTER * self.source.endswith("$")
+        edge, body, after = self.edge(), "".join(self.parts()), self.source.endswith("$")
+        body = f"({body})" if (edge or after) and not re.search(GROUP, body) else body
+        return edge + body + EDGE_AFTER * after
 
     def hint(self) -> str:
         """The expression of the first look: fast, for it begins with a literal and is bounded."""
@@ -4283,32 +4291,36 @@ def ends_of(name: str) -> tuple[str, ...]:
     return ()
 
 
-# Values that are no secrets: the whole value matches one of these.
+# Values that are no secrets: the whole value matches one of these, the last ones with a character
+# that words don't have.
 PLAIN_VALUE = regex(
     "|".join(
         (
-            r"(?i:[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme|)",
+            r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|[xX]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"(?!.{13})(?i:true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme)",
+            r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token) ?",
+            r"(?!.{13})(?i:cram-md5|oauth2?) ?",
+            r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
+            r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})",
+            r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
+            r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}*|\(.*)",
-            r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\.\.\.|[xX]+|\[\w*\]?",
+            r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[\w*\]?",
             r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
             r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
                 r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
             ),
-            r"(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token|cram-md5) ?",
-            r"(?i:oauth2?) ?",
-            r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?(?: .*)?",
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
             # addresses without a user, resources
             r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
-            r"(?:sha[0-9]{1,3}|md5)[=:-].*|[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[^\x00-\x7f]{1,2}|\*{2,}.*|.*(?:\.\.\.|…|[xX*•]{6,})",
+            r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[^\x00-\x7f]{1,2}|\*{2,}.*",
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
-            r"(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
             r"[A-Za-z_-]+\{\w*\}[A-Za-z_-]*|[A-Za-z_ -]+: ?|[a-z_ -]+= ?",  # a part of a text
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]).*|[\w.:>-]+\(\)",  # code
-            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5}",
+            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
     re.DOTALL,
@@ -4468,6 +4480,8 @@ prose       .      value   3  [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[
 table       .      value   3  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
 """.strip().splitlines()  # noqa: E501
 ]
+
+BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
@@ -4678,11 +4692,14 @@ class Scanner:
         found: list[Span] = []
         text = self.masked(text)
         for _ in range(ROUNDS):
-            more = self.found(text)
+            some = self.tokens.search(text)  # much faster than the set
+            which = sorted(self.which.Match(text) or ()) if some else ()
+            finders = dict.fromkeys(self.finders[number][1] for number in which)
+            more = [span for finder in (*finders, *self.always) for span in finder(text)]
             if not more:
                 break
             found = merged(found + more)
-            text = mask(text, more)
+            text = mask(text, found)
         return found
 
     def masked(self, text: bytes) -> bytes:
@@ -4690,12 +4707,6 @@ class Scanner:
         if b"[REDACTED:" not in text:
             return text
         return self.marker.sub(lambda match: MASK * len(match[0]), text)
-
-    def found(self, text: bytes) -> list[Span]:
-        some = self.tokens.search(text)  # much faster than the set
-        which = sorted(self.which.Match(text) or ()) if some else ()
-        finders = dict.fromkeys(self.finders[number][1] for number in which)
-        return merged([span for finder in (*finders, *self.always) for span in finder(text)])
 
     def values(self, text: bytes) -> Iterator[Span]:
         """The spans of known values from every start: they may overlap."""
@@ -4875,8 +4886,10 @@ def rule_pattern(rule: Rule) -> Any:
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    for match in rule_pattern(rule).finditer(text):
-        first, last = match.span(1)
+    pattern = rule_pattern(rule)
+    group = pattern.groups  # else all
+    for match in pattern.finditer(text):
+        first, last = match.span(group)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not (
             PLAIN_VALUE.fullmatch(shown)
@@ -4909,8 +4922,8 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     name = text[begin:end].decode()
     if text[begin - 1 : begin] == b":" and RESOURCE.match(text, end):
         return None
-    for form in FORMS:
-        between = compiled(form.between).match(text, end)
+    for form, pattern in zip(FORMS, BETWEEN, strict=True):
+        between = pattern.match(text, end)
         if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
@@ -4922,11 +4935,6 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
-
-
-@functools.cache
-def compiled(between: str) -> re.Pattern[bytes]:
-    return re.compile(between.encode())
 
 
 def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
@@ -4978,12 +4986,11 @@ def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
 def merged(spans: list[Span]) -> list[Span]:
     """Merge overlapping spans under the name of the first; adjacent ones stay apart."""
     result: list[Span] = []
-    for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if result and start < result[-1][1]:
-            first, last, kept = result[-1]
-            result[-1] = first, max(last, end), kept
-        else:
-            result.append((start, end, name))
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not result or span[0] >= result[-1][1]:
+            result.append(span)
+        elif span[1] > result[-1][1]:
+            result[-1] = result[-1][0], span[1], result[-1][2]
     return result
 
 
@@ -5131,9 +5138,9 @@ def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
 # Events in, the same events out in order, redacted. It must not know writers.
 
 # Markers: of classes, and of classes or secrets.
-_CLASS = rf"\[({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?\]"
-STAND_IN = regex(rf"(?:{CREATED})?{_CLASS}(?: [0-9]+)?")
-ANY_MARKER = regex(rf"\[REDACTED:([\w.:-]+)\]|{_CLASS}")
+_CLASS = rf"({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?"
+STAND_IN = regex(rf"(?:{CREATED})?\[{_CLASS}\](?: [0-9]+)?")
+ANY_MARKER = regex(rf"\[(?:REDACTED:([\w.:-]+)|{_CLASS})\]")
 FLAG = regex(r"--?[A-Za-z][\w-]*")
 SPOKEN_TYPES = frozenset(("assistant", "thinking"))
 SPOKEN_PLACES = (("message", "content", "text"), ("message", "content"), ("text",))
@@ -5160,13 +5167,14 @@ class EventRedactor:
         found = [*find_strings(raw)] if quick is None else quick
         places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
         spoken = [one for one in found if one.path in places and not one.is_key]
-        if edits is not None and "".join(one.text for one in spoken) != words:
+        if quick is None and edits is not None and "".join(one.text for one in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
         decided: dict[int, str] = {}
         begin = 0
         for one in spoken if edits is not None else ():
             end = begin + len(one.text)
-            decided[one.start] = splice(one.text, clip(edits or (), begin, end))
+            inside = clip(edits or (), begin, end) if len(spoken) > 1 else edits or ()
+            decided[one.start] = splice(one.text, inside)
             begin = end
         assigned: set[int] = set()
         if quick is None:
@@ -5193,22 +5201,22 @@ class EventRedactor:
         """The words and the values with tokens, if nothing else can be a secret: nearly always."""
         if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
             return None
-        spoken = [match.span(1) for match in SPOKEN_TEXT.finditer(raw)] if words else []
+        plain = without_escapes(raw)
+        spoken = [one.span(1) for one in SPOKEN_TEXT.finditer(plain)] if words else []
         found: list[StringLiteral] = []
         end = 0
         for first, last in sorted(spoken + event.tokens):
             if first >= end:
-                gap = raw[end : first + 1].replace(b"\\\\", b"").replace(b'\\"', b"")
-                literal = literal_at(raw, first + 1) if gap.count(b'"') % 2 else None
-                if literal is None or literal[2]:  # a number, or a name
-                    return None
-                start, end = literal.span(1)
-                path = SPOKEN_PLACES[-1] if (start, end) in spoken else ()
-                text = decode_json(literal[1])
+                literal = VALUE.match(plain, plain.rfind(b'"', end, first + 1))
+                if literal is None or plain.count(b'"', end, first + 1) % 2 == 0:
+                    return None  # a name, or no string
+                start, end = literal.span()
+                path = SPOKEN_PLACES[-1] if start == first else ()
+                text = decode_json(raw[start:end])
                 found.append(StringLiteral(start, end, text, path, False, 0, False))
             if last > end:
                 return None
-        return found if "".join(one.text for one in found if one.path) == words else None
+        return found if "".join([one.text for one in found if one.path]) == words else None
 
     def suspects(
         self, texts: list[bytes], *, tokens: bool = False
@@ -5220,10 +5228,10 @@ class EventRedactor:
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
+        counts = notes_of(self.run).redactions if self.run else self.counts
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
-                counts = notes_of(self.run).redactions if self.run else self.counts
                 counts[name] = counts.get(name, 0) + one
 
     def redact_string(
@@ -5271,19 +5279,9 @@ class EventRedactor:
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
 
 
-SPOKEN_TEXT = regex(
-    rb'"(?:text|content)"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL
-)
-
-
-def literal_at(raw: bytes, position: int) -> re.Match[bytes]:
-    """The string around a position: its literal, and the colon behind it if it is a name."""
-    quote = escapes = position
-    while escapes == position or (quote - escapes) % 2:
-        quote = escapes = raw.rfind(b'"', 0, quote)
-        while raw[escapes - 1] == 0x5C:
-            escapes -= 1
-    return cast("re.Match[bytes]", LITERAL.match(raw, quote))
+# In lines without escapes.
+SPOKEN_TEXT = regex(rb'"text"[ \t\r\n]*:[ \t\r\n]*("[^"]*")')
+VALUE = regex(rb'"[^"]*"(?![ \t\r\n]*:)')
 
 
 def secret_members(found: list[StringLiteral]) -> set[int]:
@@ -5674,8 +5672,7 @@ class Redactor:
             self.find_spans(text, data, parts, segment.key, cut_off=cut_off) if self.scanner else []
         )
         changes = [*in_characters(data, self.redaction.with_paths(data, cwd, markers_for(spans)))]
-        for _, _, new in changes:
-            self.redaction.count(new)
+        self.redaction.count("".join(new for _, _, new in changes))
         # The rest of a secret that was decided early is hidden, too.
         begun = cut_off and bool(changes) and changes[-1][1] == len(text)
         segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
@@ -5767,15 +5764,15 @@ KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
 
 
 def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
-    """Decode an event from its changed line; no stage decodes a foreign line again."""
+    """Decode an event from its changed line, which may be all that an output reads of it; no stage
+    decodes a foreign line again."""
     if event.foreign:
         event.raw = raw
         return event
     new = reread(raw)
-    known = started_tool(event) in TOOLS  # else it may be a name to hide
-    new.raw, new.run, new.hidden = raw, event.run, event.hidden
-    new.started = event.started if known else None
-    new.where = event.where
+    new.raw, new.run, new.hidden, new.where = raw, event.run, event.hidden, event.where
+    if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
+        new.started = event.started
     return new
 
 
@@ -6589,8 +6586,7 @@ def convert(
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
-    unread = ("thinking", "assistant") if to in EVENT_OUTPUTS else ()
-    dropped = [kind for kind in unread if drops_type(kind, drop)]
+    dropped = [kind for kind in SPOKEN_TYPES if to in EVENT_OUTPUTS and drops_type(kind, drop)]
     runs = Runs(
         report,
         made,
@@ -6601,7 +6597,8 @@ def convert(
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
-    redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
+    reread = reader.reread if others or max_event or to not in EVENT_OUTPUTS else lambda _: Event()
+    redactor = Redactor(redaction, reread, max_wait) if redaction else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:

@@ -50,7 +50,7 @@ def test_a_form_finds_its_own_example(form: agentfmt.Form) -> None:
         name = "authorization" if form.name == "authorization" else "assignment"
         assert hide(planted.text) == planted.hidden(name)
         assert hide(form.left) == form.left
-        assert agentfmt.compiled(form.between).search(planted.before.encode())
+        assert re.search(form.between.encode(), planted.before.encode())
 
 
 @pytest.mark.parametrize("grammar", GRAMMARS, ids=GRAMMAR_IDS)
