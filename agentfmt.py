@@ -819,7 +819,7 @@ def paths_arg(args: Any, here: str) -> str:
 
 
 def mcp_tool_arg(args: Any, _here: str) -> str:
-    server = first_text(args.providerIdentifier, args.server)
+    server = first_text(args.providerIdentifier, args.serverIdentifier, args.server)
     return "/".join(filter(None, (server, first_text(args.toolName, args.name))))
 
 
@@ -884,6 +884,11 @@ def counts_in(values: Iterable[Any]) -> Iterator[int]:
 def first_fact(*facts: Fact) -> Fact:
     """The first of some facts that isn't empty."""
     return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
+
+
+def in_background(call: Outcome) -> str:
+    marks = call.found.isBackground, as_object(call.body.result).get("isBackground")
+    return "in background" if True in marks else ""
 
 
 file_size = stated("fileSize", format_size)
@@ -972,7 +977,8 @@ def tool(label: str, target: Target = any_arg, *facts: Fact) -> Tool:
 
 
 TOOLS = {
-    "shell": tool("Ran/run/Running terminal command", arg("command"), exit_status, time_taken),
+    "shell": tool("Ran/run/Running terminal command", arg("command"),
+                  first_fact(in_background, exit_status), time_taken),
     "read": tool("Read/read/Reading file", path_arg, lines_read),
     "edit": tool("Edited/edit/Editing file", path_arg, lines_changed),
     "write": tool("Created/create/Creating new file", path_arg,
@@ -994,8 +1000,7 @@ TOOLS = {
     "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
     "task": tool("Ran/run/Running subagent", arg("description"),
-                 lambda call: "in background" if call.found.isBackground is True else "",
-                 counted("conversationSteps", "step"), time_taken),
+                 in_background, counted("conversationSteps", "step"), time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", plan_arg),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
@@ -1048,8 +1053,8 @@ PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory fi
 # Large ones stay undecoded.
 Args = shape(
     anys="path filePath paths command globPattern pattern query searchTerm url server "
-    "providerIdentifier toolName name title description questions todos merge taskId text "
-    "question plan"
+    "providerIdentifier serverIdentifier toolName name title description questions todos merge "
+    "taskId text question plan"
 )
 Success = shape(
     anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
@@ -1183,15 +1188,16 @@ NOT_BEGUN = OpenCall()
 
 
 def end_of_subagent(event: Event) -> Action | None:
-    """The action that a background sub-agent's end becomes, unless its line is untranslated."""
+    """The action that the end of a background task becomes, unless its line is untranslated."""
     if event.subtype != "task_notification" or event.foreign or event.hidden:
         return None
     told = Node(details(event))
     status, took = as_text(told["status"]), as_count(told["duration_ms"])
-    failed = status not in ("", "completed")
-    label = "Failed to finish subagent" if failed else "Finished subagent"
+    failed = status not in ("", "completed", "success")
+    what = "background task" if told["title"] else "subagent"
+    label = f"{'Failed to finish' if failed else 'Finished'} {what}"
     outcome = excerpt(status) if failed else "" if took is None else format_duration(took)
-    target = first_text(told["description"], told["summary"])[:MAX_TARGET]
+    target = first_text(told["description"], told["title"], told["summary"])[:MAX_TARGET]
     return Action(label, target, outcome, failed)
 
 
@@ -1872,13 +1878,15 @@ FAILURES = (
     (
         r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
         r"|(?:The )?User (?:rejected|declined|denied|cancelled|did not allow)"
-        r"|.{0,80}was rejected by the user|denied-interactively|(?:declined|rejected)\b",
+        r"|.{0,80}was rejected by the user|denied-interactively|(?:user-)?(?:declined|rejected)\b"
+        r"|The tool use was rejected",
         "rejected",
     ),
     (
         r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
         r"|.{0,200}requires approval|Permission(?:_denied| (?:to use|for|denied))|denied\b"
-        r"|policy_violation|Exit plan mode\?"
+        r"|policy_violation|Exit plan mode\?|permission-rule|.{0,200}needs approval"
+        r"|(?:Hook )?\w+ToolUse:\S+ (?:hook error|denied)|.{0,400}was blocked\. For security"
         r"|.{0,200}denied by (?:your permission settings|policy)"
         r"|The user has specified a rule which prevents",
         "permissionDenied",
@@ -2116,7 +2124,7 @@ class Dialect:
         self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
         self.begun = False
-        self.latest = ""  # the type of the last event that was made, errors aside
+        self.latest = ""  # the type of the last event made, but errors and ends of tasks
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
@@ -2196,7 +2204,8 @@ class Dialect:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
         self.acts = self.acts and kind in ACTS
-        self.latest = self.latest if kind == "error" else kind
+        if kind != "error" and subtype != "task_notification":
+            self.latest = kind
         return new
 
     def words(self, kind: str, text: str) -> Any:
@@ -2356,7 +2365,11 @@ class Claude(Dialect):
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.denied: set[str] = set()  # calls that were denied permission
-        self.background: dict[str, Any] = {}  # background sub-agents: call -> description
+        self.background: dict[str, Any] = {}  # tasks in the background: call -> what it is about
+        self.running: set[str] = set()  # calls whose sub-agents have not ended
+        self.tasks: dict[str, str] = {}  # task -> its call
+        self.woken = False  # by the end of a task, and nothing was said since
+        self.wakes = 0  # how many results precede that of the run
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2365,7 +2378,8 @@ class Claude(Dialect):
         block: Any = shape(texts, "input content", "is_error", base=TextBlock)
         message = shape(base=Message, content=list[block] | str)
         event = shape("type", delta=shape("type text thinking"))
-        own = "tool_use_id error hook_name", "tool_use_result", "is_api_error_message"
+        raws = "tool_use_result tool_result_meta"
+        own = "tool_use_id error hook_name", raws, "is_api_error_message"
         return shape(*own, base=base, message=message, event=event)
 
     def read(self, line: Any) -> None:
@@ -2380,27 +2394,52 @@ class Claude(Dialect):
         elif kind == "error":
             self.report_error(error_text(self.event))
         elif subtype == "init":
-            own = members(self.event.raw)
-            self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
+            self.init()
         elif kind in CONTROL_TYPES:
             self.event.foreign = RUNLESS
         elif (line.hook_name or "").endswith(":resume"):
             self.event.foreign = EARLY
         elif subtype == "permission_denied" and line.tool_use_id:
             self.denied.add(line.tool_use_id)
-        elif subtype == "task_notification" and line.tool_use_id in self.background:
-            told, identity = Node(details(self.event)), line.tool_use_id
-            took = {"status": told["status"], "duration_ms": told["usage.duration_ms"]}
-            about = self.background.pop(identity)
-            self.make("system", subtype, call_id=identity, description=about, **took)
+        elif subtype in CLAUDE_TASKS:
+            self.task(subtype, Node(details(self.event)))
+
+    def init(self) -> None:
+        """Begin a run, unless a task's end wakes the agent before the result of what it did so far:
+        it holds that back, and states the result of each part at the end of all."""
+        if self.woken and not self.ended:
+            self.wakes += 1
+            return
+        own = members(self.event.raw)
+        self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
+
+    def task(self, subtype: str, told: Any) -> None:
+        """Follow a task in the background."""
+        task = as_text(told["task_id"])
+        call = as_text(told["tool_use_id"]) or self.tasks.get(task, "")
+        if subtype == "task_started":
+            self.tasks[task] = call
+        elif subtype == "background_tasks_changed":  # it lists all of them
+            self.running &= {self.tasks.get(str(one["task_id"]), "") for one in told.each("tasks")}
+        elif subtype == "task_notification" or told["patch.status"] not in TASK_STATES:
+            self.running.discard(call)
+        if subtype == "task_notification":
+            self.woken = True
+            if call in self.background:
+                took = {"status": told["status"], "duration_ms": told["usage.duration_ms"]}
+                self.make("system", subtype, call_id=call, **self.background.pop(call), **took)
 
     def finish(self) -> None:
         super().finish()
-        if self.background and self.ended:
+        if self.running and self.ended:
             self.end("error", error="a sub-agent in the background never ended")
 
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
+        if self.ended and isinstance(content, str) and content.startswith("<local-command-"):
+            self.event.foreign = RUNLESS  # what a command of the host printed
+            return
+        self.woken = False
         if line.error or line.is_api_error_message is True:
             self.report_error([message_text(content), line.error])
         say = self.ask if role == "user" else self.say
@@ -2439,7 +2478,11 @@ class Claude(Dialect):
         ended = named or (erroneous and "error") or ("success" if subtype == "success" else "")
         for key in ("type", "subtype", "session_id"):
             own.pop(key, None)
-        self.end(ended, **own)
+        if self.wakes and ended == "success":
+            self.wakes -= 1
+        else:
+            self.wakes = 0
+            self.end(ended, **own)
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id, bytes(block.content) or b'""'
@@ -2448,12 +2491,24 @@ class Claude(Dialect):
         failed = block.is_error is True
         kind = "denied" if failed and identity in self.denied else ""
         self.denied.discard(identity)
+        marks = Node(decode_raw(line.tool_result_meta)).each()
+        why = (one["non_execution_kind"] for one in marks if one["id"] == identity)
+        kind = kind or next(why, "") or "timeout" * (failed and TIMED_OUT.search(text) is not None)
         if told["isAsync"] is True or told["status"] == "async_launched":
-            self.background[identity] = called.args().get("description")
+            self.tasks[as_text(told["agentId"] or told["taskId"])] = identity
+            self.background[identity] = {"description": called.args().get("description")}
+            self.running.add(identity)
+        elif told["backgroundTaskId"]:
+            self.tasks[as_text(told["backgroundTaskId"])] = identity
+            self.background[identity] = {"title": called.args().get("command")}
         given = text if text or content[:1] == b'"' else Raw(content)
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
         self.answer(identity, given, failed=failed, kind=kind, code=code, facts=facts)
 
+
+CLAUDE_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
+TASK_STATES = (None, "pending", "running", "paused")  # of tasks that have not ended
+TIMED_OUT = regex(r"(?m)^Command timed out after ")
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
 CLAUDE_FACTS: dict[str, dict[str, str]] = {
@@ -2467,6 +2522,8 @@ CLAUDE_FACTS: dict[str, dict[str, str]] = {
 
 def claude_facts(tool: str, told: Any) -> dict[str, Any]:
     facts = {name: told[path] for name, path in CLAUDE_FACTS.get(tool, {}).items()}
+    if told["backgroundTaskId"]:
+        facts["isBackground"] = True
     if tool == "read":
         start, count = as_count(told["file.startLine"]), as_count(told["file.numLines"])
         if start and count:
@@ -2531,13 +2588,14 @@ class Codex(Dialect):
         anys = "id text phase status command aggregated_output exit_code error server tool"
         change: Any = shape("kind", anys="path")
         own = {"changes": list[change], "result": shape(anys="content")}
-        item = shape("type", anys=f"{anys} arguments query action items prompt", **own)
+        item = shape("type item_type", anys=f"{anys} arguments query action items prompt", **own)
         return shape(anys="usage questions", base=base, item=item)
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, line.item
         if item is not None:
-            self.item(item, item.type or "", done=kind == "item.completed")
+            what = item.type or item.item_type or ""  # until 0.44
+            self.item(item, what, done=kind == "item.completed")
         elif kind == "thread.started":
             self.begin()
         elif kind == "turn.started":
@@ -2561,7 +2619,7 @@ class Codex(Dialect):
             for number, change in enumerate(item.changes or ()):
                 name = CODEX_CHANGES.get(change.kind, "edit")
                 self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
-        elif what == "agent_message" and done:
+        elif what in ("agent_message", "assistant_message") and done:
             self.last_message = self.last_message if item.phase == "commentary" else item.text
             self.say(item.text)
         elif what == "reasoning" and done:
@@ -3545,6 +3603,8 @@ def describe_matches(matches: Matches) -> str:
 
 
 def event_kind(event: Event) -> str:
+    if event.foreign and not event.foreign.parts and event.type not in ACTS:
+        return OTHER  # it has no counterpart
     if event.type == "system":
         return INIT if event.subtype == "init" else OTHER
     if event.type == "turn_ended":
@@ -5066,7 +5126,7 @@ FIELDS: dict[str, Any] = (
         "chunk references results codeResults explanation query pattern searchTerm strReplace "
         "multiStrReplace applyPatch prevContent directoryTreeRoot fileDiagnostics args arguments "
         "relatedCursorRules conversationSteps subagentType name toolName providerIdentifier "
-        "answers workspaceResults server text old_string new_string",
+        "serverIdentifier answers workspaceResults server text old_string new_string",
     )
     | {"parsingResult": PARSED, "readRange": classify(DIGITS_KIND, "startLine endLine")}
     | {"todos": TODO, "questions": QUESTION | {"options": QUESTION}}

@@ -451,6 +451,109 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         (0, 1, 0),
         ["{task} look (in background)", "Failed to finish subagent look (stopped)"], "",
     ),
+    "claude-woken": (  # it states a result for each part of its work, at the end of all
+        [
+            CLAUDE_INIT,
+            says("assistant", use("Agent", description="look")),
+            claude("system", subtype="task_started", task_id="x", tool_use_id="t1"),
+            says("user", returned("Async agent launched"), tool_use_result={"isAsync": True}),
+            says("assistant", {"type": "text", "text": "Launched."}),
+            claude("system", subtype="background_tasks_changed", tasks=[]),
+            claude("system", subtype="task_notification", task_id="x", status="completed"),
+            CLAUDE_INIT,
+            says("assistant", {"type": "text", "text": "It found 3."}),
+            CLAUDE_OK, CLAUDE_OK,
+        ],
+        (0, 1, 0), ["{task} look (in background)", "Finished subagent look"], "",
+    ),
+    "claude-woken-and-killed": (
+        [
+            CLAUDE_INIT, says("assistant", {"type": "text", "text": "Launched."}),
+            claude("system", subtype="task_notification", task_id="x", status="completed"),
+            CLAUDE_INIT, says("assistant", {"type": "text", "text": "It found"}), CLAUDE_OK,
+        ],
+        (1, 0, 1), [], "failed: ended without a result",
+    ),
+    "claude-superseded": (
+        [
+            CLAUDE_INIT,
+            claude("system", subtype="task_notification", task_id="x", status="completed"),
+            says("assistant", {"type": "text", "text": "So"}), CLAUDE_INIT, CLAUDE_OK,
+        ],
+        (1, 1, 1), [], "failed: superseded by another init",
+    ),
+    "claude-background-killed": (
+        [
+            CLAUDE_INIT,
+            says("assistant", use("Agent", description="look")),
+            claude("system", subtype="task_started", task_id="x", tool_use_id="t1"),
+            says("user", returned("Async agent launched"), tool_use_result={"isAsync": True}),
+            claude("system", subtype="task_updated", task_id="x", patch={"status": "running"}),
+            claude("system", subtype="task_updated", task_id="x", patch={"status": "killed"}),
+            CLAUDE_OK,
+        ],
+        (0, 1, 0), ["{task} look (in background)"], "",
+    ),
+    "claude-background-command": (
+        [
+            CLAUDE_INIT,
+            says("assistant", use("Bash", command="make")),
+            says("user", returned("Command running in background with ID: x"),
+                 tool_use_result={"stdout": "", "backgroundTaskId": "x"}),
+            claude("system", subtype="task_notification", task_id="x", status="failed"),
+            CLAUDE_OK,
+        ],
+        (0, 1, 0),
+        ["{shell} make (in background)", "Failed to finish background task make (failed)"], "",
+    ),
+    "claude-command-of-the-host": (
+        [
+            CLAUDE_INIT, says("assistant", {"type": "text", "text": "Hi"}), CLAUDE_OK,
+            claude("user", message={"role": "user", "content": "<local-command-stdout>Set model"}),
+        ],
+        (0, 1, 0), [], "",
+    ),
+    "claude-marks-of-denial": (
+        [
+            CLAUDE_INIT,
+            says("assistant", use("Bash", "t1", command="a"), use("Bash", "t2", command="b"),
+                 use("Bash", "t3", command="c")),
+            says("user", returned("No.", "t1", error=True),
+                 tool_result_meta=[{"id": "t1", "non_execution_kind": "permission-rule"}]),
+            says("user", returned("Use make", "t2", error=True),
+                 tool_result_meta=[{"id": "t2", "non_execution_kind": "user-rejected"}]),
+            says("user", returned("Exit code 143\nCommand timed out after 2m 0.0s", "t3", error=True)),
+            CLAUDE_OK,
+        ],
+        (0, 1, 0),
+        ["{not shell} a (permission denied: No.)", "{not shell} b (rejected: Use make)",
+         r"{not shell} c (timed out: Exit code 143\nCommand timed out after 2m 0.0s)"], "",
+    ),
+    "cursor-background": (
+        [
+            {"type": "system", "subtype": "init", "session_id": "s-1", "apiKeySource": "login"},
+            {"type": "tool_call", "subtype": "completed", "call_id": "1", "session_id": "s-1",
+             "tool_call": {"shellToolCall": {"args": {"command": "make"}, "result": {
+                 "success": {"exitCode": 0, "executionTime": 2662}, "isBackground": True}}}},
+            {"type": "system", "subtype": "task_notification", "task_id": "26", "session_id": "s-1",
+             "status": "success", "title": "make"},
+            {"type": "result", "subtype": "success", "is_error": False, "session_id": "s-1",
+             "request_id": "r"},
+        ],
+        (0, 1, 0), ["{shell} make (in background, 2.7 s)", "Finished background task make"], "",
+    ),
+    "codex-item-types-of-0.43": (
+        [
+            {"type": "thread.started", "thread_id": "s-1"}, {"type": "turn.started"},
+            {"type": "item.completed", "item": {
+                "id": "0", "item_type": "command_execution", "command": "ls", "exit_code": 1,
+                "aggregated_output": "", "status": "failed"}},
+            {"type": "item.completed", "item": {
+                "id": "1", "item_type": "assistant_message", "text": "None."}},
+            {"type": "turn.completed", "usage": {}},
+        ],
+        (0, 1, 0), ["{shell} ls (exit 1)"], "",
+    ),
     "amp-result-alone": (
         [{"type": "result", "subtype": "error_during_execution", "is_error": True,
           "error": "413 Too long", "session_id": "T-1"}],
