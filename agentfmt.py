@@ -3044,7 +3044,7 @@ DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
 class Conversations:
     """Recognizes the agent of each session, and has its events translated.
 
-    Most events bypass this class: Runs.follow handles sessions that are known to be Cursor's. A
+    Most events bypass this class: Runs.follow handles those that go on in the same session. A
     session has one agent. An event without a session belongs to the agent that it shows, else to
     the last conversation of its FILE. Until an event decides, it is Cursor's.
     """
