@@ -2061,6 +2061,10 @@ CURSOR_TYPES = SHARED_TYPES | frozenset(
     "system thinking tool_call interaction_query connection retry turn_ended".split()
 )
 ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
+STRUCTURED = {
+    "structured_output",
+    "structured_result",
+}  # members of a result: the answer by a schema
 UNTRANSLATED = Foreign()  # for a line without a counterpart
 RUNLESS = Foreign()  # for one that also shows no run
 EARLY = Foreign()  # for one that belongs to the next run of its FILE, whatever session it names
@@ -2469,13 +2473,17 @@ class Claude(Dialect):
 
     def result(self) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members."""
-        own, subtype = members(self.event.raw), self.event.subtype
+        own: dict[str, Any] = members(self.event.raw)
+        subtype = self.event.subtype
         for one in Node(decode_raw(own.get("permission_denials", b""))).each():
             if as_text(one["tool_use_id"]) in self.calls:  # it got no result
                 self.answer(one["tool_use_id"], "", failed=True, kind="denied")
         erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
         named = isinstance(subtype, str) and subtype.startswith("error") and subtype
         ended = named or (erroneous and "error") or ("success" if subtype == "success" else "")
+        asked = next((bytes(own[key]) for key in STRUCTURED if key in own), b"null")
+        if asked != b"null" and not decode_raw(own.get("result", b"")):
+            own["result"] = compact(asked).decode()
         for key in ("type", "subtype", "session_id"):
             own.pop(key, None)
         if self.wakes and ended == "success":
@@ -2621,7 +2629,8 @@ class Codex(Dialect):
                 self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
             self.last_message = self.last_message if item.phase == "commentary" else item.text
-            self.say(item.text)
+            apart = self.latest == "assistant" and not self.maker.native
+            self.say("\n" * apart + as_text(item.text))
         elif what == "reasoning" and done:
             self.think(item.text)
 
@@ -3803,7 +3812,7 @@ def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
 
 CHANGING_TOOLS = frozenset(("edit", "write", "delete"))
 KNOWN_TYPES = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
-SEGMENT_ENDS = ("tool_call", "interaction_query", "result")  # an init opens a run of its own
+SEGMENT_ENDS = ("tool_call", "interaction_query", "user", "result")  # an init opens another run
 
 
 # ---------------------------------------------------------------- selecting
@@ -6222,13 +6231,17 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     line += () if event.raw else (segments.held,)
     segments.close()
     good = event.type == "result" and event.run.succeeded
-    stated = first_text(details(event).get("result")) if good else ""
+    told = details(event) if good else {}
+    stated = first_text(told.get("result"))
     # A filtered stream may hold no other words.
     rest = "".join(line) + ("" if segments.answer else stated)
     line.clear()
     if final:
         answer = segments.answer or rest
-        answer = stated if stated and answer.endswith(stated) else answer  # Codex: its last message
+        # Of Codex the last message; by a schema, what was asked for.
+        answer = (
+            stated if stated and (answer.endswith(stated) or STRUCTURED & told.keys()) else answer
+        )
         rest = answer if good and not event.hidden else ""
     return rest.removesuffix("\n").split("\n") if rest else []
 

@@ -566,6 +566,33 @@ def spelled(line: str) -> str:
     return re.sub(r"{(not )?(\w+)}", lambda m: (failed if m[1] else label)(m[2]), line)
 
 
+@pytest.mark.parametrize("member", ["structured_output", "structured_result"])
+def test_answer_by_a_schema(member: str) -> None:
+    """It is the answer, whatever was said before; the result repeats it, or is empty."""
+    ended = CLAUDE_OK | {"result": "", member: {"age": 3}}
+    data = stream([CLAUDE_INIT, says("assistant", {"type": "text", "text": "Well:"}), ended])
+    assert view(data, messages="final").lines == ['{"age":3}']
+    [result] = convert(data, "-t", "json").lines
+    assert json.loads(result)["result"] == '{"age":3}'
+
+
+def test_messages_that_follow_each_other_begin_lines() -> None:
+    codex: list[Line] = [{"type": "thread.started", "thread_id": "s-1"}]
+    codex += [
+        {"type": "item.completed", "item": {"id": text, "type": "agent_message", "text": text}}
+        for text in ("one", "two")
+    ]
+    claude_stopped = [CLAUDE_INIT]
+    for text in ("one", "two"):
+        claude_stopped += [
+            says("assistant", {"type": "text", "text": text}),
+            says("user", {"type": "text", "text": "Stop hook feedback: go on"}),
+        ]
+    for lines in (codex, claude_stopped):
+        assert view(stream(lines), messages="all").lines == ["one", "two"]
+        assert convert(stream(lines), "-t", "stream-json", "-r", "secrets").stdout == stream(lines)
+
+
 def view(data: bytes, **how: Any) -> Ended:
     return convert(data, view=agentfmt.View(**how))
 
