@@ -6670,8 +6670,7 @@ def convert(
         locates=to == "calls",
     )
     selection = Selection(only, drop) if only or drop else None
-    reread = reader.reread if others or max_event or to not in EVENT_OUTPUTS else lambda _: Event()
-    redactor = Redactor(redaction, reread, max_wait) if redaction else None
+    redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
     shortener = Shortener(max_event, reader.reread, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
