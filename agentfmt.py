@@ -4103,6 +4103,7 @@ github-token            github_pat_ [A-Za-z0-9]{16,}\w*                         
 gitlab-token            (?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
+aws-secret-key          ^A[KS]IA [A-Z0-9]{16}(?:\\+[nt]|[\s,:;|"'\\]){1,4}[A-Za-z0-9+/]{40}$  AKIA<16 base32>,<40 alnum>        AKIA<8 base32> <40 alnum>
 aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
 aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
 aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
@@ -4302,10 +4303,15 @@ command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(
 command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
 command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
 command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
-command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*\h-p([^\s"'\\]{6,})    mysql -u root -p«<12 alnum>» db     mysql -u root -p db
+command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})    mysql -u root -p«<12 alnum>» db     mysql -u root -p db
 command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
 command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
 command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})  openssl enc -k «<12 alnum>» -in f  openssl enc -kfile f
+command-password        ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})  ConvertTo-SecureString "«<12 alnum>»" -AsPlainText  ConvertTo-SecureString $x
+command-password        ^(?:sqlcmd|bcp|unzip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})  sqlcmd -S h -U sa -P «<12 alnum>»   sqlcmd -S h -E
+command-password        ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$]{6,})  ldapsearch -D cn=a -w «<12 alnum>»  ldapsearch -x -W
+command-password        ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})  htpasswd -bc f admin «<12 alnum>»   htpasswd -c f admin
+command-password        ::add-mask:: ([^\s"'\\$]{4,})                             echo "::add-mask::«<12 alnum>»"     echo "::add-mask::$X"
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
 command-password        (?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})              IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
 """.strip().splitlines()  # noqa: E501
@@ -4335,7 +4341,10 @@ OTHERS = tuple(
 
 
 # What may follow in a name.
-FURTHER = "[_-]*(?:[0-9]{1,3}|string|prod|production|staging|live|dev|test|old|new)"
+FURTHER = (
+    "[_-]*(?:v?[0-9]{1,3}|string|binary|value|base64|b64|hex|prod|production|staging|live|dev|test"
+    "|old|new|current|previous|next|primary|secondary)"
+)
 FURTHER_END = regex(f"(?i:{FURTHER})$")
 
 
@@ -4366,6 +4375,7 @@ PLAIN_VALUE = regex(
     "|".join(
         (
             r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|[xX]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"0x[0-9a-fA-F]{1,8}|%5[bB]\w*%5[dD]",
             r"(?!.{13})(?i:true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme)",
             r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token) ?",
             r"(?!.{13})(?i:cram-md5|oauth2?) ?",
@@ -4386,7 +4396,7 @@ PLAIN_VALUE = regex(
             # addresses without a user, resources
             r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
             r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[^\x00-\x7f]{1,2}|\*{2,}.*",
-            r"(?:[A-Z][\w',-]*|)(?: [\w',()/-]+)+[.!?:]?",  # a sentence
+            r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+",  # sentences
             r"[A-Za-z_-]+\{\w*\}[A-Za-z_-]*|[A-Za-z_ -]+: ?|[a-z_ -]+= ?",  # a part of a text
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]).*|[\w.:>-]+\(\)",  # code
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
@@ -4460,7 +4470,9 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
         and plain.endswith(ends)
         and not (name == "url-password" or LONG_WORD.fullmatch(value))
     )
-    if value == name or (least and (repeats or (tells < MIXED and ROOTED.fullmatch(value)))):
+    if value == name or plain == ends[0]:
+        return True
+    if least and (repeats or (tells < MIXED and ROOTED.fullmatch(value))):
         return True
     needed = min(NEEDED[end] for end in ends[1:])
     return tells < (max(least, needed) if least else WORD)
@@ -4521,13 +4533,15 @@ FORMS = [
     for line in r"""
 authorization  .   value   2  <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)  Authorization: GenieKey «<24 hex>»  authorization: the user is
 quoted      .      value   1  <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
-typed       .      value   1  (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text))?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
+typed       .      value   1  (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
 spaced      .      value   2  [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[,{ \t]{0,4}<N>?<H><Q>(?i:value|default)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[,{ \t]{0,4}<N>?<H><Q>(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+registry    .      value   2  [ \t]+REG_(?:EXPAND_)?SZ[ \t]+                  Password REG_SZ «<12 alnum>»  Password REG_SZ word
+tfvar       .      value   2  \\*\"[ ]*\{[^{}]{0,99}default[ ]*=[ ]*<O>  variable "db_password" {· default = "«<12 alnum>»"·}  variable "db_password" {· default = ""·}
 fallback    .      value   3  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H>(?:['\"]\\*)?<O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call        .      value   3  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
-wrapped     .      value   3  <Q>\]?<H><A><H>[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
+wrapped     .      value   3  <Q>\]?<H><A><H>(?:\[\])?[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
 element     .      element  1  <Q>(?:[ \t][^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
 element     .      element  1  </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
 block       .      line     3  (?:[ \t][^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
@@ -4543,7 +4557,7 @@ assigned    .      value   2  <Q>\]?<H><A><H>                               x.pa
 csv         .      value   4  ,                                             apiToken,«<24 hex>»,           token,name,x
 enclosed    .      value   3  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 blank       line   line    3  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
-command     .      value   4  [ \t]+(?:--body |-b)?<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
+command     .      value   4  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
 prose       .      value   1  [ ](?:is|was)[ ]\\*[\"']                      The password is '«<12 alnum>»'   the password is "$PW"
 prose       .      value   3  [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
 table       .      value   3  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
@@ -4663,7 +4677,8 @@ _VARIABLE = rf"(?:{_HUMAN})=[^\s\"'`]|(?:{_RANDOM})={_BARE}*?[0-9]"
 NAMED = "|".join((*map(named, NAME_ENDS), _VARIABLE, MEMBER))
 # The name that it begins with, or an option.
 _NAMES = any_name(sorted(NEEDED, key=len, reverse=True))
-NAME = regex(rf"(?i:-[\w-]+|(?:api|access|secret|private) key|{_NAMES})".encode())
+_KEYS = "(?:api|access|secret|private) key"
+NAME = regex(rf"(?i:-[\w-]+|{_KEYS}|(?:{_NAMES})(?:{FURTHER})?)".encode())
 
 
 class Scanner:

@@ -209,7 +209,9 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "auth: AuthService", "secret => secret.name", "let token = tokens[0];",
             "type Secret = string", "def f(password: str, token: bytes = b''):", "token::kind",
             "std::string token = next;", "private_key->data", "password=[REDACTED:assignment]",
-            "pass", "try: pass", "bypass: never mind", "function auth(req, res) {",
+            "AUTH = 0x02", "SecretKey = '%5Bredacted%5D'", '("ai21_api_key", "AI21_API_KEY")',
+            'password = "Type it: twice!"', "pass", "try: pass", "bypass: never mind",
+            "function auth(req, res) {",
         )
     ],
 )  # fmt: skip
@@ -230,6 +232,16 @@ def test_one_list_of_names(name: str) -> None:
     assert agentfmt.is_secret_name(name) == expected
     assert ("REDACTED" in hide(f'{name}="{VALUE}"')) == expected
     assert ("REDACTED" in hide(f'"{name}": "{VALUE}"')) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["API_TOKEN_PROD", "password1", "SECRET_KEY_2", "stripeSecretKeyLive", "SecretString",
+             "COOKIE_SECRET_CURRENT", "CLIENT_SECRET_VALUE", "app_secret_v2", "SECRET_KEY_BASE64"]
+)  # fmt: skip
+def test_names_with_a_suffix(name: str) -> None:
+    assert VALUE not in hide(f'{name} = "{VALUE}"')
+    assert VALUE not in hide(f"{name}: {VALUE}\n")
+    assert VALUE not in hide(f'"{name}": "{VALUE}"')
 
 
 # ---------------------------------------------------------------- known values
