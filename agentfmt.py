@@ -758,7 +758,7 @@ def error_message(value: Any, depth: int = 4) -> str:
     return next(filter(None, (error_message(item, depth - 1) for item in value)), "")
 
 
-MESSAGE_KEYS = ("message", "error", "errorMessage", "data", "text")
+MESSAGE_KEYS = ("message", "error", "errors", "errorMessage", "data", "text")
 
 
 def error_text(event: Event) -> str:
@@ -2407,6 +2407,10 @@ class Claude(Dialect):
             self.denied.add(line.tool_use_id)
         elif subtype in CLAUDE_TASKS:
             self.task(subtype, Node(details(self.event)))
+        elif subtype == "api_retry":  # the last line of a run that is killed while it waits
+            told = Node(details(self.event))
+            why = filter(None, map(told.__getitem__, ("error", "error_status")))
+            self.report_error(" ".join(map(str, why)))
 
     def init(self) -> None:
         """Begin a run, unless a task's end wakes the agent before the result of what it did so far:

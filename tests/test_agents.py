@@ -400,6 +400,12 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (1, 0, 1), [], "failed: No such model.",
     ),
+    "claude-killed-while-it-waits": (
+        [CLAUDE_INIT,
+         claude("system", subtype="api_retry", attempt=1, error_status=401,
+                error="authentication_failed")],
+        (1, 0, 1), [], "failed: authentication_failed 401",
+    ),
     "claude-api-error": (
         [
             CLAUDE_INIT,
