@@ -2594,6 +2594,7 @@ class Codex(Dialect):
     )
     names_session = ("thread.started", "thread_id")
     last_message: Any = None  # the last one that is not commentary
+    apart = False  # another message was said since the last call
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2614,7 +2615,7 @@ class Codex(Dialect):
             self.begin_once(again=True)
         elif kind == "turn.completed":
             self.end(result=self.last_message, usage=line.usage)
-            self.last_message = None
+            self.last_message, self.apart = None, False
         elif kind == "turn.failed":
             self.end("error", error=error_message(details(self.event).get("error")))
         elif kind == "error":
@@ -2633,13 +2634,14 @@ class Codex(Dialect):
                 self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
             self.last_message = self.last_message if item.phase == "commentary" else item.text
-            apart = self.latest == "assistant" and not self.maker.native
-            self.say("\n" * apart + as_text(item.text))
+            self.say("\n" * (self.apart and not self.maker.native) + as_text(item.text))
+            self.apart = True
         elif what == "reasoning" and done:
             self.think(item.text)
 
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
         self.call(identity, name, given, once=done)
+        self.apart = False
         if done:
             told = item.result and content_text(item.result.content)
             text = (item.error and error_message(item.error)) or told or item.aggregated_output

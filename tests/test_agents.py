@@ -582,11 +582,14 @@ def test_answer_by_a_schema(member: str) -> None:
     assert json.loads(result)["result"] == '{"age":3}'
 
 
+NATIVE = ("-t", "stream-json", "--thinking", "-r", "secrets")
+
+
 def test_messages_that_follow_each_other_begin_lines() -> None:
     codex: list[Line] = [{"type": "thread.started", "thread_id": "s-1"}]
     codex += [
-        {"type": "item.completed", "item": {"id": text, "type": "agent_message", "text": text}}
-        for text in ("one", "two")
+        {"type": "item.completed", "item": {"id": text, "type": kind, "text": text}}
+        for kind, text in (("agent_message", "one"), ("reasoning", "Hm."), ("agent_message", "two"))
     ]
     claude_stopped = [CLAUDE_INIT]
     for text in ("one", "two"):
@@ -596,7 +599,7 @@ def test_messages_that_follow_each_other_begin_lines() -> None:
         ]
     for lines in (codex, claude_stopped):
         assert view(stream(lines), messages="all").lines == ["one", "two"]
-        assert convert(stream(lines), "-t", "stream-json", "-r", "secrets").stdout == stream(lines)
+        assert convert(stream(lines), *NATIVE).stdout == stream(lines)
 
 
 def view(data: bytes, **how: Any) -> Ended:
