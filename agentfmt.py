@@ -2805,7 +2805,10 @@ class Pi(Dialect):
         "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
         "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
         "entry_appended auto_compaction_start auto_compaction_end queue_update "
-        "tool_execution_start tool_execution_update tool_execution_end".split()
+        "tool_execution_start tool_execution_update tool_execution_end "
+        "summarization_retry_scheduled summarization_retry_attempt_start "
+        "summarization_retry_finished session_info_changed thinking_level_changed "
+        "bash_execution_update extension_error".split()
     )
     deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")

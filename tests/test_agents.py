@@ -360,6 +360,15 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         [*PI, *pi_end("error"), {"type": "auto_compaction_end", "willRetry": True}, PI[1], *pi_end()],
         (0, 1, 0), [], "",
     ),
+    "pi-types-without-session": (
+        [
+            *PI, *pi_end("error", willRetry=True),
+            {"type": "summarization_retry_scheduled", "attempt": 1}, {"type": "thinking_level_changed"},
+            {"type": "extension_error", "error": "boom"}, *pi_end(willRetry=False),
+            {"type": "session_info_changed", "name": "x"}, {"type": "agent_settled"},
+        ],
+        (0, 1, 0), [], "",
+    ),
     "pi-says-nothing": ([*PI, {"type": "agent_end", "messages": []}], (1, 0, 1), [], "failed"),
     "pi-exit": (
         [
