@@ -2771,7 +2771,7 @@ class Copilot(Dialect):
         self.permission = ""
         kind = asked if failed and asked.startswith("denied") else data["error.code"]
         text = error_message(data["error"]) or content_text(data["result.content"])
-        code = find_code(r"<exited with exit code (-?[0-9]{1,9})>\s*\Z", text)
+        code = find_code(COPILOT_CODE, text)
         self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
 
     def prompt(self, line: Any, data: Any) -> None:
@@ -2792,6 +2792,9 @@ class Copilot(Dialect):
         begun = {"begun_as": session} if self.session != session else {}
         self.end("error" if error else "success", duration_ms=took, **error, **begun)
         self.session = session
+
+
+COPILOT_CODE = r"<(?:exited|shellId: [^>\n]+ completed) with exit code (-?[0-9]{1,9})>\s*\Z"
 
 
 class Pi(Dialect):

@@ -73,11 +73,15 @@ def copilot_end(code: Any = 0) -> Line:
     return {"type": "result", "sessionId": "co-1", "exitCode": code, "usage": {}}
 
 
-def copilot_call(error: Any = None, name: str = "bash", **more: Any) -> list[Line]:
-    outcome = {"success": False, "error": error} if error else {"success": True}
+def copilot_call(
+    error: Any = None, name: str = "bash", identity: str = "c1", result: Any = None, **more: Any
+) -> list[Line]:
+    outcome = {"success": False, "error": error} if error else {"success": True, "result": result}
     return [
-        copilot("tool.execution_start", toolCallId="c1", toolName=name, arguments={}, **more),
-        copilot("tool.execution_complete", toolCallId="c1", **outcome),
+        copilot(
+            "tool.execution_start", toolCallId=identity, toolName=name, **{"arguments": {}} | more
+        ),
+        copilot("tool.execution_complete", toolCallId=identity, **outcome),
     ]
 
 
@@ -313,6 +317,14 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             *copilot_call({"message": "No."}), copilot_end(),
         ],
         (0, 1, 0), ["{not shell} (permission denied: No.)"], "",
+    ),
+    "copilot-exit-of-a-command": (
+        [
+            *copilot_call(result={"content": "no\n<exited with exit code 1>"}),
+            *copilot_call(result={"content": "no\n<shellId: 0 completed with exit code 2>"}, identity="c2"),
+            copilot_end(),
+        ],
+        (0, 1, 0), ["{shell} (exit 1)", "{shell} (exit 2)"], "",
     ),
     "copilot-mcp": (
         [*copilot_call(name="gh-list", mcpServerName="gh", mcpToolName="list"), copilot_end()],
