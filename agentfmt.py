@@ -2734,9 +2734,13 @@ class Copilot(Dialect):
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
 
+    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
+        super().__init__(maker, session)
+        self.agents: dict[Any, Any] = {}  # sub-agents -> the calls that started them
+
     def read(self, line: Any) -> None:
         kind, data = self.event.type or "", Node(line["data"])
-        self.parent = first_text(data["parentToolCallId"]) or None
+        self.parent = self.caller(line, data)
         if kind == "result":
             self.result(line)
             return
@@ -2745,7 +2749,7 @@ class Copilot(Dialect):
         if kind == "user.message" or not self.begun or kind.startswith("session."):
             self.begin_once(again=True, model=data["model"])
         if kind == "user.message":
-            self.prompt(line, data)
+            self.prompt(data)
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
             self.say(data["deltaContent"], delta=True)
@@ -2766,6 +2770,13 @@ class Copilot(Dialect):
         elif kind in ("session.error", "model.call_failure"):
             self.report_error(line["data"], fatal=True)
 
+    def caller(self, line: Any, data: Any) -> str | None:
+        """The call of an event's sub-agent."""
+        agent = first_text(line["agentId"])
+        if agent and self.event.type == "subagent.started":
+            self.agents[agent] = data["toolCallId"]
+        return first_text(data["parentToolCallId"], self.agents.get(agent), agent) or None
+
     def returned(self, data: Any) -> None:
         failed, asked = data["success"] is False, self.permission
         self.permission = ""
@@ -2774,9 +2785,9 @@ class Copilot(Dialect):
         code = find_code(COPILOT_CODE, text)
         self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
 
-    def prompt(self, line: Any, data: Any) -> None:
+    def prompt(self, data: Any) -> None:
         """One that the user typed while the agent was idle follows a result, or a run cut off."""
-        injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
+        injected = data["isAutopilotContinuation"] is True or self.parent
         typed = data["source"] in (None, "user") and data["delivery"] in (None, "idle")
         if typed and not injected and self.latest not in ("system", "result"):
             self.begin()
@@ -2792,6 +2803,7 @@ class Copilot(Dialect):
         begun = {"begun_as": session} if self.session != session else {}
         self.end("error" if error else "success", duration_ms=took, **error, **begun)
         self.session = session
+        self.agents.clear()
 
 
 COPILOT_CODE = r"<(?:exited|shellId: [^>\n]+ completed) with exit code (-?[0-9]{1,9})>\s*\Z"

@@ -73,6 +73,9 @@ def copilot_end(code: Any = 0) -> Line:
     return {"type": "result", "sessionId": "co-1", "exitCode": code, "usage": {}}
 
 
+AGENT = {"agentId": "agent-1"}
+
+
 def copilot_call(
     error: Any = None, name: str = "bash", identity: str = "c1", result: Any = None, **more: Any
 ) -> list[Line]:
@@ -341,6 +344,18 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0), ["  {shell}", "{task} look"], "",
     ),
+    "copilot-subagent-by-its-own-id": (
+        [
+            copilot("tool.execution_start", toolCallId="c0", toolName="task",
+                    arguments={"description": "look"}),
+            copilot("subagent.started", toolCallId="c0") | AGENT,
+            *[line | AGENT for line in copilot_call()],
+            copilot("assistant.message", content="inner") | AGENT,
+            copilot("tool.execution_complete", toolCallId="c0", success=True),
+            copilot_end(),
+        ],
+        (0, 1, 0), ["  {shell}", "{task} look"], "",
+    ),
     # Pi
     "pi-success": ([*PI, *pi_end()], (0, 1, 0), [], ""),
     "pi-error": ([*PI, *pi_end("error")], (1, 0, 1), [], "failed: Overloaded."),
@@ -567,6 +582,11 @@ def answer(lines: Iterable[Line], *flags: str) -> str:
             [copilot("assistant.message", content="Done."), copilot_end()]
             + [copilot("assistant.message", content="inner", parentToolCallId="c")],
             "Done.", id="copilot-subagent",
+        ),
+        pytest.param(
+            [copilot("assistant.message", content="Done.")]
+            + [copilot("assistant.message", content="inner") | AGENT, copilot_end()],
+            "Done.", id="copilot-subagent-by-its-own-id",
         ),
         pytest.param([*PI, *pi_end(text="Done.")], "Done.", id="pi"),
         pytest.param(
