@@ -2660,17 +2660,19 @@ class OpenCode(Dialect):
             self.finish()
 
     def use(self, part: Any, state: Any) -> None:
-        call = (part["callID"], part["tool"], state["input"])
+        identity = part["callID"] or part["id"]
+        call = (identity, part["tool"], state["input"])
         if state["status"] not in ("completed", "error"):  # it comes whole
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
             self.call(*call)
             return
-        failed, code = state["status"] == "error", state["metadata.exit"]
+        failed = state["status"] == "error"
+        code = Node(state["metadata.metadata"] or state["metadata"])["exit"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = {"executionTime": end - start} if start and end else {}
         self.call(*call, once=True)
-        self.answer(part["callID"], text, failed=failed, code=code, facts=took)
+        self.answer(identity, text, failed=failed, code=code, facts=took)
 
     def finish(self) -> None:
         if self.fatal_error:

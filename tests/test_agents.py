@@ -240,6 +240,16 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         [STEP, used(input={"command": "false"}, metadata={"exit": 1}), STOP],
         (0, 1, 0), ["{shell} false (exit 1)"], "",
     ),
+    "opencode-2": (
+        [
+            STEP,
+            *[part("tool_use", partID="p", id=f"call-{code}", tool="shell",
+                   state={"status": "completed", "input": {"command": f"exit {code}"},
+                          "metadata": {"metadata": {"exit": code}}}) for code in (0, 2)],
+            STOP,
+        ],
+        (0, 1, 0), ["{shell} exit 0 (exit 0)", "{shell} exit 2 (exit 2)"], "",
+    ),
     "opencode-rejected": (
         [
             STEP,
