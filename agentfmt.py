@@ -2733,6 +2733,7 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
+    beginnings = ("session.start", "session.resume", "user.message", "assistant.")
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
 
@@ -2746,10 +2747,10 @@ class Copilot(Dialect):
         if kind == "result":
             self.result(line)
             return
-        if not self.begun or self.ended:
+        begins = self.ended and not self.parent and kind.startswith(self.beginnings)
+        if begins or not self.begun:
             self.session = first_text(data["sessionId"]) or self.session
-        if kind == "user.message" or not self.begun or kind.startswith("session."):
-            self.begin_once(again=True, model=data["model"])
+            self.begin(model=data["model"])
         if kind == "user.message":
             self.prompt(data)
         elif kind == "assistant.message_delta":

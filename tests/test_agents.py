@@ -307,6 +307,15 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         (0, 1, 0), [], "",
     ),
     "copilot-result-alone": ([copilot_end()], (0, 1, 0), [], ""),
+    "copilot-after-the-end": (
+        [copilot("user.message"), copilot_end(), copilot("session.shutdown"), copilot("hook.end")],
+        (0, 1, 0), [], "",
+    ),
+    "copilot-two-without-prompts": (
+        [*[copilot("session.tools_updated"), copilot("assistant.turn_start"), copilot_end()] * 2]
+        + [copilot("session.tools_updated"), copilot("assistant.turn_start")],
+        (1, 2, 1), [], "ended without a result",
+    ),
     "copilot-two-in-a-file": (
         [copilot("user.message"), copilot_end(), copilot("user.message"),
          copilot_end() | {"sessionId": "co-2"}],
