@@ -2645,6 +2645,9 @@ class OpenCode(Dialect):
         self.begin_once(again=kind == "step_start")
         if kind == "step_start":
             self.reason, self.message = None, part["messageID"]
+        elif kind == "text" and part["synthetic"] is True:  # after a compaction, the run goes on
+            self.reason = "tool-calls"
+            self.ask(part["text"])
         elif kind == "text":
             self.say(part["text"])
         elif kind == "reasoning":

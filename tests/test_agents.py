@@ -250,6 +250,14 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0), ["{shell} exit 0 (exit 0)", "{shell} exit 2 (exit 2)"], "",
     ),
+    "opencode-compaction": (
+        [STEP, STOP, part("text", text="Go on.", synthetic=True), STEP, used(), STOP],
+        (0, 1, 0), ["{shell}"], "",
+    ),
+    "opencode-killed-after-compaction": (
+        [STEP, STOP, part("text", text="Go on.", synthetic=True)],
+        (1, 0, 1), [], "ended without a result",
+    ),
     "opencode-rejected": (
         [
             STEP,
@@ -587,6 +595,11 @@ def answer(lines: Iterable[Line], *flags: str) -> str:
             "Done.", id="gemini-deltas-and-whole",
         ),
         pytest.param([STEP, part("text", text="Done."), STOP], "Done.", id="opencode"),
+        pytest.param(
+            [STEP, STOP, part("text", text="Go on.", synthetic=True), STEP]
+            + [part("text", text="Done."), STOP],
+            "Done.", id="opencode-synthetic",
+        ),
         pytest.param(
             [copilot("assistant.message_delta", messageId="m", deltaContent="Do")]
             + [copilot("assistant.message", messageId="m", content="Done."), copilot_end()],
