@@ -2629,13 +2629,14 @@ class Gemini(Dialect):
 
 class OpenCode(Dialect):
     """`opencode run --format json`. Only the newest version prints a last line, `done`. The run has
-    succeeded if its last step finished for another reason than calling tools."""
+    succeeded if its last step finished for another reason than calling tools, and wasn't cut."""
 
     name = "opencode"
     places = places_in("text part.text", "reasoning part.text")
     names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
+    void = False  # the last step neither said nor called anything
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
@@ -2643,6 +2644,7 @@ class OpenCode(Dialect):
         if another and self.reason is None and not self.ended:
             self.end("error", error=self.fatal_error or "superseded by a step of another message")
         self.begin_once(again=kind == "step_start")
+        self.void = kind == "step_start" or (self.void and kind not in ("text", "tool_use"))
         if kind == "step_start":
             self.reason, self.message = None, part["messageID"]
         elif kind == "text" and part["synthetic"] is True:  # after a compaction, the run goes on
@@ -2680,11 +2682,14 @@ class OpenCode(Dialect):
     def finish(self) -> None:
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.reason == "error":
-            self.end("error", error="its last step failed")
+        elif self.reason == "error" or (self.void and self.reason in OPENCODE_CUTS):
+            self.end("error", error=f"its last step ended: {self.reason}")
         elif self.reason not in (None, "tool-calls"):
             self.end()
         self.reason = None
+
+
+OPENCODE_CUTS = ("unknown", "other", "length", "content-filter")  # reasons
 
 
 class Droid(Dialect):

@@ -216,7 +216,18 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     ),
     # OpenCode
     "opencode-stop": ([STEP, STOP], (0, 1, 0), [], ""),
-    "opencode-length": ([STEP, part("step_finish", reason="length")], (0, 1, 0), [], ""),
+    "opencode-length": (
+        [STEP, part("text", text="Do"), part("step_finish", reason="length")], (0, 1, 0), [], "",
+    ),
+    "opencode-length-before-a-word": (
+        [STEP, used(), part("step_finish", reason="tool-calls"), STEP]
+        + [part("reasoning", text="Hm."), part("step_finish", reason="length")],
+        (1, 0, 1), ["{shell}"], "failed: its last step ended: length",
+    ),
+    "opencode-stops-silently": (
+        [STEP, used(), part("step_finish", reason="tool-calls"), STEP, STOP],
+        (0, 1, 0), ["{shell}"], "",
+    ),
     "opencode-done": ([STEP, STOP, OPENCODE_DONE], (0, 1, 0), [], ""),
     "opencode-calls-tools": (
         [STEP, used(), part("step_finish", reason="tool-calls")],
