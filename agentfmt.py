@@ -1826,7 +1826,7 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
         "webSearch": "googlewebsearch",
         "updateTodos": "todowrite taskcreate taskupdate writetodos",
         "readTodos": "todoread",
-        "task": "agent oracle",
+        "task": "agent oracle codebaseinvestigator invokeagent",
         "createPlan": "exitplanmode",
         "switchMode": "enterplanmode",
         "askQuestion": "askuserquestion askuser question",
@@ -1863,7 +1863,7 @@ TOOL_ARGUMENTS = {
         "grep": {"include": "glob"},
         "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
         "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
-        "task": {"task": "description"},
+        "task": {"task": "description", "objective": "description", "agent_name": "subagentType"},
     }.items()
 }
 
@@ -1872,7 +1872,8 @@ FAILURES = (
     (
         r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
         r"|(?:The )?User (?:rejected|declined|denied|cancelled|did not allow)"
-        r"|.{0,80}was rejected by the user|denied-interactively|(?:declined|rejected)\b",
+        r"|.{0,80}(?:was rejected by the|cancelled by) user|denied-interactively"
+        r"|(?:declined|rejected)\b",
         "rejected",
     ),
     (
@@ -1883,7 +1884,7 @@ FAILURES = (
         r"|The user has specified a rule which prevents",
         "permissionDenied",
     ),
-    (r"(?i)Command timed out|timeout\b", "timeout"),
+    (r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b", "timeout"),
     (r"(?i)File[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT", "fileNotFound"),
 )
 ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
@@ -2604,7 +2605,7 @@ class Gemini(Dialect):
     places = places_in("message content")
 
     def read(self, line: Any) -> None:
-        kind, failed = self.event.type, line["status"] == "error"
+        kind = self.event.type
         if kind == "init":
             self.begin(model=line["model"])
         elif kind == "message" and line["role"] == "user":
@@ -2615,9 +2616,7 @@ class Gemini(Dialect):
             self.said["assistant"].clear()
             self.call(line["tool_id"], line["tool_name"], line["parameters"])
         elif kind == "tool_result":
-            text = error_message(line["error"]) if failed else ""
-            kinds = {"failed": failed, "kind": line["error.type"]}
-            self.answer(line["tool_id"], text or line["output"], **kinds)
+            self.returned(line)
         elif kind == "result":
             error = error_message(line["error"]) or self.fatal_error or None
             ended = "success" if line["status"] == "success" and not self.fatal_error else "error"
@@ -2625,6 +2624,18 @@ class Gemini(Dialect):
             self.end(ended, error=error, **took)
         elif kind == "error" and line["severity"] != "warning":
             self.report_error(line["message"], fatal=True)
+
+    def returned(self, line: Any) -> None:
+        """How a command ended is stated only in place of an output."""
+        output = as_text(line["output"])
+        failed = line["status"] == "error" or line["error"] is not None
+        how = {"kind": line["error.type"], "code": find_code(GEMINI_CODE, output)}
+        how["failed"] = failed or bool(re.fullmatch(GEMINI_STOPPED, output))
+        self.answer(line["tool_id"], error_message(line["error"]) or line["output"], **how)
+
+
+GEMINI_CODE = r"\ACommand exited with code: (-?[0-9]{1,9})\Z"
+GEMINI_STOPPED = r"Command (?:was automatically cancelled|cancelled by user|terminated by signal).*"
 
 
 class OpenCode(Dialect):

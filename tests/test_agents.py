@@ -43,6 +43,14 @@ def said(text: str, **members: Any) -> Line:
     return {"type": "message", "role": "assistant", "content": text, **members}
 
 
+def gemini_call(output: str = "") -> list[Line]:
+    given = {"tool_name": "run_shell_command", "parameters": {"command": "make"}}
+    return [
+        {"type": "tool_use", "tool_id": "x", **given},
+        {"type": "tool_result", "tool_id": "x", "status": "success", "output": output},
+    ]
+
+
 def part(kind: str, **members: Any) -> Line:
     return {"type": kind, "timestamp": 1, "sessionID": "ses_1", "part": members}
 
@@ -213,6 +221,30 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             GEMINI_OK,
         ],
         (0, 1, 0), ["{not shell} rm a (permission denied: Not here.)"], "",
+    ),
+    "gemini-outcomes-in-words": (
+        [
+            INIT,
+            *gemini_call("Command exited with code: 2"), *gemini_call("done"),
+            *gemini_call("I said:\nCommand exited with code: 2"),
+            *gemini_call("Command cancelled by user."),
+            *gemini_call("Command terminated by signal: 9"),
+            *gemini_call("Command was automatically cancelled because it exceeded the timeout."),
+            GEMINI_OK,
+        ],
+        (0, 1, 0),
+        [
+            "{shell} make (exit 2)", "{shell} make", "{shell} make",
+            "{not shell} make (rejected: Command cancelled by user.)",
+            "{not shell} make (error: Command terminated by signal: 9)",
+            "{not shell} make (timed out: Command was automatically cancelled because it exceeded the timeout.)",
+        ], "",
+    ),
+    "gemini-cancelled-call": (
+        [INIT, gemini_call()[0],
+         {"type": "tool_result", "tool_id": "x", "status": "success", "error": {"message": "No."}},
+         GEMINI_OK],
+        (0, 1, 0), ["{not shell} make (error: No.)"], "",
     ),
     # OpenCode
     "opencode-stop": ([STEP, STOP], (0, 1, 0), [], ""),
