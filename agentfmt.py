@@ -1843,7 +1843,7 @@ MCP_TOOL = regex(r"(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)", re.DOTALL)
 ARGUMENT_NAMES = {
     name: known
     for known, names in {
-        "path": "file_path filePath absolute_path notebook_path dir_path",
+        "path": "file_path filePath absolute_path notebook_path dir_path directory_path",
         "command": "cmd",
         "workingDirectory": "directory workdir",
         "outputMode": "output_mode",
@@ -1861,7 +1861,10 @@ TOOL_ARGUMENTS = {
     for tool, own in {
         "write": {"content": "fileText", "file_text": "fileText"},
         "grep": {"include": "glob"},
-        "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
+        "glob": {
+            **dict.fromkeys(("pattern", "patterns", "filePattern"), "globPattern"),
+            **dict.fromkeys(("path", "folder"), "targetDirectory"),
+        },
         "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
         "task": {"task": "description", "objective": "description", "agent_name": "subagentType"},
     }.items()
@@ -1910,7 +1913,7 @@ class ForeignCall(Struct, gc=False):
 
     def args(self) -> dict[str, Any]:
         """Its arguments, with Cursor's names."""
-        given = self.given
+        given = {"input": self.given} if isinstance(self.given, str) else self.given
         args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
         mcp = self.tool == "mcp" and MCP_TOOL.fullmatch(self.name)
         if mcp:
@@ -1923,7 +1926,15 @@ class ForeignCall(Struct, gc=False):
             given = args.get("todos")
             listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
             args |= {"todos": listed} if listed else {}
+        elif self.tool == "edit" and "path" not in args:
+            changed = (re.search(PATCHED, as_text(value)) for value in args.values())
+            args |= next(({"path": found[1]} for found in changed if found), {})
+        elif self.tool == "glob" and isinstance(patterns := args.get("globPattern"), list):
+            args["globPattern"] = " ".join(filter(None, map(as_text, patterns)))
         return args
+
+
+PATCHED = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.*\S)"  # the first file
 
 
 class Answer(Struct, gc=False):

@@ -64,6 +64,11 @@ OPENCODE_ERROR = {"type": "error", "sessionID": "ses_1", "error": {"name": "Mess
 OPENCODE_DONE = {"type": "done", "sessionID": "ses_1", "reason": "idle", "rejected": []}
 
 
+PATCH = (
+    "*** Begin Patch\n*** Update File: src/a b.py\r\n@@\n-x\n+y\n*** Add File: c\n+z\n*** End Patch"
+)
+
+
 def droid(kind: str, **members: Any) -> Line:
     return {"type": kind, **members, "session_id": "d-1"}
 
@@ -319,6 +324,10 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
          used(input={"command": "ls"}, time={"start": 1000, "end": 3500}), STOP],
         (0, 1, 0), ["{shell} ls (2.5 s)"], "",
     ),
+    "opencode-patch": (
+        [STEP, used(tool="apply_patch", input={"patchText": PATCH}), STOP],
+        (0, 1, 0), ["{edit} src/a b.py"], "",
+    ),
     # Droid
     "droid-errors-alone": ([LOOP_ERROR, CLI_ERROR], (1, 0, 1), [], "failed: The model is overloaded."),
     "droid-errors-other-order": ([CLI_ERROR, LOOP_ERROR], (1, 0, 1), [], "The model is overloaded."),
@@ -341,6 +350,24 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             droid("completion", finalText="Done."),
         ],
         (0, 1, 0), ["{mcp} gh/list", "{shell} false (exit 3)"], "",
+    ),
+    "droid-patterns": (
+        [
+            DROID_INIT,
+            droid("tool_call", id="c", toolName="Glob", parameters={"folder": "/w", "patterns": ["*.py", "*.md"]}),
+            droid("tool_result", id="c", isError=False, value="a.py"),
+            droid("completion", finalText="Done."),
+        ],
+        (0, 1, 0), ["{glob} *.py *.md"], "",
+    ),
+    "droid-patch": (
+        [
+            DROID_INIT,
+            droid("tool_call", id="c", toolName="ApplyPatch", parameters={"input": PATCH}),
+            droid("tool_result", id="c", isError=False, value="{}"),
+            droid("completion", finalText="Done."),
+        ],
+        (0, 1, 0), ["{edit} src/a b.py"], "",
     ),
     # Copilot
     "copilot-exit-code": (
@@ -425,6 +452,15 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             copilot_end(),
         ],
         (0, 1, 0), ["  {shell}", "{task} look"], "",
+    ),
+    "copilot-patch": (
+        [
+            *copilot_call(name="apply_patch", arguments=PATCH),
+            *copilot_call(name="apply_patch", arguments={"patch": PATCH}, identity="c2"),
+            *copilot_call(name="apply_patch", arguments="no patch", identity="c3"),
+            copilot_end(),
+        ],
+        (0, 1, 0), ["{edit} src/a b.py"] * 2 + ["{edit}"], "",
     ),
     # Pi
     "pi-success": ([*PI, *pi_end()], (0, 1, 0), [], ""),

@@ -358,6 +358,7 @@ ARGUMENTS = [
         {"subagentType": "Explore", "prompt": "x"},
     ),
     ("codebase_investigator", {"objective": "x"}, {"description": "x"}),
+    ("LS", {"directory_path": "/a"}, {"path": "/a"}),
     (
         "TodoWrite",
         {"todos": [{"content": "x", "status": "in_progress", "activeForm": "xing"}]},
