@@ -2744,7 +2744,10 @@ class Droid(Dialect):
         elif kind == "completion":
             self.failed = False
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
-            self.end(result=line["finalText"], usage=line["usage"], **told)
+            failed, text = line["isError"] is True, line["finalText"]
+            error = first_text(self.fatal_error, text) if failed else None
+            ended = "error" if failed else "success"
+            self.end(ended, result=text, error=error, usage=line["usage"], **told)
 
 
 class Copilot(Dialect):

@@ -336,6 +336,14 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         [DROID_INIT, LOOP_ERROR, droid("completion", finalText="Done.", numTurns=1)],
         (0, 1, 0), [], "",
     ),
+    "droid-completion-of-a-failure": (
+        [DROID_INIT, droid("completion", finalText="No luck.", isError=True)],
+        (1, 0, 1), [], "failed: No luck.",
+    ),
+    "droid-error-and-completion-of-a-failure": (
+        [DROID_INIT, LOOP_ERROR, droid("completion", finalText="", isError=True)],
+        (1, 0, 1), [], "failed: The model is overloaded.",
+    ),
     "droid-killed": (
         [DROID_INIT, droid("message", role="user", id="m", text="Do it.")],
         (1, 0, 1), [], "ended without a result",
