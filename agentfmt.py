@@ -2769,6 +2769,7 @@ class Copilot(Dialect):
     beginnings = ("session.start", "session.resume", "user.message", "assistant.")
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
+    summary: Any = None  # the answer, unless words follow
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -2791,6 +2792,7 @@ class Copilot(Dialect):
             self.say(data["deltaContent"], delta=True)
         elif kind == "assistant.message":  # it may come in chunks
             parts = (as_count(data["chunkCount"]) or 1) > 1
+            self.summary = self.summary if self.parent or not data["content"] else None
             self.say(data["content"], delta=parts and data["messageId"] != self.streamed)
         elif kind in ("assistant.reasoning_delta", "assistant.reasoning"):
             delta = kind.endswith("_delta")
@@ -2799,6 +2801,8 @@ class Copilot(Dialect):
             server, tool = data["mcpServerName"], data["mcpToolName"]
             name = f"mcp__{server}__{tool}" if server and tool else data["toolName"]
             self.call(data["toolCallId"], name, data["arguments"])
+        elif kind == "session.task_complete":
+            self.summary = first_text(data["summary"]) or None
         elif kind == "permission.completed":
             self.permission = as_text(data["result.kind"])
         elif kind == "tool.execution_complete":
@@ -2836,9 +2840,10 @@ class Copilot(Dialect):
         good = code == 0 and code is not False
         error = {} if good else {"error": self.fatal_error or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
-        begun = {"begun_as": session} if self.session != session else {}
-        self.end("error" if error else "success", duration_ms=took, **error, **begun)
-        self.session = session
+        told = {"begun_as": session} if self.session != session else {}
+        told |= {"duration_ms": took, "result": self.summary}
+        self.end("error" if error else "success", **told, **error)
+        self.session, self.summary = session, None
         self.agents.clear()
 
 

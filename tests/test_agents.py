@@ -707,6 +707,16 @@ def answer(lines: Iterable[Line], *flags: str) -> str:
             + [copilot("assistant.message", content="inner") | AGENT, copilot_end()],
             "Done.", id="copilot-subagent-by-its-own-id",
         ),
+        pytest.param(
+            [copilot("assistant.message", content="I look.")]
+            + [copilot("session.task_complete", summary="Done."), copilot_end()],
+            "Done.", id="copilot-summary",
+        ),
+        pytest.param(
+            [copilot("session.task_complete", summary="Did it.")]
+            + [copilot("assistant.message", content="Done."), copilot_end()],
+            "Done.", id="copilot-words-after-the-summary",
+        ),
         pytest.param([*PI, *pi_end(text="Done.")], "Done.", id="pi"),
         pytest.param(
             [*PI, {"type": "message_update",
