@@ -2876,6 +2876,7 @@ class Pi(Dialect):
     last: Any = None  # the agent's last message
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
+    stopped = False  # the last line ended a turn that is no failure and calls no tool
     cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
 
@@ -2887,6 +2888,8 @@ class Pi(Dialect):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.assistantMessageEvent
+        reason = getattr(line.message, "stopReason", None) if kind == "turn_end" else None
+        self.stopped = reason == "stop"
         if part is not None:
             self.update(part.type, part.delta)
         elif kind in ("session", "agent_start"):
@@ -2951,7 +2954,9 @@ class Pi(Dialect):
             self.finish()
 
     def finish(self) -> None:
-        due, last, self.due, self.last = self.due, self.last, False, None
+        """Some versions end without agent_end."""
+        due, last = self.due or (self.stopped and self.last), self.last
+        self.due, self.last = False, None
         if due and last and last.stopReason not in self.failures:
             blocks = [] if isinstance(last.content, str) else last.content or []
             texts = [block.text for block in blocks if block.text is not None]

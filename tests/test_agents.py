@@ -117,6 +117,13 @@ def pi_end(reason: str = "stop", text: str = "Done.", **members: Any) -> list[Li
     ]
 
 
+def pi_turn_end(reason: str = "stop") -> Line:
+    return {
+        "type": "turn_end",
+        "message": {"role": "assistant", "content": [], "stopReason": reason},
+    }
+
+
 RETRY = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3}
 
 
@@ -472,6 +479,15 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     ),
     # Pi
     "pi-success": ([*PI, *pi_end()], (0, 1, 0), [], ""),
+    "pi-ends-with-its-turn": ([*PI, pi_end()[0], pi_turn_end()], (0, 1, 0), [], ""),
+    "pi-ends-with-a-turn-that-calls": (
+        [*PI, pi_end("toolUse")[0], pi_turn_end("toolUse")], (1, 0, 1), [], "ended without a result",
+    ),
+    "pi-killed-after-a-turn": (
+        [*PI, pi_end()[0], pi_turn_end(), {"type": "turn_start"}],
+        (1, 0, 1), [], "ended without a result",
+    ),
+    "pi-turn-after-the-end": ([*PI, *pi_end(), pi_turn_end()], (0, 1, 0), [], ""),
     "pi-error": ([*PI, *pi_end("error")], (1, 0, 1), [], "failed: Overloaded."),
     "pi-aborted": ([*PI, *pi_end("aborted")], (1, 0, 1), [], "failed: Overloaded."),
     "pi-retry-that-succeeds": (
