@@ -1832,7 +1832,7 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
         "webSearch": "googlewebsearch",
         "updateTodos": "todowrite taskcreate taskupdate writetodos",
         "readTodos": "todoread",
-        "task": "agent oracle",
+        "task": "agent oracle codebaseinvestigator invokeagent",
         "createPlan": "exitplanmode",
         "switchMode": "enterplanmode",
         "askQuestion": "askuserquestion askuser question",
@@ -1849,7 +1849,7 @@ MCP_TOOL = regex(r"(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)", re.DOTALL)
 ARGUMENT_NAMES = {
     name: known
     for known, names in {
-        "path": "file_path filePath absolute_path notebook_path dir_path",
+        "path": "file_path filePath absolute_path notebook_path dir_path directory_path",
         "command": "cmd",
         "workingDirectory": "directory workdir",
         "outputMode": "output_mode",
@@ -1867,9 +1867,12 @@ TOOL_ARGUMENTS = {
     for tool, own in {
         "write": {"content": "fileText", "file_text": "fileText"},
         "grep": {"include": "glob"},
-        "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
+        "glob": {
+            **dict.fromkeys(("pattern", "patterns", "filePattern"), "globPattern"),
+            **dict.fromkeys(("path", "folder"), "targetDirectory"),
+        },
         "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
-        "task": {"task": "description"},
+        "task": {"task": "description", "objective": "description", "agent_name": "subagentType"},
     }.items()
 }
 
@@ -1878,8 +1881,8 @@ FAILURES = (
     (
         r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
         r"|(?:The )?User (?:rejected|declined|denied|cancelled|did not allow)"
-        r"|.{0,80}was rejected by the user|denied-interactively|(?:user-)?(?:declined|rejected)\b"
-        r"|The tool use was rejected",
+        r"|.{0,80}(?:was rejected by the|cancelled by) user|denied-interactively"
+        r"|(?:user-)?(?:declined|rejected)\b|The tool use was rejected",
         "rejected",
     ),
     (
@@ -1891,7 +1894,7 @@ FAILURES = (
         r"|The user has specified a rule which prevents",
         "permissionDenied",
     ),
-    (r"(?i)Command timed out|timeout\b", "timeout"),
+    (r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b", "timeout"),
     (r"(?i)File[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT", "fileNotFound"),
 )
 ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
@@ -1917,7 +1920,7 @@ class ForeignCall(Struct, gc=False):
 
     def args(self) -> dict[str, Any]:
         """Its arguments, with Cursor's names."""
-        given = self.given
+        given = {"input": self.given} if isinstance(self.given, str) else self.given
         args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
         mcp = self.tool == "mcp" and MCP_TOOL.fullmatch(self.name)
         if mcp:
@@ -1930,7 +1933,15 @@ class ForeignCall(Struct, gc=False):
             given = args.get("todos")
             listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
             args |= {"todos": listed} if listed else {}
+        elif self.tool == "edit" and "path" not in args:
+            changed = (re.search(PATCHED, as_text(value)) for value in args.values())
+            args |= next(({"path": found[1]} for found in changed if found), {})
+        elif self.tool == "glob" and isinstance(patterns := args.get("globPattern"), list):
+            args["globPattern"] = " ".join(filter(None, map(as_text, patterns)))
         return args
+
+
+PATCHED = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.*\S)"  # the first file
 
 
 class Answer(Struct, gc=False):
@@ -2677,7 +2688,7 @@ class Gemini(Dialect):
     places = places_in("message content")
 
     def read(self, line: Any) -> None:
-        kind, failed = self.event.type, line["status"] == "error"
+        kind = self.event.type
         if kind == "init":
             self.begin(model=line["model"])
         elif kind == "message" and line["role"] == "user":
@@ -2688,9 +2699,7 @@ class Gemini(Dialect):
             self.said["assistant"].clear()
             self.call(line["tool_id"], line["tool_name"], line["parameters"])
         elif kind == "tool_result":
-            text = error_message(line["error"]) if failed else ""
-            kinds = {"failed": failed, "kind": line["error.type"]}
-            self.answer(line["tool_id"], text or line["output"], **kinds)
+            self.returned(line)
         elif kind == "result":
             error = error_message(line["error"]) or self.fatal_error or None
             ended = "success" if line["status"] == "success" and not self.fatal_error else "error"
@@ -2699,16 +2708,29 @@ class Gemini(Dialect):
         elif kind == "error" and line["severity"] != "warning":
             self.report_error(line["message"], fatal=True)
 
+    def returned(self, line: Any) -> None:
+        """How a command ended is stated only in place of an output."""
+        output = as_text(line["output"])
+        failed = line["status"] == "error" or line["error"] is not None
+        how = {"kind": line["error.type"], "code": find_code(GEMINI_CODE, output)}
+        how["failed"] = failed or bool(re.fullmatch(GEMINI_STOPPED, output))
+        self.answer(line["tool_id"], error_message(line["error"]) or line["output"], **how)
+
+
+GEMINI_CODE = r"\ACommand exited with code: (-?[0-9]{1,9})\Z"
+GEMINI_STOPPED = r"Command (?:was automatically cancelled|cancelled by user|terminated by signal).*"
+
 
 class OpenCode(Dialect):
     """`opencode run --format json`. Only the newest version prints a last line, `done`. The run has
-    succeeded if its last step finished for another reason than calling tools."""
+    succeeded if its last step finished for another reason than calling tools, and wasn't cut."""
 
     name = "opencode"
     places = places_in("text part.text", "reasoning part.text")
     names_session = ("", "sessionID")
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
+    void = False  # the last step neither said nor called anything
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
@@ -2716,8 +2738,12 @@ class OpenCode(Dialect):
         if another and self.reason is None and not self.ended:
             self.end("error", error=self.fatal_error or "superseded by a step of another message")
         self.begin_once(again=kind == "step_start")
+        self.void = kind == "step_start" or (self.void and kind not in ("text", "tool_use"))
         if kind == "step_start":
             self.reason, self.message = None, part["messageID"]
+        elif kind == "text" and part["synthetic"] is True:  # after a compaction, the run goes on
+            self.reason = "tool-calls"
+            self.ask(part["text"])
         elif kind == "text":
             self.say(part["text"])
         elif kind == "reasoning":
@@ -2733,26 +2759,31 @@ class OpenCode(Dialect):
             self.finish()
 
     def use(self, part: Any, state: Any) -> None:
-        call = (part["callID"], part["tool"], state["input"])
+        identity = part["callID"] or part["id"]
+        call = (identity, part["tool"], state["input"])
         if state["status"] not in ("completed", "error"):  # it comes whole
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
             self.call(*call)
             return
-        failed, code = state["status"] == "error", state["metadata.exit"]
+        failed = state["status"] == "error"
+        code = Node(state["metadata.metadata"] or state["metadata"])["exit"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = {"executionTime": end - start} if start and end else {}
         self.call(*call, once=True)
-        self.answer(part["callID"], text, failed=failed, code=code, facts=took)
+        self.answer(identity, text, failed=failed, code=code, facts=took)
 
     def finish(self) -> None:
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.reason == "error":
-            self.end("error", error="its last step failed")
+        elif self.reason == "error" or (self.void and self.reason in OPENCODE_CUTS):
+            self.end("error", error=f"its last step ended: {self.reason}")
         elif self.reason not in (None, "tool-calls"):
             self.end()
         self.reason = None
+
+
+OPENCODE_CUTS = ("unknown", "other", "length", "content-filter")  # reasons
 
 
 class Droid(Dialect):
@@ -2785,7 +2816,10 @@ class Droid(Dialect):
         elif kind == "completion":
             self.failed = False
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
-            self.end(result=line["finalText"], usage=line["usage"], **told)
+            failed, text = line["isError"] is True, line["finalText"]
+            error = first_text(self.fatal_error, text) if failed else None
+            ended = "error" if failed else "success"
+            self.end(ended, result=text, error=error, usage=line["usage"], **told)
 
 
 class Copilot(Dialect):
@@ -2804,26 +2838,33 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
+    beginnings = ("session.start", "session.resume", "user.message", "assistant.")
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
+    summary: Any = None  # the answer, unless words follow
+
+    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
+        super().__init__(maker, session)
+        self.agents: dict[Any, Any] = {}  # sub-agents -> the calls that started them
 
     def read(self, line: Any) -> None:
         kind, data = self.event.type or "", Node(line["data"])
-        self.parent = first_text(data["parentToolCallId"]) or None
+        self.parent = self.caller(line, data)
         if kind == "result":
             self.result(line)
             return
-        if not self.begun or self.ended:
+        begins = self.ended and not self.parent and kind.startswith(self.beginnings)
+        if begins or not self.begun:
             self.session = first_text(data["sessionId"]) or self.session
-        if kind == "user.message" or not self.begun or kind.startswith("session."):
-            self.begin_once(again=True, model=data["model"])
+            self.begin(model=data["model"])
         if kind == "user.message":
-            self.prompt(line, data)
+            self.prompt(data)
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
             self.say(data["deltaContent"], delta=True)
         elif kind == "assistant.message":  # it may come in chunks
             parts = (as_count(data["chunkCount"]) or 1) > 1
+            self.summary = self.summary if self.parent or not data["content"] else None
             self.say(data["content"], delta=parts and data["messageId"] != self.streamed)
         elif kind in ("assistant.reasoning_delta", "assistant.reasoning"):
             delta = kind.endswith("_delta")
@@ -2832,6 +2873,8 @@ class Copilot(Dialect):
             server, tool = data["mcpServerName"], data["mcpToolName"]
             name = f"mcp__{server}__{tool}" if server and tool else data["toolName"]
             self.call(data["toolCallId"], name, data["arguments"])
+        elif kind == "session.task_complete":
+            self.summary = first_text(data["summary"]) or None
         elif kind == "permission.completed":
             self.permission = as_text(data["result.kind"])
         elif kind == "tool.execution_complete":
@@ -2839,17 +2882,24 @@ class Copilot(Dialect):
         elif kind in ("session.error", "model.call_failure"):
             self.report_error(line["data"], fatal=True)
 
+    def caller(self, line: Any, data: Any) -> str | None:
+        """The call of an event's sub-agent."""
+        agent = first_text(line["agentId"])
+        if agent and self.event.type == "subagent.started":
+            self.agents[agent] = data["toolCallId"]
+        return first_text(data["parentToolCallId"], self.agents.get(agent), agent) or None
+
     def returned(self, data: Any) -> None:
         failed, asked = data["success"] is False, self.permission
         self.permission = ""
         kind = asked if failed and asked.startswith("denied") else data["error.code"]
         text = error_message(data["error"]) or content_text(data["result.content"])
-        code = find_code(r"<exited with exit code (-?[0-9]{1,9})>\s*\Z", text)
+        code = find_code(COPILOT_CODE, text)
         self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
 
-    def prompt(self, line: Any, data: Any) -> None:
+    def prompt(self, data: Any) -> None:
         """One that the user typed while the agent was idle follows a result, or a run cut off."""
-        injected = data["isAutopilotContinuation"] is True or line["agentId"] or self.parent
+        injected = data["isAutopilotContinuation"] is True or self.parent
         typed = data["source"] in (None, "user") and data["delivery"] in (None, "idle")
         if typed and not injected and self.latest not in ("system", "result"):
             self.begin()
@@ -2862,9 +2912,14 @@ class Copilot(Dialect):
         good = code == 0 and code is not False
         error = {} if good else {"error": self.fatal_error or f"exit {code}"}
         took = line["usage.sessionDurationMs"]
-        begun = {"begun_as": session} if self.session != session else {}
-        self.end("error" if error else "success", duration_ms=took, **error, **begun)
-        self.session = session
+        told = {"begun_as": session} if self.session != session else {}
+        told |= {"duration_ms": took, "result": self.summary}
+        self.end("error" if error else "success", **told, **error)
+        self.session, self.summary = session, None
+        self.agents.clear()
+
+
+COPILOT_CODE = r"<(?:exited|shellId: [^>\n]+ completed) with exit code (-?[0-9]{1,9})>\s*\Z"
 
 
 class Pi(Dialect):
@@ -2878,7 +2933,10 @@ class Pi(Dialect):
         "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
         "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
         "entry_appended auto_compaction_start auto_compaction_end queue_update "
-        "tool_execution_start tool_execution_update tool_execution_end".split()
+        "tool_execution_start tool_execution_update tool_execution_end "
+        "summarization_retry_scheduled summarization_retry_attempt_start "
+        "summarization_retry_finished session_info_changed thinking_level_changed "
+        "bash_execution_update extension_error".split()
     )
     deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
@@ -2890,6 +2948,7 @@ class Pi(Dialect):
     last: Any = None  # the agent's last message
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
+    stopped = False  # the last line ended a turn that is no failure and calls no tool
     cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
 
@@ -2901,6 +2960,8 @@ class Pi(Dialect):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.assistantMessageEvent
+        reason = getattr(line.message, "stopReason", None) if kind == "turn_end" else None
+        self.stopped = reason == "stop"
         if part is not None:
             self.update(part.type, part.delta)
         elif kind in ("session", "agent_start"):
@@ -2965,7 +3026,9 @@ class Pi(Dialect):
             self.finish()
 
     def finish(self) -> None:
-        due, last, self.due, self.last = self.due, self.last, False, None
+        """Some versions end without agent_end."""
+        due, last = self.due or (self.stopped and self.last), self.last
+        self.due, self.last = False, None
         if due and last and last.stopReason not in self.failures:
             blocks = [] if isinstance(last.content, str) else last.content or []
             texts = [block.text for block in blocks if block.text is not None]

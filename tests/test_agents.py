@@ -43,6 +43,14 @@ def said(text: str, **members: Any) -> Line:
     return {"type": "message", "role": "assistant", "content": text, **members}
 
 
+def gemini_call(output: str = "") -> list[Line]:
+    given = {"tool_name": "run_shell_command", "parameters": {"command": "make"}}
+    return [
+        {"type": "tool_use", "tool_id": "x", **given},
+        {"type": "tool_result", "tool_id": "x", "status": "success", "output": output},
+    ]
+
+
 def part(kind: str, **members: Any) -> Line:
     return {"type": kind, "timestamp": 1, "sessionID": "ses_1", "part": members}
 
@@ -54,6 +62,11 @@ def used(status: str = "completed", tool: str = "bash", **state: Any) -> Line:
 STEP, STOP = part("step_start"), part("step_finish", reason="stop", tokens={"input": 3})
 OPENCODE_ERROR = {"type": "error", "sessionID": "ses_1", "error": {"name": "MessageAbortedError"}}
 OPENCODE_DONE = {"type": "done", "sessionID": "ses_1", "reason": "idle", "rejected": []}
+
+
+PATCH = (
+    "*** Begin Patch\n*** Update File: src/a b.py\r\n@@\n-x\n+y\n*** Add File: c\n+z\n*** End Patch"
+)
 
 
 def droid(kind: str, **members: Any) -> Line:
@@ -73,11 +86,18 @@ def copilot_end(code: Any = 0) -> Line:
     return {"type": "result", "sessionId": "co-1", "exitCode": code, "usage": {}}
 
 
-def copilot_call(error: Any = None, name: str = "bash", **more: Any) -> list[Line]:
-    outcome = {"success": False, "error": error} if error else {"success": True}
+AGENT = {"agentId": "agent-1"}
+
+
+def copilot_call(
+    error: Any = None, name: str = "bash", identity: str = "c1", result: Any = None, **more: Any
+) -> list[Line]:
+    outcome = {"success": False, "error": error} if error else {"success": True, "result": result}
     return [
-        copilot("tool.execution_start", toolCallId="c1", toolName=name, arguments={}, **more),
-        copilot("tool.execution_complete", toolCallId="c1", **outcome),
+        copilot(
+            "tool.execution_start", toolCallId=identity, toolName=name, **{"arguments": {}} | more
+        ),
+        copilot("tool.execution_complete", toolCallId=identity, **outcome),
     ]
 
 
@@ -95,6 +115,13 @@ def pi_end(reason: str = "stop", text: str = "Done.", **members: Any) -> list[Li
         {"type": "message_end", "message": message},
         {"type": "agent_end", "messages": [message], **members},
     ]
+
+
+def pi_turn_end(reason: str = "stop") -> Line:
+    return {
+        "type": "turn_end",
+        "message": {"role": "assistant", "content": [], "stopReason": reason},
+    }
 
 
 RETRY = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3}
@@ -207,9 +234,44 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0), ["{not shell} rm a (permission denied: Not here.)"], "",
     ),
+    "gemini-outcomes-in-words": (
+        [
+            INIT,
+            *gemini_call("Command exited with code: 2"), *gemini_call("done"),
+            *gemini_call("I said:\nCommand exited with code: 2"),
+            *gemini_call("Command cancelled by user."),
+            *gemini_call("Command terminated by signal: 9"),
+            *gemini_call("Command was automatically cancelled because it exceeded the timeout."),
+            GEMINI_OK,
+        ],
+        (0, 1, 0),
+        [
+            "{shell} make (exit 2)", "{shell} make", "{shell} make",
+            "{not shell} make (rejected: Command cancelled by user.)",
+            "{not shell} make (error: Command terminated by signal: 9)",
+            "{not shell} make (timed out: Command was automatically cancelled because it exceeded the timeout.)",
+        ], "",
+    ),
+    "gemini-cancelled-call": (
+        [INIT, gemini_call()[0],
+         {"type": "tool_result", "tool_id": "x", "status": "success", "error": {"message": "No."}},
+         GEMINI_OK],
+        (0, 1, 0), ["{not shell} make (error: No.)"], "",
+    ),
     # OpenCode
     "opencode-stop": ([STEP, STOP], (0, 1, 0), [], ""),
-    "opencode-length": ([STEP, part("step_finish", reason="length")], (0, 1, 0), [], ""),
+    "opencode-length": (
+        [STEP, part("text", text="Do"), part("step_finish", reason="length")], (0, 1, 0), [], "",
+    ),
+    "opencode-length-before-a-word": (
+        [STEP, used(), part("step_finish", reason="tool-calls"), STEP]
+        + [part("reasoning", text="Hm."), part("step_finish", reason="length")],
+        (1, 0, 1), ["{shell}"], "failed: its last step ended: length",
+    ),
+    "opencode-stops-silently": (
+        [STEP, used(), part("step_finish", reason="tool-calls"), STEP, STOP],
+        (0, 1, 0), ["{shell}"], "",
+    ),
     "opencode-done": ([STEP, STOP, OPENCODE_DONE], (0, 1, 0), [], ""),
     "opencode-calls-tools": (
         [STEP, used(), part("step_finish", reason="tool-calls")],
@@ -233,6 +295,24 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         [STEP, used(input={"command": "false"}, metadata={"exit": 1}), STOP],
         (0, 1, 0), ["{shell} false (exit 1)"], "",
     ),
+    "opencode-2": (
+        [
+            STEP,
+            *[part("tool_use", partID="p", id=f"call-{code}", tool="shell",
+                   state={"status": "completed", "input": {"command": f"exit {code}"},
+                          "metadata": {"metadata": {"exit": code}}}) for code in (0, 2)],
+            STOP,
+        ],
+        (0, 1, 0), ["{shell} exit 0 (exit 0)", "{shell} exit 2 (exit 2)"], "",
+    ),
+    "opencode-compaction": (
+        [STEP, STOP, part("text", text="Go on.", synthetic=True), STEP, used(), STOP],
+        (0, 1, 0), ["{shell}"], "",
+    ),
+    "opencode-killed-after-compaction": (
+        [STEP, STOP, part("text", text="Go on.", synthetic=True)],
+        (1, 0, 1), [], "ended without a result",
+    ),
     "opencode-rejected": (
         [
             STEP,
@@ -251,6 +331,10 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
          used(input={"command": "ls"}, time={"start": 1000, "end": 3500}), STOP],
         (0, 1, 0), ["{shell} ls (2.5 s)"], "",
     ),
+    "opencode-patch": (
+        [STEP, used(tool="apply_patch", input={"patchText": PATCH}), STOP],
+        (0, 1, 0), ["{edit} src/a b.py"], "",
+    ),
     # Droid
     "droid-errors-alone": ([LOOP_ERROR, CLI_ERROR], (1, 0, 1), [], "failed: The model is overloaded."),
     "droid-errors-other-order": ([CLI_ERROR, LOOP_ERROR], (1, 0, 1), [], "The model is overloaded."),
@@ -258,6 +342,14 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     "droid-error-then-completion": (
         [DROID_INIT, LOOP_ERROR, droid("completion", finalText="Done.", numTurns=1)],
         (0, 1, 0), [], "",
+    ),
+    "droid-completion-of-a-failure": (
+        [DROID_INIT, droid("completion", finalText="No luck.", isError=True)],
+        (1, 0, 1), [], "failed: No luck.",
+    ),
+    "droid-error-and-completion-of-a-failure": (
+        [DROID_INIT, LOOP_ERROR, droid("completion", finalText="", isError=True)],
+        (1, 0, 1), [], "failed: The model is overloaded.",
     ),
     "droid-killed": (
         [DROID_INIT, droid("message", role="user", id="m", text="Do it.")],
@@ -273,6 +365,24 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             droid("completion", finalText="Done."),
         ],
         (0, 1, 0), ["{mcp} gh/list", "{shell} false (exit 3)"], "",
+    ),
+    "droid-patterns": (
+        [
+            DROID_INIT,
+            droid("tool_call", id="c", toolName="Glob", parameters={"folder": "/w", "patterns": ["*.py", "*.md"]}),
+            droid("tool_result", id="c", isError=False, value="a.py"),
+            droid("completion", finalText="Done."),
+        ],
+        (0, 1, 0), ["{glob} *.py *.md"], "",
+    ),
+    "droid-patch": (
+        [
+            DROID_INIT,
+            droid("tool_call", id="c", toolName="ApplyPatch", parameters={"input": PATCH}),
+            droid("tool_result", id="c", isError=False, value="{}"),
+            droid("completion", finalText="Done."),
+        ],
+        (0, 1, 0), ["{edit} src/a b.py"], "",
     ),
     # Copilot
     "copilot-exit-code": (
@@ -290,6 +400,15 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         (0, 1, 0), [], "",
     ),
     "copilot-result-alone": ([copilot_end()], (0, 1, 0), [], ""),
+    "copilot-after-the-end": (
+        [copilot("user.message"), copilot_end(), copilot("session.shutdown"), copilot("hook.end")],
+        (0, 1, 0), [], "",
+    ),
+    "copilot-two-without-prompts": (
+        [*[copilot("session.tools_updated"), copilot("assistant.turn_start"), copilot_end()] * 2]
+        + [copilot("session.tools_updated"), copilot("assistant.turn_start")],
+        (1, 2, 1), [], "ended without a result",
+    ),
     "copilot-two-in-a-file": (
         [copilot("user.message"), copilot_end(), copilot("user.message"),
          copilot_end() | {"sessionId": "co-2"}],
@@ -314,6 +433,14 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0), ["{not shell} (permission denied: No.)"], "",
     ),
+    "copilot-exit-of-a-command": (
+        [
+            *copilot_call(result={"content": "no\n<exited with exit code 1>"}),
+            *copilot_call(result={"content": "no\n<shellId: 0 completed with exit code 2>"}, identity="c2"),
+            copilot_end(),
+        ],
+        (0, 1, 0), ["{shell} (exit 1)", "{shell} (exit 2)"], "",
+    ),
     "copilot-mcp": (
         [*copilot_call(name="gh-list", mcpServerName="gh", mcpToolName="list"), copilot_end()],
         (0, 1, 0), ["{mcp} gh/list"], "",
@@ -329,8 +456,38 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0), ["  {shell}", "{task} look"], "",
     ),
+    "copilot-subagent-by-its-own-id": (
+        [
+            copilot("tool.execution_start", toolCallId="c0", toolName="task",
+                    arguments={"description": "look"}),
+            copilot("subagent.started", toolCallId="c0") | AGENT,
+            *[line | AGENT for line in copilot_call()],
+            copilot("assistant.message", content="inner") | AGENT,
+            copilot("tool.execution_complete", toolCallId="c0", success=True),
+            copilot_end(),
+        ],
+        (0, 1, 0), ["  {shell}", "{task} look"], "",
+    ),
+    "copilot-patch": (
+        [
+            *copilot_call(name="apply_patch", arguments=PATCH),
+            *copilot_call(name="apply_patch", arguments={"patch": PATCH}, identity="c2"),
+            *copilot_call(name="apply_patch", arguments="no patch", identity="c3"),
+            copilot_end(),
+        ],
+        (0, 1, 0), ["{edit} src/a b.py"] * 2 + ["{edit}"], "",
+    ),
     # Pi
     "pi-success": ([*PI, *pi_end()], (0, 1, 0), [], ""),
+    "pi-ends-with-its-turn": ([*PI, pi_end()[0], pi_turn_end()], (0, 1, 0), [], ""),
+    "pi-ends-with-a-turn-that-calls": (
+        [*PI, pi_end("toolUse")[0], pi_turn_end("toolUse")], (1, 0, 1), [], "ended without a result",
+    ),
+    "pi-killed-after-a-turn": (
+        [*PI, pi_end()[0], pi_turn_end(), {"type": "turn_start"}],
+        (1, 0, 1), [], "ended without a result",
+    ),
+    "pi-turn-after-the-end": ([*PI, *pi_end(), pi_turn_end()], (0, 1, 0), [], ""),
     "pi-error": ([*PI, *pi_end("error")], (1, 0, 1), [], "failed: Overloaded."),
     "pi-aborted": ([*PI, *pi_end("aborted")], (1, 0, 1), [], "failed: Overloaded."),
     "pi-retry-that-succeeds": (
@@ -358,6 +515,15 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     ),
     "pi-compaction": (
         [*PI, *pi_end("error"), {"type": "auto_compaction_end", "willRetry": True}, PI[1], *pi_end()],
+        (0, 1, 0), [], "",
+    ),
+    "pi-types-without-session": (
+        [
+            *PI, *pi_end("error", willRetry=True),
+            {"type": "summarization_retry_scheduled", "attempt": 1}, {"type": "thinking_level_changed"},
+            {"type": "extension_error", "error": "boom"}, *pi_end(willRetry=False),
+            {"type": "session_info_changed", "name": "x"}, {"type": "agent_settled"},
+        ],
         (0, 1, 0), [], "",
     ),
     "pi-says-nothing": ([*PI, {"type": "agent_end", "messages": []}], (1, 0, 1), [], "failed"),
@@ -672,6 +838,11 @@ def answer(lines: Iterable[Line], *flags: str) -> str:
         ),
         pytest.param([STEP, part("text", text="Done."), STOP], "Done.", id="opencode"),
         pytest.param(
+            [STEP, STOP, part("text", text="Go on.", synthetic=True), STEP]
+            + [part("text", text="Done."), STOP],
+            "Done.", id="opencode-synthetic",
+        ),
+        pytest.param(
             [copilot("assistant.message_delta", messageId="m", deltaContent="Do")]
             + [copilot("assistant.message", messageId="m", content="Done."), copilot_end()],
             "Done.", id="copilot",
@@ -685,6 +856,21 @@ def answer(lines: Iterable[Line], *flags: str) -> str:
             [copilot("assistant.message", content="Done."), copilot_end()]
             + [copilot("assistant.message", content="inner", parentToolCallId="c")],
             "Done.", id="copilot-subagent",
+        ),
+        pytest.param(
+            [copilot("assistant.message", content="Done.")]
+            + [copilot("assistant.message", content="inner") | AGENT, copilot_end()],
+            "Done.", id="copilot-subagent-by-its-own-id",
+        ),
+        pytest.param(
+            [copilot("assistant.message", content="I look.")]
+            + [copilot("session.task_complete", summary="Done."), copilot_end()],
+            "Done.", id="copilot-summary",
+        ),
+        pytest.param(
+            [copilot("session.task_complete", summary="Did it.")]
+            + [copilot("assistant.message", content="Done."), copilot_end()],
+            "Done.", id="copilot-words-after-the-summary",
         ),
         pytest.param([*PI, *pi_end(text="Done.")], "Done.", id="pi"),
         pytest.param(

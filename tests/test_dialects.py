@@ -290,7 +290,7 @@ TOOLS = [
     ("webFetch", "WebFetch read_web_page web_fetch", label("webFetch")),
     ("webSearch", "WebSearch web_search google_web_search", label("webSearch")),
     ("updateTodos", "TodoWrite TaskCreate TaskUpdate write_todos todo_write", label("updateTodos")),
-    ("task", "Task Agent oracle task", label("task")),
+    ("task", "Task Agent oracle task codebase_investigator invoke_agent", label("task")),
     (
         "mcp",
         "mcp__github__list_issues github__list_issues mcp_github_list_issues",
@@ -357,6 +357,8 @@ ARGUMENTS = [
         {"subagent_type": "Explore", "prompt": "x"},
         {"subagentType": "Explore", "prompt": "x"},
     ),
+    ("codebase_investigator", {"objective": "x"}, {"description": "x"}),
+    ("LS", {"directory_path": "/a"}, {"path": "/a"}),
     (
         "TodoWrite",
         {"todos": [{"content": "x", "status": "in_progress", "activeForm": "xing"}]},
