@@ -1844,6 +1844,7 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     for name in names.split()
 }
 MCP_TOOL = regex(r"(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)", re.DOTALL)
+PATCHED = regex(r"^\*\*\* (?:Add|Update|Delete) File: (.*\S)", re.MULTILINE)
 
 # Other agents' names for arguments -> Cursor's: of any tool, and of a particular one.
 ARGUMENT_NAMES = {
@@ -1867,10 +1868,7 @@ TOOL_ARGUMENTS = {
     for tool, own in {
         "write": {"content": "fileText", "file_text": "fileText"},
         "grep": {"include": "glob"},
-        "glob": {
-            **dict.fromkeys(("pattern", "patterns", "filePattern"), "globPattern"),
-            **dict.fromkeys(("path", "folder"), "targetDirectory"),
-        },
+        "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
         "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
         "task": {"task": "description", "objective": "description", "agent_name": "subagentType"},
     }.items()
@@ -1880,9 +1878,9 @@ TOOL_ARGUMENTS = {
 FAILURES = (
     (
         r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
-        r"|(?:The )?User (?:rejected|declined|denied|cancelled|did not allow)"
-        r"|.{0,80}(?:was rejected by the|cancelled by) user|denied-interactively"
-        r"|(?:user-)?(?:declined|rejected)\b|The tool use was rejected",
+        r"|Command cancelled|(?:The )?User (?:rejected|declined|denied|cancelled|did not allow)"
+        r"|.{0,80}was rejected by the user|denied-interactively|(?:user-)?(?:declined|rejected)\b"
+        r"|The tool use was rejected",
         "rejected",
     ),
     (
@@ -1934,14 +1932,11 @@ class ForeignCall(Struct, gc=False):
             listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
             args |= {"todos": listed} if listed else {}
         elif self.tool == "edit" and "path" not in args:
-            changed = (re.search(PATCHED, as_text(value)) for value in args.values())
-            args |= next(({"path": found[1]} for found in changed if found), {})
-        elif self.tool == "glob" and isinstance(patterns := args.get("globPattern"), list):
-            args["globPattern"] = " ".join(filter(None, map(as_text, patterns)))
+            patches = (PATCHED.search(as_text(value)) for value in args.values())
+            args |= next(({"path": found[1]} for found in patches if found), {})
+        elif self.tool == "glob" and isinstance(args.get("patterns"), list):
+            args |= {"globPattern": " ".join(map(as_text, args.pop("patterns")))}
         return args
-
-
-PATCHED = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.*\S)"  # the first file
 
 
 class Answer(Struct, gc=False):
@@ -2711,14 +2706,11 @@ class Gemini(Dialect):
     def returned(self, line: Any) -> None:
         """How a command ended is stated only in place of an output."""
         output = as_text(line["output"])
-        failed = line["status"] == "error" or line["error"] is not None
-        how = {"kind": line["error.type"], "code": find_code(GEMINI_CODE, output)}
-        how["failed"] = failed or bool(re.fullmatch(GEMINI_STOPPED, output))
-        self.answer(line["tool_id"], error_message(line["error"]) or line["output"], **how)
-
-
-GEMINI_CODE = r"\ACommand exited with code: (-?[0-9]{1,9})\Z"
-GEMINI_STOPPED = r"Command (?:was automatically cancelled|cancelled by user|terminated by signal).*"
+        code = find_code(r"\ACommand exited with code: (-?[0-9]{1,9})\Z", output)
+        stopped = re.fullmatch(r"Command (?:was automatically|cancelled|terminated) .*", output)
+        failed = line["status"] == "error" or line["error"] is not None or stopped is not None
+        text = error_message(line["error"]) or line["output"]
+        self.answer(line["tool_id"], text, failed=failed, kind=line["error.type"], code=code)
 
 
 class OpenCode(Dialect):
@@ -2731,6 +2723,7 @@ class OpenCode(Dialect):
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
     void = False  # the last step neither said nor called anything
+    cuts = ("unknown", "other", "length", "content-filter")  # reasons
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
@@ -2765,25 +2758,21 @@ class OpenCode(Dialect):
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
             self.call(*call)
             return
-        failed = state["status"] == "error"
-        code = Node(state["metadata.metadata"] or state["metadata"])["exit"]
+        failed, told = state["status"] == "error", state["metadata.metadata"] or state["metadata"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = {"executionTime": end - start} if start and end else {}
         self.call(*call, once=True)
-        self.answer(identity, text, failed=failed, code=code, facts=took)
+        self.answer(identity, text, failed=failed, code=Node(told)["exit"], facts=took)
 
     def finish(self) -> None:
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.reason == "error" or (self.void and self.reason in OPENCODE_CUTS):
+        elif self.reason == "error" or (self.void and self.reason in self.cuts):
             self.end("error", error=f"its last step ended: {self.reason}")
         elif self.reason not in (None, "tool-calls"):
             self.end()
         self.reason = None
-
-
-OPENCODE_CUTS = ("unknown", "other", "length", "content-filter")  # reasons
 
 
 class Droid(Dialect):
@@ -2816,10 +2805,10 @@ class Droid(Dialect):
         elif kind == "completion":
             self.failed = False
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
-            failed, text = line["isError"] is True, line["finalText"]
-            error = first_text(self.fatal_error, text) if failed else None
-            ended = "error" if failed else "success"
-            self.end(ended, result=text, error=error, usage=line["usage"], **told)
+            told |= {"result": line["finalText"], "usage": line["usage"]}
+            failed = line["isError"] is True
+            error = first_text(self.fatal_error, told["result"]) if failed else None
+            self.end("error" if failed else "success", error=error, **told)
 
 
 class Copilot(Dialect):
@@ -2838,14 +2827,14 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
-    beginnings = ("session.start", "session.resume", "user.message", "assistant.")
+    beginnings = (
+        "session.start", "session.resume", "session.mcp_servers_loaded", "session.skills_loaded",
+        "session.tools_updated", "user.message", "assistant.",
+    )  # fmt: skip
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
     summary: Any = None  # the answer, unless words follow
-
-    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
-        super().__init__(maker, session)
-        self.agents: dict[Any, Any] = {}  # sub-agents -> the calls that started them
+    agents: Mapping[str, Any] = {}  # sub-agents -> the calls that started them
 
     def read(self, line: Any) -> None:
         kind, data = self.event.type or "", Node(line["data"])
@@ -2886,7 +2875,7 @@ class Copilot(Dialect):
         """The call of an event's sub-agent."""
         agent = first_text(line["agentId"])
         if agent and self.event.type == "subagent.started":
-            self.agents[agent] = data["toolCallId"]
+            self.agents = {**self.agents, agent: data["toolCallId"]}
         return first_text(data["parentToolCallId"], self.agents.get(agent), agent) or None
 
     def returned(self, data: Any) -> None:
@@ -2894,7 +2883,7 @@ class Copilot(Dialect):
         self.permission = ""
         kind = asked if failed and asked.startswith("denied") else data["error.code"]
         text = error_message(data["error"]) or content_text(data["result.content"])
-        code = find_code(COPILOT_CODE, text)
+        code = find_code(r"(?:<exited|completed) with exit code (-?[0-9]{1,9})>\s*\Z", text)
         self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
 
     def prompt(self, data: Any) -> None:
@@ -2911,15 +2900,10 @@ class Copilot(Dialect):
         self.session = first_text(line["sessionId"]) or session
         good = code == 0 and code is not False
         error = {} if good else {"error": self.fatal_error or f"exit {code}"}
-        took = line["usage.sessionDurationMs"]
-        told = {"begun_as": session} if self.session != session else {}
-        told |= {"duration_ms": took, "result": self.summary}
+        told = {"duration_ms": line["usage.sessionDurationMs"], "result": self.summary}
+        told |= {"begun_as": session} if self.session != session else {}
         self.end("error" if error else "success", **told, **error)
-        self.session, self.summary = session, None
-        self.agents.clear()
-
-
-COPILOT_CODE = r"<(?:exited|shellId: [^>\n]+ completed) with exit code (-?[0-9]{1,9})>\s*\Z"
+        self.session, self.summary, self.agents = session, None, {}
 
 
 class Pi(Dialect):
@@ -2933,10 +2917,9 @@ class Pi(Dialect):
         "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
         "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
         "entry_appended auto_compaction_start auto_compaction_end queue_update "
-        "tool_execution_start tool_execution_update tool_execution_end "
-        "summarization_retry_scheduled summarization_retry_attempt_start "
-        "summarization_retry_finished session_info_changed thinking_level_changed "
-        "bash_execution_update extension_error".split()
+        "tool_execution_start tool_execution_update tool_execution_end extension_error "
+        "summarization_retry_scheduled summarization_retry_attempt_start session_info_changed "
+        "summarization_retry_finished thinking_level_changed bash_execution_update".split()
     )
     deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
@@ -2948,7 +2931,7 @@ class Pi(Dialect):
     last: Any = None  # the agent's last message
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
-    stopped = False  # the last line ended a turn that is no failure and calls no tool
+    stopped = False  # the last line ended the last turn: some versions add no agent_end
     cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
 
@@ -2960,8 +2943,7 @@ class Pi(Dialect):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.assistantMessageEvent
-        reason = getattr(line.message, "stopReason", None) if kind == "turn_end" else None
-        self.stopped = reason == "stop"
+        self.stopped = kind == "turn_end" and getattr(self.last, "stopReason", None) == "stop"
         if part is not None:
             self.update(part.type, part.delta)
         elif kind in ("session", "agent_start"):
@@ -3026,9 +3008,7 @@ class Pi(Dialect):
             self.finish()
 
     def finish(self) -> None:
-        """Some versions end without agent_end."""
-        due, last = self.due or (self.stopped and self.last), self.last
-        self.due, self.last = False, None
+        due, last, self.due, self.last = self.due or self.stopped, self.last, False, None
         if due and last and last.stopReason not in self.failures:
             blocks = [] if isinstance(last.content, str) else last.content or []
             texts = [block.text for block in blocks if block.text is not None]
@@ -4172,7 +4152,7 @@ github-token            github_pat_ [A-Za-z0-9]{16,}\w*                         
 gitlab-token            (?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  glpat-<20 alnum>   glpat-<6 alnum>
 gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
 aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
-aws-secret-key          ^A[KS]IA [A-Z0-9]{16}(?:\\+[nt]|[\s,:;|"'\\]){1,4}[A-Za-z0-9+/]{40}$  AKIA<16 base32>,<40 alnum>        AKIA<8 base32> <40 alnum>
+aws-key-id              ^A[KS]IA [A-Z0-9]{16}(?:\\+[nt]|[\s,:;|"'\\]){1,4}[A-Za-z0-9+/]{40}$  AKIA<16 base32>,<40 alnum>        AKIA<8 base32> <40 alnum>
 aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
 aws-bedrock-key         bedrock-api-key- [A-Za-z0-9+/=]{20,}                        bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
 aws-session-token       IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                            IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
