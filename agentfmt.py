@@ -2827,10 +2827,7 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
-    beginnings = (
-        "session.start", "session.resume", "session.mcp_servers_loaded", "session.skills_loaded",
-        "session.tools_updated", "user.message", "assistant.",
-    )  # fmt: skip
+    beginnings = r"user\.message|assistant\.|session\.(start|resume|tools_updated|\w+_loaded)"
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
     summary: Any = None  # the answer, unless words follow
@@ -2842,7 +2839,7 @@ class Copilot(Dialect):
         if kind == "result":
             self.result(line)
             return
-        begins = self.ended and not self.parent and kind.startswith(self.beginnings)
+        begins = self.ended and not self.parent and re.match(self.beginnings, kind)
         if begins or not self.begun:
             self.session = first_text(data["sessionId"]) or self.session
             self.begin(model=data["model"])

@@ -401,7 +401,8 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     ),
     "copilot-result-alone": ([copilot_end()], (0, 1, 0), [], ""),
     "copilot-after-the-end": (
-        [copilot("user.message"), copilot_end(), copilot("session.shutdown"), copilot("hook.end")],
+        [copilot("user.message"), copilot_end(), copilot("session.shutdown"), copilot("hook.end")]
+        + [copilot("session.background_tasks_changed"), copilot("session.idle")],
         (0, 1, 0), [], "",
     ),
     "copilot-two-without-prompts": (
