@@ -2067,10 +2067,7 @@ CURSOR_TYPES = SHARED_TYPES | frozenset(
     "system thinking tool_call interaction_query connection retry turn_ended".split()
 )
 ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
-STRUCTURED = {
-    "structured_output",
-    "structured_result",
-}  # members of a result: the answer by a schema
+STRUCTURED = {"structured_output", "structured_result"}  # of results: the answer by a schema
 UNTRANSLATED = Foreign()  # for a line without a counterpart
 RUNLESS = Foreign()  # for one that also shows no run
 EARLY = Foreign()  # for one that belongs to the next run of its FILE, whatever session it names
@@ -5894,8 +5891,7 @@ KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
 
 
 def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
-    """Decode an event from its changed line, which may be all that an output reads of it; no stage
-    decodes a foreign line again."""
+    """Decode an event from its changed line; no stage decodes a foreign line again."""
     if event.foreign:
         event.raw = raw
         return event
@@ -6299,10 +6295,8 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     line.clear()
     if final:
         answer = segments.answer or rest
-        # Of Codex the last message; by a schema, what was asked for.
-        answer = (
-            stated if stated and (answer.endswith(stated) or STRUCTURED & told.keys()) else answer
-        )
+        if stated and (answer.endswith(stated) or STRUCTURED & told.keys()):
+            answer = stated  # Codex's last message, or what a schema asked for
         rest = answer if good and not event.hidden else ""
     return rest.removesuffix("\n").split("\n") if rest else []
 
