@@ -4385,7 +4385,7 @@ OTHERS = tuple(
 
 # What may follow in a name.
 FURTHER = (
-    "[_-]*(?:v?[0-9]{1,3}|string|binary|value|base64|b64|hex|prod|production|staging|live|dev|test"
+    "[_-]*(?:v?[0-9]{1,3}|string|binary|base64|b64|hex|prod|production|staging|live|dev|test"
     "|old|new|current|previous|next|primary|secondary)"
 )
 FURTHER_END = regex(f"(?i:{FURTHER})$")
