@@ -2333,14 +2333,9 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
     """Blank the strings of a line at some places and below them."""
     if UNICODE not in raw and not any(b'"%b"' % place[-1].encode() in raw for place in places):
         return raw  # nearly always; an escape may spell a name
-    return splice(
-        raw,
-        [
-            (one.start, one.end, b'""')
-            for one in find_strings(raw)
-            if not one.is_key and any(one.path[: len(place)] == place for place in places)
-        ],
-    )
+    values = (one for one in find_strings(raw) if not one.is_key)
+    there = (one for one in values if any(one.path[: len(place)] == place for place in places))
+    return edit_strings(raw, there, lambda _one: "")
 
 
 # ---------------------------------------------------------------- agents
@@ -6489,7 +6484,6 @@ class Table(Writer):
     def __init__(self, report: Report, view: View) -> None:
         super().__init__(report, view)
         self.notes: dict[Run, RunNotes] = {}
-        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -6508,6 +6502,10 @@ class RunTable(Table):
     """A table of the runs: a row for each at its end, whatever its verdict."""
 
     kind, words = SpokenEvent, True
+
+    def __init__(self, report: Report, view: View) -> None:
+        super().__init__(report, view)
+        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
         run, answer, final = event.run, "", self.view.messages == "final"
