@@ -4629,6 +4629,8 @@ OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
 NEAR = 256  # bytes around a name that are examined
+LONG_STRING = 2048  # of base64: more than any token has
+BASE64 = bytes({*b"+/", *range(48, 58), *range(65, 91), *range(97, 123)})
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 
@@ -4778,18 +4780,33 @@ class Scanner:
         expressions must not be anchored, and a match may belong to the next text."""
         found: dict[int, list[tuple[int, int]]] = {}
         block, ends = b"\n".join(texts), list[int]()  # where each text ends
-        for pattern in self.hints:
-            end = 0
-            while end < len(block) and (match := pattern.search(block, end)):
+        for pattern, (begin, stop) in itertools.product(self.hints, self.stretches(block)):
+            while begin < stop and (match := pattern.search(block, begin, stop)):
                 ends = ends or [*itertools.accumulate(len(text) + 1 for text in texts)]
-                first, end = match.span()
+                first, begin = match.span()
                 number = bisect.bisect_right(ends, first)
                 start = ends[number] - len(texts[number]) - 1
-                if tokens and pattern is self.tokens and b"\\" not in block[first:end]:
-                    found.setdefault(number, []).append((first - start, end - start))
-                else:  # an escape may hide a name
-                    found[number], end = [], ends[number]
+                if not tokens or pattern is not self.tokens or b"\\" in block[first:begin]:
+                    found[number], begin = [], ends[number]  # an escape may hide a name
+                elif found.get(number) != []:
+                    found.setdefault(number, []).append((first - start, begin - start))
         return found
+
+    def stretches(self, text: bytes) -> list[tuple[int, int]]:
+        """The spans of a text that may hold secrets: all but the middles of long strings of base64,
+        such as images, in which a token would be chance; known values may be in them, too."""
+        found, done, examined, at = list[tuple[int, int]](), 0, 0, 0
+        size = sys.maxsize if self.spellings or self.patterns else LONG_STRING // 2
+        while (at := at + size) < len(text):
+            if not text[at : at + NEAR].translate(None, BASE64):
+                before = [text.rfind(quote, examined, at) for quote in (b'"', b",")]
+                start = max(*before, examined - 1) + 1
+                at = examined = text.find(b'"', at) % (len(text) + 1)
+                string = text[start:examined].rstrip(b"=\\")
+                if len(string) >= LONG_STRING and not string.translate(None, BASE64):
+                    found.append((done, start + NEAR))
+                    done = examined
+        return [*found, (done, len(text))]
 
     @functools.cached_property
     def known(self) -> Any:
@@ -4813,6 +4830,8 @@ class Scanner:
         """
         found: list[Span] = []
         text = self.masked(text)
+        skipped = [(a, b) for (_, a), (b, _) in itertools.pairwise(self.stretches(text))]
+        text = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
         for _ in range(ROUNDS):
             some = self.tokens.search(text)  # much faster than the set
             which = sorted(self.which.Match(text) or ()) if some else ()

@@ -105,6 +105,44 @@ def test_lines_that_hold_a_token_are_looked_at(surroundings: str, ascii_only: bo
         assert [*scanner.suspects([raw])] == [0], raw
 
 
+KEY = made("AKIA<16 base32>").text
+IMAGE = made("<1500 base64>").text + f"/{KEY}/" + made("<1500 base64>", 1).text
+
+
+@pytest.mark.parametrize("before", ["", '{"data": "', "data:image/png;base64,"])
+@pytest.mark.parametrize("after", ["", '="}', '\\", x'])
+def test_what_looks_like_a_token_in_an_image_is_left(before: str, after: str) -> None:
+    text = f"{before}{IMAGE}{after}"
+    assert hide(text) == text
+    assert not Scanner({}, {}).suspects([text.encode()])
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        pytest.param(f"{IMAGE} {KEY}", 0, id="a blank"),
+        pytest.param(f'"{IMAGE}" {KEY} "{IMAGE}"', 2, id="between"),
+        pytest.param(f'{KEY} "{IMAGE}"', 1, id="before"),
+        pytest.param(f"{KEY}/{IMAGE}", 1, id="head"),
+        pytest.param(f'password = "{IMAGE}"', 0, id="named"),
+        pytest.param(f"password: {IMAGE}", 0, id="named, without quotes"),
+        pytest.param(f"LS0tLS1CRUdJTiBQUk{IMAGE}", 0, id="private key"),
+        pytest.param(f"x-{IMAGE}", 0, id="not base64 alone"),
+        pytest.param(f"/{KEY}/".center(2000, "a"), 0, id="short"),
+    ],
+)
+def test_what_stands_beside_an_image_is_found(text: str, left: int) -> None:
+    hidden = hide(text)
+    assert "[REDACTED:" in hidden
+    assert hidden.count(KEY) == left
+    assert Scanner({}, {}).suspects([text.encode()])
+
+
+def test_values_and_patterns_of_the_user_are_found_in_images() -> None:
+    for scanner in (Scanner({"known": [KEY]}, {}), Scanner({}, {"user": KEY})):
+        assert KEY not in hide(IMAGE, scanner)
+
+
 def test_tokens_side_by_side() -> None:
     first, second = made("ghp_<36 alnum>").text, made("glpat-<20 alnum>").text
     assert hide(f"{first} {second}") == "[REDACTED:github-token] [REDACTED:gitlab-token]"
@@ -470,6 +508,13 @@ def test_time_is_linear(trap: str) -> None:
     patient().spans(b"")
     with soon():
         patient().spans((trap * (20_000 // len(trap))).encode())
+
+
+@pytest.mark.parametrize("trap", ["a", "a" * 3000 + ",", "a" * 3000 + '"', "a" * 3000 + " "])
+def test_images_are_linear(trap: str) -> None:
+    text = (trap * (10_000_000 // len(trap))).encode()
+    with soon():
+        Scanner({}, {}).suspects([text])
 
 
 def test_nested_escapes_are_linear() -> None:
