@@ -185,6 +185,7 @@ ASSIGNMENTS = [
         "`password`: `{}`", ":password => '{}'", "password := '{}'", "let apiKey = '{}';",
         'const dbPassword = "{}"', 'set_password(password="{}")', "connectionString='{}'",
         "DATABASE_URL={}", "SENTRY_DSN={}", "webhookUrl: '{}'", "SECRET_KEY_BASE={}",
+        '<password xsi:type="x" scope = "y">{}</password>', r'<token id=\"1\">{}</token>',
         "_authToken={}", "//registry.example/:_authToken={}", "p_a_s_s_w_o_r_d={}",
         "PRIVATE-KEY: {}", 'f"password={}"', "password=b'{}'", 'PASSPHRASE="{}"',
     )
