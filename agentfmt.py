@@ -5899,31 +5899,22 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
 
 # ---------------------------------------------------------------- shortening
 #
-# Cutting the longest strings of an event until its line fits.
-# Events in, events out, with their structure intact. It must not know runs or writers.
+# Cutting the longest strings of a line until it fits.
+# Lines of JSON in, the same lines out, with their structure intact. It must not know writers.
 
 
 class Shortener:
-    """Cuts the longest strings of an event until its line fits; structure stays."""
+    """Cuts the longest strings of a line until it fits; structure stays."""
 
-    def __init__(self, limit: int, reread: Callable[[bytes], Event], report: Report) -> None:
+    def __init__(self, limit: int, report: Report) -> None:
         self.limit = limit
-        self.reread = reread
         self.report = report
         self.told = False
 
-    def fit(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            if len(event.raw) <= self.limit or len(raw := event.raw.strip()) <= self.limit:
-                yield event
-            else:
-                yield reparse(event, self.shorten(raw, event.type), self.reread)
+    def fit(self, line: bytes) -> bytes:
+        return line if len(line) <= self.limit else self.shorten(line)
 
-    def fit_line(self, line: bytes) -> bytes:
-        """Shorten a line that isn't an event, such as a row of a table."""
-        return line if len(line) <= self.limit else self.shorten(line, None)
-
-    def shorten(self, raw: bytes, kind: str | None) -> bytes:
+    def shorten(self, raw: bytes) -> bytes:
         found = [
             one
             for one in find_strings(raw)
@@ -5938,7 +5929,7 @@ class Shortener:
         short = cut(max(length - 1, 0))
         if len(short) > self.limit and not self.told:
             self.told = True
-            name = self.report.excerpt(kind or "?")
+            name = self.report.excerpt(as_text(Node(decode_raw(raw))["type"]) or "?")
             self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
         return short
 
@@ -6585,8 +6576,9 @@ class CallTable(Table):
 
 WRITERS: dict[str, type[Writer]] = {
     "text": Text, "json": Json, "stream-json": StreamJson, "cursor": StreamJson,
+    "runs": RunTable, "calls": CallTable,
 }  # fmt: skip
-TABLES: dict[str, type[Writer]] = {"runs": RunTable, "calls": CallTable}
+EVENT_OUTPUTS = ("stream-json", "cursor")  # they print events
 
 
 def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
@@ -6606,7 +6598,7 @@ def make_writers(to: str, view: View, report: Report) -> tuple[Writer, list[Writ
     """The writer of an output, and those beside it that a view asks for."""
     others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
     others += [Summary(report, view)] if view.summary else []
-    return (WRITERS | TABLES)[to](report, view), others
+    return WRITERS[to](report, view), others
 
 
 class Output:
@@ -6645,16 +6637,11 @@ class Output:
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
-EVENT_OUTPUTS = ("stream-json", "cursor")  # they print events
-
-
 def make_conversations(
-    reader: Reader, to: str, dialect: str, redaction: EventRedactor | None, *, lines: bool
+    reader: Reader, to: str, dialect: str, redaction: EventRedactor | None
 ) -> Conversations:
-    """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
-    made = redacts or (not native and (converts or lines))
-    maker = EventMaker(reader.kind, native, converts, native and redacts, made)
+    maker = EventMaker(reader.kind, native, converts, native and redacts, redacts or converts)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
 
@@ -6701,17 +6688,17 @@ def convert(
     """Read the streams of agents and write them to ``out`` in another form.
 
     ``streams`` are FILEs in order: a name for messages, and the chunks of bytes as they arrive.
-    ``to`` is a key of WRITERS or TABLES, ``view`` the text beside it, ``dialect`` a key of DIALECTS
-    or auto. ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto,
-    none, or a member of envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` those
-    that fail a run. ``report`` gets errors and then knows the exit status. Raises ReaderGone,
-    OutputError, and any exception of ``streams``. The format of events is Cursor's:
+    ``to`` is a key of WRITERS, ``view`` the text beside it, ``dialect`` a key of DIALECTS or auto.
+    ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto, none, or a
+    member of envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` those that fail a
+    run. ``report`` gets errors and then knows the exit status. Raises ReaderGone, OutputError, and
+    any exception of ``streams``. The format of events is Cursor's:
     https://cursor.com/docs/cli/reference/output-format
     """
     writer, others = make_writers(to, view, report)
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
+    made = make_conversations(reader, to, dialect, redaction)
     dropped = [kind for kind in SPOKEN_TYPES if to in EVENT_OUTPUTS and drops_type(kind, drop)]
     runs = Runs(
         report,
@@ -6724,12 +6711,11 @@ def convert(
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
-    shortener = Shortener(max_event, reader.reread, report) if max_event else None
+    shortener = Shortener(max_event, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
-        events = shortener.fit(events) if shortener and to not in TABLES else events
         lines = writer.lines(pass_on(events, others, report) if others else events)
-        out.write(map(shortener.fit_line, lines) if shortener and to in TABLES else lines)
+        out.write(map(shortener.fit, lines) if shortener else lines)
         out.flush()
 
     try:
@@ -6972,7 +6958,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
-    ("-t --to", choice_of([*WRITERS, *TABLES], "text"),
+    ("-t --to", choice_of(WRITERS, "text"),
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, or "
      "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
@@ -7059,7 +7045,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
 
 
 # Option, or one of its values -> the only outputs that it goes with.
-JSON_OUTPUTS = tuple(to for to in (*WRITERS, *TABLES) if to != "text")
+JSON_OUTPUTS = tuple(to for to in WRITERS if to != "text")
 OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
     "messages": ("text", "runs"),
     "messages all": ("text",),
@@ -7296,7 +7282,7 @@ def describe_error(error: click.ClickException | OSError) -> str:
 
 
 # Options of other programs -> agentfmt's.
-TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
+TO_HINT = "--to, which is one of " + ", ".join(WRITERS)
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
 
