@@ -800,52 +800,44 @@ class Outcome(Struct, gc=False):
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
 # came out of it. Either is "" if the call doesn't say.
-Target: TypeAlias = Callable[[Any, str], str]
+Target: TypeAlias = Callable[[Node, str], str]
 Fact: TypeAlias = Callable[[Outcome], str]
 
 
 def arg(*names: str) -> Target:
     """The first of some arguments that is present."""
-    return lambda args, _here: first_text(*(getattr(args, name) for name in names))
+    return lambda args, _here: first_text(*map(args.__getitem__, names))
 
 
-def path_arg(args: Any, here: str) -> str:
-    return relative_path(first_text(args.path, args.filePath), here)
+def path_arg(args: Node, here: str) -> str:
+    paths = args["paths"] if isinstance(args["paths"], list) else ()
+    named = paths or (first_text(args["path"], args["filePath"]),)
+    return " ".join(relative_path(path, here) for path in named if isinstance(path, str))
 
 
-def paths_arg(args: Any, here: str) -> str:
-    paths = args.paths if isinstance(args.paths, list) else [args.path]
-    return " ".join(relative_path(path, here) for path in paths if isinstance(path, str))
+def mcp_tool_arg(args: Node, _here: str) -> str:
+    server = first_text(args["providerIdentifier"], args["serverIdentifier"], args["server"])
+    return "/".join(filter(None, (server, first_text(args["toolName"], args["name"]))))
 
 
-def mcp_tool_arg(args: Any, _here: str) -> str:
-    server = first_text(args.providerIdentifier, args.serverIdentifier, args.server)
-    return "/".join(filter(None, (server, first_text(args.toolName, args.name))))
+def question_arg(args: Node, _here: str) -> str:
+    prompts = (first_text(one["prompt"], one["question"]) for one in args.each("questions"))
+    return " ".join(filter(None, prompts)) or first_text(args["title"], args["question"])
 
 
-def question_arg(args: Any, _here: str) -> str:
-    asked = Node(args.questions).each()
-    prompts = (first_text(one["prompt"], one["question"]) for one in asked)
-    return " ".join(filter(None, prompts)) or first_text(args.title, args.question)
-
-
-def plan_arg(args: Any, _here: str) -> str:
+def plan_arg(args: Node, _here: str) -> str:
     """The name of a plan, or its first line."""
-    return first_text(args.name, args.title) or first_text(args.plan).strip("# \n").split("\n")[0]
+    plan = first_text(args["plan"]).strip("# \n").split("\n")[0]
+    return first_text(args["name"], args["title"], plan)
 
 
-def any_arg(args: Any, here: str) -> str:
-    """The target of an unknown tool."""
+def any_arg(args: Node, here: str) -> str:
+    """The target of a tool that has no other: a well-known argument, or the only short text."""
     names = "command query pattern globPattern searchTerm url title description taskId".split()
     known = path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
-    return known or first_text(args.text)
-
-
-def short_text(given: Any) -> str | None:
-    """The one argument that is a short text; None if there are several."""
-    texts = [text for text in as_object(given).values() if isinstance(text, str) and text.strip()]
-    short = [text for text in texts if len(text) <= SHORT_TEXT and "\n" not in text]
-    return short[0] if len(short) == 1 else None
+    texts = map(first_text, as_object(args.value).values())
+    short = [text for text in texts if 0 < len(text) <= SHORT_TEXT and "\n" not in text]
+    return known or (short[0] if len(short) == 1 else "")
 
 
 def time_taken(call: Outcome) -> str:
@@ -952,8 +944,8 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = decode_args(call.tool, call.body.args)
-    given = None if args.merge is True else args.todos
+    args = Node(decode_raw(call.body.args))
+    given = None if args["merge"] is True else args["todos"]
     lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
@@ -990,7 +982,7 @@ TOOLS = {
     "semSearch": tool("Searched/search/Searching codebase", arg("query"),
                       counted("codeResults", "result")),
     "ls": tool("Listed/list/Listing directory", path_arg, entries_listed),
-    "readLints": tool("Checked/check/Checking lints", paths_arg,
+    "readLints": tool("Checked/check/Checking lints", path_arg,
                       counted("totalDiagnostics", "problem")),
     "updateTodos": tool("Updated/update/Updating to-do list", arg(), todos_done),
     "readTodos": tool("Read/read/Reading to-do list", arg(), todos_done),
@@ -1049,13 +1041,7 @@ REASONS = {
 
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
 
-# The members of a call that are decoded: first those of its result, its arguments only for details.
-# Large ones stay undecoded.
-Args = shape(
-    anys="path filePath paths command globPattern pattern query searchTerm url server "
-    "providerIdentifier serverIdentifier toolName name title description questions todos merge "
-    "taskId text question plan"
-)
+# The members of a call's result that are decoded; large ones, and all arguments, only for details.
 Success = shape(
     anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
     "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
@@ -1163,14 +1149,9 @@ def plain_action(tool: str, status: str, code: int | None) -> Action:
 
 
 def find_target(tool: str, args: Any, here: str) -> str:
-    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
-
-
-def decode_args(tool: str, given: Raw | bytes) -> Any:
-    args = decode_as(given, Args)
-    if tool not in TOOLS:
-        args.text = short_text(decode_raw(given))
-    return args
+    """What a call is about, from its arguments, which may be undecoded."""
+    known = decode_raw(args) if isinstance(args, (Raw, bytes)) else args
+    return tool_named(tool).target(Node(known), here)[:MAX_TARGET].strip()
 
 
 class OpenCall(Struct, gc=False):
@@ -1205,12 +1186,11 @@ def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
     """A finished call with its facts and its target, which perhaps only its start named."""
     outcome = outcome_of(event)
     tool, act = outcome.tool, label_call(outcome)
-    target = find_target(tool, decode_args(tool, outcome.body.args), here)
-    if begun.given and not target:
-        target = find_target(begun.tool, decode_args(begun.tool, begun.given), here)
+    target = find_target(tool, outcome.body.args, here)
+    target = target or find_target(begun.tool, begun.given, here)
     if outcome.status in REASONS:
         told = failure_of_event(event, outcome.variant)
-        target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
+        target = target or find_target(tool, told, here)
         return Action(act.label, target, failure_reason(outcome, told), failed=True)
     facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
     return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
@@ -3814,8 +3794,7 @@ class RunNotes:
             name = add_count(self.nested if nested else self.actions, tool)
             self.failures[name] = self.failures.get(name, 0) + failed
             if tool in CHANGING_TOOLS and not failed and len(self.files) < MAX_FILES:
-                args = decode_args(tool, outcome.body.args)
-                path = find_target(tool, args, "") or event.call_id
+                path = find_target(tool, outcome.body.args, "") or event.call_id
                 self.files |= {hash(path)} if path else set()
         elif event.type == "system" and event.subtype == "init":
             self.model = first_text(details(event).get("model"))
@@ -3870,9 +3849,9 @@ def event_tools(event: Event) -> Iterable[str]:
         yield own
     started = tool_of(event.started)[1] if event.started else NO_BODY
     for call in (body, started) if tool == "mcp" else ():
-        args = decode_args(tool, call.args)
-        if args.toolName:
-            yield f"mcp__{args.providerIdentifier}__{args.toolName}"
+        args = Node(decode_raw(call.args))
+        if args["toolName"]:
+            yield f"mcp__{args['providerIdentifier']}__{args['toolName']}"
 
 
 def event_statuses(event: Event) -> Iterable[str]:
@@ -6137,8 +6116,7 @@ class LastLine:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         elif calls:
             run, call = max(calls, key=lambda pair: pair[1].since)
-            args = decode_args(call.tool, call.given)
-            target = find_target(call.tool, args, notes_of(run).cwd)
+            target = find_target(call.tool, call.given, notes_of(run).cwd)
             doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(target)}"
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
             rest = f"  {format_clock(took)}" if took >= 1 else ""

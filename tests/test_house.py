@@ -192,7 +192,10 @@ def test_every_variant_has_a_status_and_every_failure_a_reason() -> None:
 @pytest.mark.parametrize(
     "members",
     [
-        pytest.param(agentfmt.Args.__struct_fields__, id="arguments"),
+        pytest.param(re.findall(r'\bargs\["(\w+)"\]', SOURCE), id="arguments"),
+        pytest.param(
+            re.findall(r'"(\w+)"', " ".join(re.findall(r"\barg\((.+?)\)", SOURCE))), id="targets"
+        ),
         pytest.param(agentfmt.Success.__struct_fields__, id="results"),
         pytest.param(agentfmt.FAILURE_TEXT.values(), id="failures"),
         pytest.param(
