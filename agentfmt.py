@@ -176,6 +176,10 @@ def excerpt(text: str) -> str:
     return line if len(text) <= EXCERPT >= len(line) else line[: EXCERPT - 3] + "..."
 
 
+def encode_line(line: str) -> bytes:
+    return line.encode("utf-8", "backslashreplace")
+
+
 def plural(count: int, noun: str, nouns: str = "") -> str:
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
@@ -1272,7 +1276,7 @@ class Report:
 
     def message(self, text: str) -> None:
         """One line on stderr, after the output that came before it."""
-        self.write(f"agentfmt: {text}".encode("utf-8", "backslashreplace"))
+        self.write(encode_line(f"agentfmt: {text}"))
 
     def write(self, line: bytes) -> None:
         self.out.write_lines()
@@ -5977,10 +5981,6 @@ RED, GREEN, DIM, RESET = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 CHECK_MARK, CROSS_MARK, SPINNER = "✓", "✗", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-def encode_line(line: str) -> bytes:
-    return line.encode("utf-8", "backslashreplace")
-
-
 @functools.lru_cache(256)
 def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     """An action's line, at most ``room`` columns wide."""
@@ -6065,6 +6065,7 @@ class Writer:
 
     def __init__(self, report: Report, view: View) -> None:
         self.report, self.view, self.last = report, view, report.out.last
+        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
@@ -6152,13 +6153,12 @@ def format_clock(seconds: float) -> str:
 class View(NamedTuple):
     """The text to print besides the output itself, and where.
 
-    ``actions`` is stdout, stderr, none, or "" for the output's default; ``out`` and ``err`` are the
-    screens of stdout and stderr.
+    ``actions`` is stdout (with -t text), stderr or none; ``out`` and ``err`` are their screens.
     """
 
     detail: bool = False
     messages: str = "none"
-    actions: str = ""
+    actions: str = "stdout"
     summary: bool = False
     out: Screen = PLAIN
     err: Screen = PLAIN
@@ -6178,13 +6178,13 @@ class Text(Writer):
     def __init__(self, report: Report, view: View, *, aside: bool = False) -> None:
         super().__init__(report, view)
         self.screen = view.err if aside else view.out
-        self.acts = aside or view.actions in ("", "stdout")
+        self.acts = aside or view.actions == "stdout"
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
         self.kind = SpokenEvent if self.words else Event
         self.detail = self.acts and view.detail
         self.reports_none = self.acts and self.screen.live and not view.summary  # "No actions"
         # reads the starts of calls
-        self.follows = self.detail or (self.acts and (self.screen.live or self.last.screen.live))
+        self.follows = self.detail or (self.acts and self.last.screen.live)
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         run, prefix, notes = None, "", notes_of(None)
@@ -6271,7 +6271,6 @@ class Summary(Writer):
     def __init__(self, report: Report, view: View) -> None:
         super().__init__(report, view)
         self.screen, self.total, self.verdicts = view.err, RunNotes(), dict[str, int]()
-        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -6471,10 +6470,6 @@ class RunTable(Table):
     """A table of the runs: a row for each at its end, whatever its verdict."""
 
     kind, words = SpokenEvent, True
-
-    def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view)
-        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
         run, answer, final = event.run, "", self.view.messages == "final"
@@ -6800,10 +6795,12 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
 
 def make_scanner(given: dict[str, Any]) -> Scanner:
     stated = itertools.chain(environment_values(given["secret_env"]), *given["secrets_file"])
-    entries = [(name, value) for name, value in stated if value]
-    known: dict[str, list[str]] = {}
-    for name, value in entries:
-        known.setdefault(name, []).extend([value] if is_usable(value) else ())
+    known, unused = collections.defaultdict[str, list[str]](list), 0
+    for name, value in stated:
+        if is_usable(value):
+            known[name].append(value)
+        else:
+            unused += value != ""
     try:
         scanner = Scanner(known, dict(given["patterns"]))
     except ImportError:
@@ -6811,7 +6808,7 @@ def make_scanner(given: dict[str, Any]) -> Scanner:
         raise click.ClickException(why) from None
     except ValueError as error:
         raise click.UsageError(f"--pattern {escape(str(error))}") from None
-    scanner.unused = sum(not is_usable(value) for _, value in entries)
+    scanner.unused = unused
     return scanner
 
 
@@ -7242,9 +7239,8 @@ def main() -> int:
         return 128 + signal.SIGPIPE
     except (click.ClickException, OSError) as error:
         hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
-        line = f"agentfmt: {escape(describe_error(error))}{hint}\n"
         with contextlib.suppress(OSError):
-            write_all(2, line.encode("utf-8", "backslashreplace"))
+            write_all(2, encode_line(f"agentfmt: {escape(describe_error(error))}{hint}\n"))
         return ERROR
 
 

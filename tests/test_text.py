@@ -716,7 +716,7 @@ def test_hostile_text_is_harmless_everywhere(text: str, detail: bool) -> None:
         + b"\n"
     )
     data += spelled(*events)
-    rendered = render(data, View(detail, "all", "", True))
+    rendered = render(data, View(detail, "all", summary=True))
     assert_safe(rendered.out + rendered.err)
     assert len(rendered.out) == len(DONE) * 3 + 2
 
