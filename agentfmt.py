@@ -551,7 +551,7 @@ class Interrupted(Exception):  # noqa: N818
 
 
 class ReaderGone(Exception):  # noqa: N818
-    """Nobody reads the output any more."""
+    """Nobody reads the output any more. Not a BrokenPipeError: click would exit with status 1."""
 
 
 class OutputError(Exception):
@@ -3967,7 +3967,6 @@ def parse_term(term: str) -> tuple[str, str]:
 
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
 EVENT_TYPES = CURSOR_TYPES | {"text", "stream_event", "rate_limit_event"}
-MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
 WILDCARD = regex(r"[*?[]")
 
 
@@ -3982,7 +3981,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
         return key, glob
     if glob in types:
         return "type", glob
-    if tool or (tools and MCP_NAME.fullmatch(glob)):
+    if tool or (tools and MCP_TOOL.fullmatch(glob)):
         return "tool", tool or glob
     import difflib
 
@@ -6485,9 +6484,7 @@ class RunTable(Table):
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
         numbers = result_numbers(event, self.costs)
-        counts = dict(notes.actions)
-        for name, number in notes.nested.items():
-            counts[name] = counts.get(name, 0) + number
+        counts = collections.Counter(notes.actions) + collections.Counter(notes.nested)
         tools = [
             {"tool": name, "actions": number, "failures": notes.failures.get(name, 0)}
             for name, number in counts.items()
@@ -6842,7 +6839,7 @@ NAME_ALONE = regex(r"([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # in prose, YAML, a s
 
 
 def choice_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
-    return {"type": click.Choice([*names]), "default": default, "show_default": bool(default)}
+    return {"type": click.Choice([*names]), "default": default}
 
 
 def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> dict[str, Any]:
@@ -6923,12 +6920,11 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
     ("-f --from dialect", choice_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
-    ("--max-line", SIZE | {"default": "64M", "show_default": True},
+    ("--max-line", SIZE | {"default": "64M"},
      "Longest line to accept; suffixes K, M, G."),
-    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
+    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto"},
      "Field of a log collector's JSON that contains the agent's line."),
-    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
-                    "show_default": True},
+    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}"},
      "Under redaction, print an unfinished line of words after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
@@ -7106,7 +7102,7 @@ command = Command(
             click.Argument(["files"], metavar="[FILE]...", nargs=-1)],
     help=run.__doc__,
     options_metavar="[OPTION]...",
-    context_settings={"max_content_width": 90},
+    context_settings={"max_content_width": 90, "show_default": True},
     add_help_option=False,
     epilog=HELP_EPILOG,
 )  # fmt: skip
