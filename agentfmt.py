@@ -269,10 +269,8 @@ def relative_path(path: str, here: str) -> str:
 # Undecoded values, partial types for objects, the slow decoder, the positions of strings.
 # Bytes in; values, positions or bytes out. It must not know events.
 
-TOKEN = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
+STRING = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 UNICODE = b"\\u"
-LOOSE = regex(rb"[ \t\r\n]|\\u")  # JSON without a match is compact
-
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -295,16 +293,15 @@ def members(text: bytes) -> dict[str, Raw]:
 
 def compact(text: bytes) -> bytes:
     """A JSON value without blanks between tokens, in UTF-8; numbers stay as they are spelled."""
-    if not LOOSE.search(text) or (text[:1] not in b"{[" and UNICODE not in text):
-        return text
+    if text[:1] not in b"{[" and UNICODE not in text:
+        return text  # nearly always
     done, position = bytearray(), 0  # a list of pieces would be huge for a long array
-    for match in TOKEN.finditer(text):
-        token = match[0]
-        if token[:1] in b" \t\r\n" or (token[:1] == b'"' and UNICODE in token):
-            done += text[position : match.start()]
-            done += encode_json(decode_json(token)) if token[:1] == b'"' else b""
-            position = match.end()
-    return bytes(done + text[position:])
+    for match in STRING.finditer(text):
+        string = match[0]
+        done += text[position : match.start()].translate(None, BLANKS)
+        done += encode_json(decode_json(string)) if UNICODE in string else string
+        position = match.end()
+    return bytes(done + text[position:].translate(None, BLANKS))
 
 
 def encode_json(value: Any) -> bytes:
@@ -619,8 +616,8 @@ def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
 
 
 def drain(fd: int) -> Iterator[bytes]:
-    """What has arrived before a signal, DRAIN bytes or little more. The descriptor is closed before
-    any of it is processed: the writer must learn that nobody reads any more.
+    """What has arrived before a signal, DRAIN bytes or slightly more. The descriptor is closed
+    before any of it is processed: the writer must learn that nobody reads any more.
 
     An empty pipe of Linux is filled before that, in one step: what its writer writes between the
     last read and close would be lost.
@@ -856,14 +853,13 @@ def exit_status(call: Outcome) -> str:
 
 def counted(members: str, noun: str) -> Fact:
     """The first number that is stated, or length of an undecoded list, with its unit."""
-    return stated(members, lambda count: plural(count, noun))
 
-
-def stated(members: str, show: Callable[[int], str]) -> Fact:
     def fact(call: Outcome) -> str:
         counts = counts_in(getattr(call.found, member) for member in members.split())
         count = next(counts, None)
-        return "" if count is None else show(count)
+        if count is None:
+            return ""
+        return format_size(count) if noun == "byte" else plural(count, noun)
 
     return fact
 
@@ -887,7 +883,7 @@ def in_background(call: Outcome) -> str:
     return "in background" if True in marks else ""
 
 
-file_size = stated("fileSize", format_size)
+file_size = counted("fileSize", "byte")
 length_read = first_fact(
     counted("totalLines", "line"), file_size, counted("totalChars", "character")
 )
@@ -1322,12 +1318,12 @@ class Report:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
         lines, groups = source.number(), source.outside.values()
         known = groups and not any(one.has_unknown for one in groups)
-        if known or source.is_named or source.has_run or source.dialect:
+        if known or source.warned_of or source.has_run or source.dialect:
             return
         if lines >= (1 if silent else LINES_TO_HINT):
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
             self.message(self.describe_outside(source) if source.outside else what)
-            source.is_named = "events" if source.outside else "text"
+            source.warned_of = "events" if source.outside else "text"
 
     def describe_outside(self, source: Source) -> str:
         """Which events of a FILE belong to no run, and a hint if it has no run at all."""
@@ -1345,10 +1341,10 @@ class Report:
     def fail_file(self, source: Source) -> None:
         """Report a FILE without a run, or with events outside any, unless a warning did."""
         self.failed = True
-        if source.outside and source.is_named != "events":
+        if source.outside and source.warned_of != "events":
             self.message(self.describe_outside(source))
         elif not source.outside:
-            likely = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
+            likely = source.prose + f"; {TRANSCRIPT}" * (not source.warned_of)
             self.message(f"{source.name}: no events: {likely if source.prose else EXPECTED}")
 
     def list_names(self, names: Iterable[str]) -> str:
@@ -1403,7 +1399,7 @@ class Source:
         self.rejected = 0  # lines since the last end of a run
         self.prose = ""  # its last line
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
-        self.is_named = ""  # what a warning was printed about: its text, or its events
+        self.warned_of = ""  # what a warning was about: its text, or its events
         self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
@@ -3908,19 +3904,16 @@ class Selector(NamedTuple):
     """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
 
     text: str
-    terms: tuple[tuple[str, re.Pattern[str]], ...]
+    terms: tuple[tuple[str, str], ...]  # keys and globs
+    patterns: tuple[re.Pattern[str], ...]  # of the globs
 
     def matches(self, event: Event) -> bool:
-        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
+        pairs = zip(self.terms, self.patterns, strict=True)
+        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for (key, _), glob in pairs)
 
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
-        spelled = {kind, f"type={kind}", f"type=={kind}"}
-        return not spelled.isdisjoint(split_terms(self.text))
-
-
-def split_terms(text: str) -> list[str]:
-    return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
+        return ("type", kind) in self.terms
 
 
 def parse_selector(text: str) -> Selector:
@@ -3928,13 +3921,13 @@ def parse_selector(text: str) -> Selector:
     import fnmatch
 
     try:
-        terms = [parse_term(term) for term in split_terms(text)]
+        terms = [parse_term(term.replace(r"\,", ",")) for term in re.split(r"(?<!\\),", text)]
         check_together(terms)
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
     any_case = dict.fromkeys(("tool", "word"), re.IGNORECASE)
     patterns = (re.compile(fnmatch.translate(glob), any_case.get(key, 0)) for key, glob in terms)
-    return Selector(text, tuple(zip((key for key, _ in terms), patterns, strict=True)))
+    return Selector(text, tuple(terms), tuple(patterns))
 
 
 # Common mistakes in a term, which could match nothing, and hints.
@@ -5949,7 +5942,7 @@ def shorten_text(text: str, length: int) -> str:
 
 
 class Screen:
-    """The destination of lines: its width and abilities if it is a terminal."""
+    """Where lines go: its width and capabilities if it is a terminal."""
 
     def __init__(self, fd: int | None = None, color: str = "auto") -> None:
         self.fd = fd if fd is not None and os.isatty(fd) else None
@@ -6552,7 +6545,7 @@ EVENT_OUTPUTS = ("stream-json", "cursor")  # they print events
 
 
 def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
-    """Tell other writers of each event after the main one; their lines go to stderr."""
+    """Pass each event to other writers after the main one; their lines go to stderr."""
     for event in events:
         yield event
         if event.type in SPOKEN_TYPES and not event.foreign:
@@ -7247,8 +7240,10 @@ def describe_error(error: click.ClickException | OSError) -> str:
         return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         return f"{error.param.opts[-1]}: {error.message.rstrip('.')}"
-    text = " ".join(error.format_message().split()).rstrip(".")
-    return text[0].lower() + text[1:]
+    if isinstance(error, click.UsageError):  # click's sentences
+        text = " ".join(error.format_message().split()).rstrip(".")
+        return text[0].lower() + text[1:]
+    return error.message
 
 
 # Options of other programs -> agentfmt's.
