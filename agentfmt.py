@@ -320,7 +320,7 @@ def encode_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
-def decode_json(text: bytes) -> Any:
+def decode_json(text: Raw | bytes) -> Any:
     """Decode a JSON value, with lone surrogates and integers of any length.
 
     An integer too long for the interpreter stays a string of digits. Raises ValueError with a
@@ -331,6 +331,7 @@ def decode_json(text: bytes) -> Any:
     except DECODE_ERRORS:
         import json
 
+    text = bytes(text)
     decoder = json.JSONDecoder(
         parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
         parse_constant=refuse_constant,
@@ -427,14 +428,17 @@ def as_count(value: Any) -> int | None:
 def decode_raw(raw: Raw | bytes) -> Any:
     """Decode a member that was left undecoded; None if it is absent or malformed."""
     try:
-        return decode_json(bytes(raw)) if bytes(raw) else None
+        return decode_json(raw) if raw else None
     except (ValueError, RecursionError):
         return None
 
 
 def first_text(*values: Any) -> str:
     """The first string that isn't blank, or ""."""
-    return next((value for value in values if isinstance(value, str) and value.strip()), "")
+    for value in values:
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
 
 
 def as_object(value: Any) -> dict[str, Any]:
@@ -801,44 +805,49 @@ class Outcome(Struct, gc=False):
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
 # came out of it. Either is "" if the call doesn't say.
-Target: TypeAlias = Callable[[Node, str], str]
+Target: TypeAlias = Callable[[dict[str, Any], str], str]
 Fact: TypeAlias = Callable[[Outcome], str]
 
 
 def arg(*names: str) -> Target:
     """The first of some arguments that is present."""
-    return lambda args, _here: first_text(*map(args.__getitem__, names))
+    return lambda args, _here: first_text(*map(args.get, names))
 
 
-def path_arg(args: Node, here: str) -> str:
-    paths = args["paths"] if isinstance(args["paths"], list) else ()
-    named = paths or (first_text(args["path"], args["filePath"]),)
-    return " ".join(relative_path(path, here) for path in named if isinstance(path, str))
+def path_arg(args: dict[str, Any], here: str) -> str:
+    named = first_text(args.get("path"), args.get("filePath")) or args.get("paths")
+    paths = named if isinstance(named, list) else [named]
+    return " ".join([relative_path(path, here) for path in paths if isinstance(path, str)])
 
 
-def mcp_tool_arg(args: Node, _here: str) -> str:
-    server = first_text(args["providerIdentifier"], args["serverIdentifier"], args["server"])
-    return "/".join(filter(None, (server, first_text(args["toolName"], args["name"]))))
+def mcp_tool_arg(args: dict[str, Any], here: str) -> str:
+    server = arg("providerIdentifier", "serverIdentifier", "server")(args, here)
+    return "/".join(filter(None, (server, arg("toolName", "name")(args, here))))
 
 
-def question_arg(args: Node, _here: str) -> str:
-    prompts = (first_text(one["prompt"], one["question"]) for one in args.each("questions"))
-    return " ".join(filter(None, prompts)) or first_text(args["title"], args["question"])
+def question_arg(args: dict[str, Any], here: str) -> str:
+    asked = Node(args.get("questions")).each()
+    prompts = (first_text(one["prompt"], one["question"]) for one in asked)
+    return " ".join(filter(None, prompts)) or arg("title", "question")(args, here)
 
 
-def plan_arg(args: Node, _here: str) -> str:
+def plan_arg(args: dict[str, Any], here: str) -> str:
     """The name of a plan, or its first line."""
-    plan = first_text(args["plan"]).strip("# \n").split("\n")[0]
-    return first_text(args["name"], args["title"], plan)
+    plan = as_text(args.get("plan")).strip("# \n").split("\n")[0]
+    return arg("name", "title")(args, here) or plan
 
 
-def any_arg(args: Node, here: str) -> str:
-    """The target of a tool that has no other: a well-known argument, or the only short text."""
+def any_arg(args: dict[str, Any], here: str) -> str:
+    """The target of a tool that has no other."""
     names = "command query pattern globPattern searchTerm url title description taskId".split()
-    known = path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
-    texts = map(first_text, as_object(args.value).values())
+    return path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
+
+
+def short_text(args: dict[str, Any]) -> str:
+    """The one argument that is a short text; "" if there are several."""
+    texts = map(first_text, args.values())
     short = [text for text in texts if 0 < len(text) <= SHORT_TEXT and "\n" not in text]
-    return known or (short[0] if len(short) == 1 else "")
+    return short[0] if len(short) == 1 else ""
 
 
 def time_taken(call: Outcome) -> str:
@@ -852,7 +861,7 @@ def exit_status(call: Outcome) -> str:
 
 
 def counted(members: str, noun: str) -> Fact:
-    """The first number that is stated, or length of an undecoded list, with its unit."""
+    """The first number that is stated, or the length of an undecoded list, with its unit."""
 
     def fact(call: Outcome) -> str:
         counts = counts_in(getattr(call.found, member) for member in members.split())
@@ -944,8 +953,8 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = Node(decode_raw(call.body.args))
-    given = None if args["merge"] is True else args["todos"]
+    args = as_object(decode_raw(call.body.args))
+    given = None if args.get("merge") is True else args.get("todos")
     lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
@@ -1148,10 +1157,11 @@ def plain_action(tool: str, status: str, code: int | None) -> Action:
     return Action(label, "", outcome, status != "ok")
 
 
-def find_target(tool: str, args: Any, here: str) -> str:
-    """What a call is about, from its arguments, which may be undecoded."""
-    known = decode_raw(args) if isinstance(args, (Raw, bytes)) else args
-    return tool_named(tool).target(Node(known), here)[:MAX_TARGET].strip()
+def find_target(tool: str, given: Raw | bytes, here: str) -> str:
+    """What a call is about, from its undecoded arguments."""
+    args, target = as_object(decode_raw(given)), tool_named(tool).target
+    found = target(args, here) or (short_text(args) if target is any_arg else "")
+    return found[:MAX_TARGET].strip()
 
 
 class OpenCall(Struct, gc=False):
@@ -1182,15 +1192,15 @@ def end_of_subagent(event: Event) -> Action | None:
     return Action(label, target, outcome, failed)
 
 
-def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
+def detailed_action(outcome: Outcome, here: str, begun: OpenCall) -> Action:
     """A finished call with its facts and its target, which perhaps only its start named."""
-    outcome = outcome_of(event)
     tool, act = outcome.tool, label_call(outcome)
     target = find_target(tool, outcome.body.args, here)
-    target = target or find_target(begun.tool, begun.given, here)
+    if begun.given and not target:
+        target = find_target(begun.tool, begun.given, here)
     if outcome.status in REASONS:
-        told = failure_of_event(event, outcome.variant)
-        target = target or find_target(tool, told, here)
+        told = failure_of_event(outcome.event, outcome.variant)
+        target = target or tool_named(tool).target(as_object(told), here)[:MAX_TARGET].strip()
         return Action(act.label, target, failure_reason(outcome, told), failed=True)
     facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
     return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
@@ -1440,7 +1450,7 @@ OTHER_FORMATS = COMPRESSED | {
 
 
 def format_of(text: bytes, formats: dict[bytes, str]) -> str:
-    """The format, and a hint, of what begins so; or ""."""
+    """The format of a file that begins so, and a hint; or ""."""
     start = text[:16].lower()
     return next((what for known, what in formats.items() if start.startswith(known)), "")
 
@@ -1608,8 +1618,8 @@ def unwrap_text(value: bytes) -> bytes:
 def contents(
     line: bytes, places: Sequence[str] = ENVELOPES, *, named: bool = False
 ) -> Iterator[Wrapped]:
-    """The possible contents of an envelope at some places; none for an event. The user ``named``
-    the place, or any envelope is expected."""
+    """The possible contents of an envelope at some places; none for an event, unless the user
+    ``named`` the place."""
     if CRI in places and (match := CRI_LINE.fullmatch(line)):
         yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
     outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
@@ -6213,7 +6223,8 @@ class Text(Writer):
             return render_action(action_of(event), prefix, room, self.screen)
         notes = notes_of(event.run)
         prefix += "  " * notes.depth_of(event)
-        return render_action(detailed_action(event, notes.cwd, begun), prefix, room, self.screen)
+        action = detailed_action(outcome_of(event), notes.cwd, begun)
+        return render_action(action, prefix, room, self.screen)
 
     def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
         if self.detail and (ended := end_of_subagent(event)):
@@ -6519,7 +6530,8 @@ class CallTable(Table):
             yield from (call.row for call in notes.calls.values() if call.row and not call.hidden)
 
     def row(self, event: Any, notes: RunNotes, begun: OpenCall) -> dict[str, Any]:
-        action, outcome = detailed_action(event, notes.cwd, begun), outcome_of(event)
+        outcome = outcome_of(event)
+        action = detailed_action(outcome, notes.cwd, begun)
         named = event.tool_call.get("name"), outcome.body.name
         start = begun.row or {}
         return {

@@ -170,6 +170,9 @@ DONE: tuple[tuple[str, Any, Any, str], ...] = (
     ("getMcpTools", {"server": "gh"}, ok(), "{getMcpTools} gh"),
     ("generateImage", {"description": "a cat"}, ok(), "{generateImage} a cat"),
     ("mystery", {}, ok(), "{mystery}"),
+    ("switchMode", {"targetModeId": "plan", "why": " "}, ok(), "{switchMode} plan"),
+    ("switchMode", {"targetModeId": "plan", "why": "asked"}, ok(), "{switchMode}"),
+    ("read", {"paths": [f"{CWD}/a.md", "b.md", 7]}, ok(), "{read} a.md b.md"),
     ("read", {"path": 7}, ok(totalLines=True), "{read}"),
     ("read", "notes", ok(), "{read}"),
 )  # fmt: skip
@@ -213,6 +216,12 @@ def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: 
     assert got == f"{label} src/a.py {line}"
     plain = line_of(begun, done("editToolCall", args, outcome), detail=False)
     assert plain == f"{label} " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
+
+
+@pytest.mark.parametrize("tool", ["switchMode", "mystery"])
+def test_the_reason_of_a_failure_is_no_target(tool: str) -> None:
+    line = line_of(done(f"{tool}ToolCall", {}, {"error": {"errorMessage": "boom"}}))
+    assert line == f"{failed(tool)} (error: boom)"
 
 
 def test_a_failed_mcp_call_says_what_its_content_says() -> None:
