@@ -176,6 +176,10 @@ def excerpt(text: str) -> str:
     return line if len(text) <= EXCERPT >= len(line) else line[: EXCERPT - 3] + "..."
 
 
+def encode_line(line: str) -> bytes:
+    return line.encode("utf-8", "backslashreplace")
+
+
 def plural(count: int, noun: str, nouns: str = "") -> str:
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
@@ -265,10 +269,8 @@ def relative_path(path: str, here: str) -> str:
 # Undecoded values, partial types for objects, the slow decoder, the positions of strings.
 # Bytes in; values, positions or bytes out. It must not know events.
 
-TOKEN = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[ \t\r\n]+', re.DOTALL)
+STRING = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 UNICODE = b"\\u"
-LOOSE = regex(rb"[ \t\r\n]|\\u")  # JSON without a match is compact
-
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -291,16 +293,15 @@ def members(text: bytes) -> dict[str, Raw]:
 
 def compact(text: bytes) -> bytes:
     """A JSON value without blanks between tokens, in UTF-8; numbers stay as they are spelled."""
-    if not LOOSE.search(text) or (text[:1] not in b"{[" and UNICODE not in text):
-        return text
+    if text[:1] not in b"{[" and UNICODE not in text:
+        return text  # nearly always
     done, position = bytearray(), 0  # a list of pieces would be huge for a long array
-    for match in TOKEN.finditer(text):
-        token = match[0]
-        if token[:1] in b" \t\r\n" or (token[:1] == b'"' and UNICODE in token):
-            done += text[position : match.start()]
-            done += encode_json(decode_json(token)) if token[:1] == b'"' else b""
-            position = match.end()
-    return bytes(done + text[position:])
+    for match in STRING.finditer(text):
+        string = match[0]
+        done += text[position : match.start()].translate(None, BLANKS)
+        done += encode_json(decode_json(string)) if UNICODE in string else string
+        position = match.end()
+    return bytes(done + text[position:].translate(None, BLANKS))
 
 
 def encode_json(value: Any) -> bytes:
@@ -319,7 +320,7 @@ def encode_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
-def decode_json(text: bytes) -> Any:
+def decode_json(text: Raw | bytes) -> Any:
     """Decode a JSON value, with lone surrogates and integers of any length.
 
     An integer too long for the interpreter stays a string of digits. Raises ValueError with a
@@ -330,6 +331,7 @@ def decode_json(text: bytes) -> Any:
     except DECODE_ERRORS:
         import json
 
+    text = bytes(text)
     decoder = json.JSONDecoder(
         parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
         parse_constant=refuse_constant,
@@ -426,14 +428,17 @@ def as_count(value: Any) -> int | None:
 def decode_raw(raw: Raw | bytes) -> Any:
     """Decode a member that was left undecoded; None if it is absent or malformed."""
     try:
-        return decode_json(bytes(raw)) if bytes(raw) else None
+        return decode_json(raw) if raw else None
     except (ValueError, RecursionError):
         return None
 
 
 def first_text(*values: Any) -> str:
     """The first string that isn't blank, or ""."""
-    return next((value for value in values if isinstance(value, str) and value.strip()), "")
+    for value in values:
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
 
 
 def as_object(value: Any) -> dict[str, Any]:
@@ -547,7 +552,7 @@ class Interrupted(Exception):  # noqa: N818
 
 
 class ReaderGone(Exception):  # noqa: N818
-    """Nobody reads the output any more."""
+    """Nobody reads the output any more. Not a BrokenPipeError: click would exit with status 1."""
 
 
 class OutputError(Exception):
@@ -615,8 +620,8 @@ def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
 
 
 def drain(fd: int) -> Iterator[bytes]:
-    """What has arrived before a signal, DRAIN bytes or little more. The descriptor is closed before
-    any of it is processed: the writer must learn that nobody reads any more.
+    """What has arrived before a signal, DRAIN bytes or slightly more. The descriptor is closed
+    before any of it is processed: the writer must learn that nobody reads any more.
 
     An empty pipe of Linux is filled before that, in one step: what its writer writes between the
     last read and close would be lost.
@@ -800,52 +805,49 @@ class Outcome(Struct, gc=False):
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
 # came out of it. Either is "" if the call doesn't say.
-Target: TypeAlias = Callable[[Any, str], str]
+Target: TypeAlias = Callable[[dict[str, Any], str], str]
 Fact: TypeAlias = Callable[[Outcome], str]
 
 
 def arg(*names: str) -> Target:
     """The first of some arguments that is present."""
-    return lambda args, _here: first_text(*(getattr(args, name) for name in names))
+    return lambda args, _here: first_text(*map(args.get, names))
 
 
-def path_arg(args: Any, here: str) -> str:
-    return relative_path(first_text(args.path, args.filePath), here)
+def path_arg(args: dict[str, Any], here: str) -> str:
+    named = first_text(args.get("path"), args.get("filePath")) or args.get("paths")
+    paths = named if isinstance(named, list) else [named]
+    return " ".join([relative_path(path, here) for path in paths if isinstance(path, str)])
 
 
-def paths_arg(args: Any, here: str) -> str:
-    paths = args.paths if isinstance(args.paths, list) else [args.path]
-    return " ".join(relative_path(path, here) for path in paths if isinstance(path, str))
+def mcp_tool_arg(args: dict[str, Any], here: str) -> str:
+    server = arg("providerIdentifier", "serverIdentifier", "server")(args, here)
+    return "/".join(filter(None, (server, arg("toolName", "name")(args, here))))
 
 
-def mcp_tool_arg(args: Any, _here: str) -> str:
-    server = first_text(args.providerIdentifier, args.serverIdentifier, args.server)
-    return "/".join(filter(None, (server, first_text(args.toolName, args.name))))
-
-
-def question_arg(args: Any, _here: str) -> str:
-    asked = Node(args.questions).each()
+def question_arg(args: dict[str, Any], here: str) -> str:
+    asked = Node(args.get("questions")).each()
     prompts = (first_text(one["prompt"], one["question"]) for one in asked)
-    return " ".join(filter(None, prompts)) or first_text(args.title, args.question)
+    return " ".join(filter(None, prompts)) or arg("title", "question")(args, here)
 
 
-def plan_arg(args: Any, _here: str) -> str:
+def plan_arg(args: dict[str, Any], here: str) -> str:
     """The name of a plan, or its first line."""
-    return first_text(args.name, args.title) or first_text(args.plan).strip("# \n").split("\n")[0]
+    plan = as_text(args.get("plan")).strip("# \n").split("\n")[0]
+    return arg("name", "title")(args, here) or plan
 
 
-def any_arg(args: Any, here: str) -> str:
-    """The target of an unknown tool."""
+def any_arg(args: dict[str, Any], here: str) -> str:
+    """The target of a tool that has no other."""
     names = "command query pattern globPattern searchTerm url title description taskId".split()
-    known = path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
-    return known or first_text(args.text)
+    return path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
 
 
-def short_text(given: Any) -> str | None:
-    """The one argument that is a short text; None if there are several."""
-    texts = [text for text in as_object(given).values() if isinstance(text, str) and text.strip()]
-    short = [text for text in texts if len(text) <= SHORT_TEXT and "\n" not in text]
-    return short[0] if len(short) == 1 else None
+def short_text(args: dict[str, Any]) -> str:
+    """The one argument that is a short text; "" if there are several."""
+    texts = map(first_text, args.values())
+    short = [text for text in texts if 0 < len(text) <= SHORT_TEXT and "\n" not in text]
+    return short[0] if len(short) == 1 else ""
 
 
 def time_taken(call: Outcome) -> str:
@@ -859,15 +861,14 @@ def exit_status(call: Outcome) -> str:
 
 
 def counted(members: str, noun: str) -> Fact:
-    """The first number that is stated, or length of an undecoded list, with its unit."""
-    return stated(members, lambda count: plural(count, noun))
+    """The first number that is stated, or the length of an undecoded list, with its unit."""
 
-
-def stated(members: str, show: Callable[[int], str]) -> Fact:
     def fact(call: Outcome) -> str:
         counts = counts_in(getattr(call.found, member) for member in members.split())
         count = next(counts, None)
-        return "" if count is None else show(count)
+        if count is None:
+            return ""
+        return format_size(count) if noun == "byte" else plural(count, noun)
 
     return fact
 
@@ -891,7 +892,7 @@ def in_background(call: Outcome) -> str:
     return "in background" if True in marks else ""
 
 
-file_size = stated("fileSize", format_size)
+file_size = counted("fileSize", "byte")
 length_read = first_fact(
     counted("totalLines", "line"), file_size, counted("totalChars", "character")
 )
@@ -952,8 +953,8 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = decode_args(call.tool, call.body.args)
-    given = None if args.merge is True else args.todos
+    args = as_object(decode_raw(call.body.args))
+    given = None if args.get("merge") is True else args.get("todos")
     lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
     states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
@@ -990,7 +991,7 @@ TOOLS = {
     "semSearch": tool("Searched/search/Searching codebase", arg("query"),
                       counted("codeResults", "result")),
     "ls": tool("Listed/list/Listing directory", path_arg, entries_listed),
-    "readLints": tool("Checked/check/Checking lints", paths_arg,
+    "readLints": tool("Checked/check/Checking lints", path_arg,
                       counted("totalDiagnostics", "problem")),
     "updateTodos": tool("Updated/update/Updating to-do list", arg(), todos_done),
     "readTodos": tool("Read/read/Reading to-do list", arg(), todos_done),
@@ -1049,13 +1050,7 @@ REASONS = {
 
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
 
-# The members of a call that are decoded: first those of its result, its arguments only for details.
-# Large ones stay undecoded.
-Args = shape(
-    anys="path filePath paths command globPattern pattern query searchTerm url server "
-    "providerIdentifier serverIdentifier toolName name title description questions todos merge "
-    "taskId text question plan"
-)
+# The members of a call's result that are decoded; large ones, and all arguments, only for details.
 Success = shape(
     anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
     "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
@@ -1162,15 +1157,11 @@ def plain_action(tool: str, status: str, code: int | None) -> Action:
     return Action(label, "", outcome, status != "ok")
 
 
-def find_target(tool: str, args: Any, here: str) -> str:
-    return tool_named(tool).target(args, here)[:MAX_TARGET].strip()
-
-
-def decode_args(tool: str, given: Raw | bytes) -> Any:
-    args = decode_as(given, Args)
-    if tool not in TOOLS:
-        args.text = short_text(decode_raw(given))
-    return args
+def find_target(tool: str, given: Raw | bytes, here: str) -> str:
+    """What a call is about, from its undecoded arguments."""
+    args, target = as_object(decode_raw(given)), tool_named(tool).target
+    found = target(args, here) or (short_text(args) if target is any_arg else "")
+    return found[:MAX_TARGET].strip()
 
 
 class OpenCall(Struct, gc=False):
@@ -1201,16 +1192,15 @@ def end_of_subagent(event: Event) -> Action | None:
     return Action(label, target, outcome, failed)
 
 
-def detailed_action(event: Event, here: str, begun: OpenCall) -> Action:
+def detailed_action(outcome: Outcome, here: str, begun: OpenCall) -> Action:
     """A finished call with its facts and its target, which perhaps only its start named."""
-    outcome = outcome_of(event)
     tool, act = outcome.tool, label_call(outcome)
-    target = find_target(tool, decode_args(tool, outcome.body.args), here)
+    target = find_target(tool, outcome.body.args, here)
     if begun.given and not target:
-        target = find_target(begun.tool, decode_args(begun.tool, begun.given), here)
+        target = find_target(begun.tool, begun.given, here)
     if outcome.status in REASONS:
-        told = failure_of_event(event, outcome.variant)
-        target = target or find_target(tool, coerce_struct(as_object(told), Args), here)
+        told = failure_of_event(outcome.event, outcome.variant)
+        target = target or tool_named(tool).target(as_object(told), here)[:MAX_TARGET].strip()
         return Action(act.label, target, failure_reason(outcome, told), failed=True)
     facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
     return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
@@ -1292,7 +1282,7 @@ class Report:
 
     def message(self, text: str) -> None:
         """One line on stderr, after the output that came before it."""
-        self.write(f"agentfmt: {text}".encode("utf-8", "backslashreplace"))
+        self.write(encode_line(f"agentfmt: {text}"))
 
     def write(self, line: bytes) -> None:
         self.out.write_lines()
@@ -1338,12 +1328,12 @@ class Report:
         """Warn early about a FILE without a run: after some lines, or when it falls silent."""
         lines, groups = source.number(), source.outside.values()
         known = groups and not any(one.has_unknown for one in groups)
-        if known or source.is_named or source.has_run or source.dialect:
+        if known or source.warned_of or source.has_run or source.dialect:
             return
         if lines >= (1 if silent else LINES_TO_HINT):
             what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
             self.message(self.describe_outside(source) if source.outside else what)
-            source.is_named = "events" if source.outside else "text"
+            source.warned_of = "events" if source.outside else "text"
 
     def describe_outside(self, source: Source) -> str:
         """Which events of a FILE belong to no run, and a hint if it has no run at all."""
@@ -1361,10 +1351,10 @@ class Report:
     def fail_file(self, source: Source) -> None:
         """Report a FILE without a run, or with events outside any, unless a warning did."""
         self.failed = True
-        if source.outside and source.is_named != "events":
+        if source.outside and source.warned_of != "events":
             self.message(self.describe_outside(source))
         elif not source.outside:
-            likely = source.prose + f"; {TRANSCRIPT}" * (not source.is_named)
+            likely = source.prose + f"; {TRANSCRIPT}" * (not source.warned_of)
             self.message(f"{source.name}: no events: {likely if source.prose else EXPECTED}")
 
     def list_names(self, names: Iterable[str]) -> str:
@@ -1419,7 +1409,7 @@ class Source:
         self.rejected = 0  # lines since the last end of a run
         self.prose = ""  # its last line
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
-        self.is_named = ""  # what a warning was printed about: its text, or its events
+        self.warned_of = ""  # what a warning was about: its text, or its events
         self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
@@ -1460,7 +1450,7 @@ OTHER_FORMATS = COMPRESSED | {
 
 
 def format_of(text: bytes, formats: dict[bytes, str]) -> str:
-    """The format, and a hint, of what begins so; or ""."""
+    """The format of a file that begins so, and a hint; or ""."""
     start = text[:16].lower()
     return next((what for known, what in formats.items() if start.startswith(known)), "")
 
@@ -1628,8 +1618,8 @@ def unwrap_text(value: bytes) -> bytes:
 def contents(
     line: bytes, places: Sequence[str] = ENVELOPES, *, named: bool = False
 ) -> Iterator[Wrapped]:
-    """The possible contents of an envelope at some places; none for an event. The user ``named``
-    the place, or any envelope is expected."""
+    """The possible contents of an envelope at some places; none for an event, unless the user
+    ``named`` the place."""
     if CRI in places and (match := CRI_LINE.fullmatch(line)):
         yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
     outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
@@ -3814,8 +3804,7 @@ class RunNotes:
             name = add_count(self.nested if nested else self.actions, tool)
             self.failures[name] = self.failures.get(name, 0) + failed
             if tool in CHANGING_TOOLS and not failed and len(self.files) < MAX_FILES:
-                args = decode_args(tool, outcome.body.args)
-                path = find_target(tool, args, "") or event.call_id
+                path = find_target(tool, outcome.body.args, "") or event.call_id
                 self.files |= {hash(path)} if path else set()
         elif event.type == "system" and event.subtype == "init":
             self.model = first_text(details(event).get("model"))
@@ -3870,9 +3859,9 @@ def event_tools(event: Event) -> Iterable[str]:
         yield own
     started = tool_of(event.started)[1] if event.started else NO_BODY
     for call in (body, started) if tool == "mcp" else ():
-        args = decode_args(tool, call.args)
-        if args.toolName:
-            yield f"mcp__{args.providerIdentifier}__{args.toolName}"
+        args = Node(decode_raw(call.args))
+        if args["toolName"]:
+            yield f"mcp__{args['providerIdentifier']}__{args['toolName']}"
 
 
 def event_statuses(event: Event) -> Iterable[str]:
@@ -3925,19 +3914,16 @@ class Selector(NamedTuple):
     """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
 
     text: str
-    terms: tuple[tuple[str, re.Pattern[str]], ...]
+    terms: tuple[tuple[str, str], ...]  # keys and globs
+    patterns: tuple[re.Pattern[str], ...]  # of the globs
 
     def matches(self, event: Event) -> bool:
-        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for key, glob in self.terms)
+        pairs = zip(self.terms, self.patterns, strict=True)
+        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for (key, _), glob in pairs)
 
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
-        spelled = {kind, f"type={kind}", f"type=={kind}"}
-        return not spelled.isdisjoint(split_terms(self.text))
-
-
-def split_terms(text: str) -> list[str]:
-    return [term.replace(r"\,", ",") for term in re.split(r"(?<!\\),", text)]
+        return ("type", kind) in self.terms
 
 
 def parse_selector(text: str) -> Selector:
@@ -3945,13 +3931,13 @@ def parse_selector(text: str) -> Selector:
     import fnmatch
 
     try:
-        terms = [parse_term(term) for term in split_terms(text)]
+        terms = [parse_term(term.replace(r"\,", ",")) for term in re.split(r"(?<!\\),", text)]
         check_together(terms)
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
     any_case = dict.fromkeys(("tool", "word"), re.IGNORECASE)
     patterns = (re.compile(fnmatch.translate(glob), any_case.get(key, 0)) for key, glob in terms)
-    return Selector(text, tuple(zip((key for key, _ in terms), patterns, strict=True)))
+    return Selector(text, tuple(terms), tuple(patterns))
 
 
 # Common mistakes in a term, which could match nothing, and hints.
@@ -3984,7 +3970,6 @@ def parse_term(term: str) -> tuple[str, str]:
 
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
 EVENT_TYPES = CURSOR_TYPES | {"text", "stream_event", "rate_limit_event"}
-MCP_NAME = regex(r".+__.+|mcp_.+", re.DOTALL)
 WILDCARD = regex(r"[*?[]")
 
 
@@ -3999,7 +3984,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
         return key, glob
     if glob in types:
         return "type", glob
-    if tool or (tools and MCP_NAME.fullmatch(glob)):
+    if tool or (tools and MCP_TOOL.fullmatch(glob)):
         return "tool", tool or glob
     import difflib
 
@@ -5918,31 +5903,22 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
 
 # ---------------------------------------------------------------- shortening
 #
-# Cutting the longest strings of an event until its line fits.
-# Events in, events out, with their structure intact. It must not know runs or writers.
+# Cutting the longest strings of a line until it fits.
+# Lines of JSON in, the same lines out, with their structure intact. It must not know writers.
 
 
 class Shortener:
-    """Cuts the longest strings of an event until its line fits; structure stays."""
+    """Cuts the longest strings of a line until it fits; structure stays."""
 
-    def __init__(self, limit: int, reread: Callable[[bytes], Event], report: Report) -> None:
+    def __init__(self, limit: int, report: Report) -> None:
         self.limit = limit
-        self.reread = reread
         self.report = report
         self.told = False
 
-    def fit(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            if len(event.raw) <= self.limit or len(raw := event.raw.strip()) <= self.limit:
-                yield event
-            else:
-                yield reparse(event, self.shorten(raw, event.type), self.reread)
+    def fit(self, line: bytes) -> bytes:
+        return line if len(line) <= self.limit else self.shorten(line)
 
-    def fit_line(self, line: bytes) -> bytes:
-        """Shorten a line that isn't an event, such as a row of a table."""
-        return line if len(line) <= self.limit else self.shorten(line, None)
-
-    def shorten(self, raw: bytes, kind: str | None) -> bytes:
+    def shorten(self, raw: bytes) -> bytes:
         found = [
             one
             for one in find_strings(raw)
@@ -5957,7 +5933,7 @@ class Shortener:
         short = cut(max(length - 1, 0))
         if len(short) > self.limit and not self.told:
             self.told = True
-            name = self.report.excerpt(kind or "?")
+            name = self.report.excerpt(as_text(Node(decode_raw(raw))["type"]) or "?")
             self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
         return short
 
@@ -5995,7 +5971,7 @@ def shorten_text(text: str, length: int) -> str:
 
 
 class Screen:
-    """The destination of lines: its width and abilities if it is a terminal."""
+    """Where lines go: its width and capabilities if it is a terminal."""
 
     def __init__(self, fd: int | None = None, color: str = "auto") -> None:
         self.fd = fd if fd is not None and os.isatty(fd) else None
@@ -6024,10 +6000,6 @@ def is_utf8(env: Mapping[str, str]) -> bool:
 PLAIN = Screen()
 RED, GREEN, DIM, RESET = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 CHECK_MARK, CROSS_MARK, SPINNER = "✓", "✗", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-
-
-def encode_line(line: str) -> bytes:
-    return line.encode("utf-8", "backslashreplace")
 
 
 @functools.lru_cache(256)
@@ -6114,6 +6086,7 @@ class Writer:
 
     def __init__(self, report: Report, view: View) -> None:
         self.report, self.view, self.last = report, view, report.out.last
+        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
@@ -6165,8 +6138,7 @@ class LastLine:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         elif calls:
             run, call = max(calls, key=lambda pair: pair[1].since)
-            args = decode_args(call.tool, call.given)
-            target = find_target(call.tool, args, notes_of(run).cwd)
+            target = find_target(call.tool, call.given, notes_of(run).cwd)
             doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(target)}"
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
             rest = f"  {format_clock(took)}" if took >= 1 else ""
@@ -6202,13 +6174,12 @@ def format_clock(seconds: float) -> str:
 class View(NamedTuple):
     """The text to print besides the output itself, and where.
 
-    ``actions`` is stdout, stderr, none, or "" for the output's default; ``out`` and ``err`` are the
-    screens of stdout and stderr.
+    ``actions`` is stdout (with -t text), stderr or none; ``out`` and ``err`` are their screens.
     """
 
     detail: bool = False
     messages: str = "none"
-    actions: str = ""
+    actions: str = "stdout"
     summary: bool = False
     out: Screen = PLAIN
     err: Screen = PLAIN
@@ -6228,13 +6199,13 @@ class Text(Writer):
     def __init__(self, report: Report, view: View, *, aside: bool = False) -> None:
         super().__init__(report, view)
         self.screen = view.err if aside else view.out
-        self.acts = aside or view.actions in ("", "stdout")
+        self.acts = aside or view.actions == "stdout"
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
         self.kind = SpokenEvent if self.words else Event
         self.detail = self.acts and view.detail
         self.reports_none = self.acts and self.screen.live and not view.summary  # "No actions"
         # reads the starts of calls
-        self.follows = self.detail or (self.acts and (self.screen.live or self.last.screen.live))
+        self.follows = self.detail or (self.acts and self.last.screen.live)
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         run, prefix, notes = None, "", notes_of(None)
@@ -6271,7 +6242,8 @@ class Text(Writer):
             return render_action(action_of(event), prefix, room, self.screen)
         notes = notes_of(event.run)
         prefix += "  " * notes.depth_of(event)
-        return render_action(detailed_action(event, notes.cwd, begun), prefix, room, self.screen)
+        action = detailed_action(outcome_of(event), notes.cwd, begun)
+        return render_action(action, prefix, room, self.screen)
 
     def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
         if self.detail and (ended := end_of_subagent(event)):
@@ -6321,7 +6293,6 @@ class Summary(Writer):
     def __init__(self, report: Report, view: View) -> None:
         super().__init__(report, view)
         self.screen, self.total, self.verdicts = view.err, RunNotes(), dict[str, int]()
-        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -6522,10 +6493,6 @@ class RunTable(Table):
 
     kind, words = SpokenEvent, True
 
-    def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view)
-        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
-
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
         run, answer, final = event.run, "", self.view.messages == "final"
         notes.count(event)
@@ -6540,9 +6507,7 @@ class RunTable(Table):
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
         numbers = result_numbers(event, self.costs)
-        counts = dict(notes.actions)
-        for name, number in notes.nested.items():
-            counts[name] = counts.get(name, 0) + number
+        counts = collections.Counter(notes.actions) + collections.Counter(notes.nested)
         tools = [
             {"tool": name, "actions": number, "failures": notes.failures.get(name, 0)}
             for name, number in counts.items()
@@ -6584,7 +6549,8 @@ class CallTable(Table):
             yield from (call.row for call in notes.calls.values() if call.row and not call.hidden)
 
     def row(self, event: Any, notes: RunNotes, begun: OpenCall) -> dict[str, Any]:
-        action, outcome = detailed_action(event, notes.cwd, begun), outcome_of(event)
+        outcome = outcome_of(event)
+        action = detailed_action(outcome, notes.cwd, begun)
         named = event.tool_call.get("name"), outcome.body.name
         start = begun.row or {}
         return {
@@ -6604,12 +6570,13 @@ class CallTable(Table):
 
 WRITERS: dict[str, type[Writer]] = {
     "text": Text, "json": Json, "stream-json": StreamJson, "cursor": StreamJson,
+    "runs": RunTable, "calls": CallTable,
 }  # fmt: skip
-TABLES: dict[str, type[Writer]] = {"runs": RunTable, "calls": CallTable}
+EVENT_OUTPUTS = ("stream-json", "cursor")  # they print events
 
 
 def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
-    """Tell other writers of each event after the main one; their lines go to stderr."""
+    """Pass each event to other writers after the main one; their lines go to stderr."""
     for event in events:
         yield event
         if event.type in SPOKEN_TYPES and not event.foreign:
@@ -6625,7 +6592,7 @@ def make_writers(to: str, view: View, report: Report) -> tuple[Writer, list[Writ
     """The writer of an output, and those beside it that a view asks for."""
     others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
     others += [Summary(report, view)] if view.summary else []
-    return (WRITERS | TABLES)[to](report, view), others
+    return WRITERS[to](report, view), others
 
 
 class Output:
@@ -6664,16 +6631,11 @@ class Output:
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
-EVENT_OUTPUTS = ("stream-json", "cursor")  # they print events
-
-
 def make_conversations(
-    reader: Reader, to: str, dialect: str, redaction: EventRedactor | None, *, lines: bool
+    reader: Reader, to: str, dialect: str, redaction: EventRedactor | None
 ) -> Conversations:
-    """The conversations for an output; ``lines``: a stage reads the lines of made events."""
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
-    made = redacts or (not native and (converts or lines))
-    maker = EventMaker(reader.kind, native, converts, native and redacts, made)
+    maker = EventMaker(reader.kind, native, converts, native and redacts, redacts or converts)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
 
@@ -6720,17 +6682,17 @@ def convert(
     """Read the streams of agents and write them to ``out`` in another form.
 
     ``streams`` are FILEs in order: a name for messages, and the chunks of bytes as they arrive.
-    ``to`` is a key of WRITERS or TABLES, ``view`` the text beside it, ``dialect`` a key of DIALECTS
-    or auto. ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto,
-    none, or a member of envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` those
-    that fail a run. ``report`` gets errors and then knows the exit status. Raises ReaderGone,
-    OutputError, and any exception of ``streams``. The format of events is Cursor's:
+    ``to`` is a key of WRITERS, ``view`` the text beside it, ``dialect`` a key of DIALECTS or auto.
+    ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto, none, or a
+    member of envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` those that fail a
+    run. ``report`` gets errors and then knows the exit status. Raises ReaderGone, OutputError, and
+    any exception of ``streams``. The format of events is Cursor's:
     https://cursor.com/docs/cli/reference/output-format
     """
     writer, others = make_writers(to, view, report)
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    made = make_conversations(reader, to, dialect, redaction, lines=bool(max_event))
+    made = make_conversations(reader, to, dialect, redaction)
     dropped = [kind for kind in SPOKEN_TYPES if to in EVENT_OUTPUTS and drops_type(kind, drop)]
     runs = Runs(
         report,
@@ -6743,12 +6705,11 @@ def convert(
     )
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
-    shortener = Shortener(max_event, reader.reread, report) if max_event else None
+    shortener = Shortener(max_event, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
-        events = shortener.fit(events) if shortener and to not in TABLES else events
         lines = writer.lines(pass_on(events, others, report) if others else events)
-        out.write(map(shortener.fit_line, lines) if shortener and to in TABLES else lines)
+        out.write(map(shortener.fit, lines) if shortener else lines)
         out.flush()
 
     try:
@@ -6855,10 +6816,12 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
 
 def make_scanner(given: dict[str, Any]) -> Scanner:
     stated = itertools.chain(environment_values(given["secret_env"]), *given["secrets_file"])
-    entries = [(name, value) for name, value in stated if value]
-    known: dict[str, list[str]] = {}
-    for name, value in entries:
-        known.setdefault(name, []).extend([value] if is_usable(value) else ())
+    known, unused = collections.defaultdict[str, list[str]](list), 0
+    for name, value in stated:
+        if is_usable(value):
+            known[name].append(value)
+        else:
+            unused += value != ""
     try:
         scanner = Scanner(known, dict(given["patterns"]))
     except ImportError:
@@ -6866,7 +6829,7 @@ def make_scanner(given: dict[str, Any]) -> Scanner:
         raise click.ClickException(why) from None
     except ValueError as error:
         raise click.UsageError(f"--pattern {escape(str(error))}") from None
-    scanner.unused = sum(not is_usable(value) for _, value in entries)
+    scanner.unused = unused
     return scanner
 
 
@@ -6900,7 +6863,7 @@ NAME_ALONE = regex(r"([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # in prose, YAML, a s
 
 
 def choice_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
-    return {"type": click.Choice([*names]), "default": default, "show_default": bool(default)}
+    return {"type": click.Choice([*names]), "default": default}
 
 
 def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> dict[str, Any]:
@@ -6981,17 +6944,16 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
     ("-f --from dialect", choice_of(["auto", *AGENTS], "auto"),
      "The agent that wrote the stream."),
-    ("--max-line", SIZE | {"default": "64M", "show_default": True},
+    ("--max-line", SIZE | {"default": "64M"},
      "Longest line to accept; suffixes K, M, G."),
-    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto", "show_default": True},
+    ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto"},
      "Field of a log collector's JSON that contains the agent's line."),
-    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}",
-                    "show_default": True},
+    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}"},
      "Under redaction, print an unfinished line of words after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
-    ("-t --to", choice_of([*WRITERS, *TABLES], "text"),
+    ("-t --to", choice_of(WRITERS, "text"),
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, or "
      "a table of the runs or of the calls."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
@@ -7078,7 +7040,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
 
 
 # Option, or one of its values -> the only outputs that it goes with.
-JSON_OUTPUTS = tuple(to for to in (*WRITERS, *TABLES) if to != "text")
+JSON_OUTPUTS = tuple(to for to in WRITERS if to != "text")
 OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
     "messages": ("text", "runs"),
     "messages all": ("text",),
@@ -7164,7 +7126,7 @@ command = Command(
             click.Argument(["files"], metavar="[FILE]...", nargs=-1)],
     help=run.__doc__,
     options_metavar="[OPTION]...",
-    context_settings={"max_content_width": 90},
+    context_settings={"max_content_width": 90, "show_default": True},
     add_help_option=False,
     epilog=HELP_EPILOG,
 )  # fmt: skip
@@ -7297,9 +7259,8 @@ def main() -> int:
         return 128 + signal.SIGPIPE
     except (click.ClickException, OSError) as error:
         hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
-        line = f"agentfmt: {escape(describe_error(error))}{hint}\n"
         with contextlib.suppress(OSError):
-            write_all(2, line.encode("utf-8", "backslashreplace"))
+            write_all(2, encode_line(f"agentfmt: {escape(describe_error(error))}{hint}\n"))
         return ERROR
 
 
@@ -7310,12 +7271,14 @@ def describe_error(error: click.ClickException | OSError) -> str:
         return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         return f"{error.param.opts[-1]}: {error.message.rstrip('.')}"
-    text = " ".join(error.format_message().split()).rstrip(".")
-    return text[0].lower() + text[1:]
+    if isinstance(error, click.UsageError):  # click's sentences
+        text = " ".join(error.format_message().split()).rstrip(".")
+        return text[0].lower() + text[1:]
+    return error.message
 
 
 # Options of other programs -> agentfmt's.
-TO_HINT = "--to, which is one of " + ", ".join((*WRITERS, *TABLES))
+TO_HINT = "--to, which is one of " + ", ".join(WRITERS)
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
 

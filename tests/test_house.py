@@ -189,10 +189,17 @@ def test_every_variant_has_a_status_and_every_failure_a_reason() -> None:
     assert {*agentfmt.FAILURE_TEXT} <= {*agentfmt.VARIANTS}
 
 
+def arguments() -> list[str]:
+    """The arguments that the section of calls reads."""
+    lines = next(section.lines for section in SECTIONS if section.name == "calls")
+    source = "\n".join(LINES[lines.start : lines.stop])
+    return re.findall(r'"(\w+)"', " ".join(re.findall(r"\barg(?:s\.get)?\((.+?)\)", source)))
+
+
 @pytest.mark.parametrize(
     "members",
     [
-        pytest.param(agentfmt.Args.__struct_fields__, id="arguments"),
+        pytest.param(arguments(), id="arguments"),
         pytest.param(agentfmt.Success.__struct_fields__, id="results"),
         pytest.param(agentfmt.FAILURE_TEXT.values(), id="failures"),
         pytest.param(

@@ -565,6 +565,7 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
         (["-q", "--actions", "stderr"], "--quiet and --actions stderr contradict each other"),
         (["--rejects", "/nonexistent/x"], "--rejects /nonexistent/x: No such file or directory"),
         (["--rejects", "/"], "--rejects /: Is a directory"),
+        (["Nonexistent"], "agentfmt: Nonexistent: No such file or directory"),
         (["/nonexistent"], "/nonexistent: No such file or directory"),
         (["-", "/nonexistent"], "/nonexistent: No such file or directory"),
         (["/"], "/: Is a directory"),

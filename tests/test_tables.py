@@ -159,6 +159,11 @@ def test_rows_have_the_length_of_max_event() -> None:
     ended = convert(said, "-t", "runs", "--max-event", "500", view=ANSWERS)
     assert len(ended.stdout) <= 501
     assert b"[cut: " in ended.stdout
+    ended = convert(
+        init() + assistant("y" * 300) * 9 + result(), "-t", "json", "--max-event", "500"
+    )
+    assert len(ended.stdout) <= 501  # no event of them is longer
+    assert b"[cut: " in ended.stdout
 
 
 @pytest.mark.parametrize("to", ["runs", "calls"])

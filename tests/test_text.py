@@ -170,6 +170,9 @@ DONE: tuple[tuple[str, Any, Any, str], ...] = (
     ("getMcpTools", {"server": "gh"}, ok(), "{getMcpTools} gh"),
     ("generateImage", {"description": "a cat"}, ok(), "{generateImage} a cat"),
     ("mystery", {}, ok(), "{mystery}"),
+    ("switchMode", {"targetModeId": "plan", "why": " "}, ok(), "{switchMode} plan"),
+    ("switchMode", {"targetModeId": "plan", "why": "asked"}, ok(), "{switchMode}"),
+    ("read", {"paths": [f"{CWD}/a.md", "b.md", 7]}, ok(), "{read} a.md b.md"),
     ("read", {"path": 7}, ok(totalLines=True), "{read}"),
     ("read", "notes", ok(), "{read}"),
 )  # fmt: skip
@@ -213,6 +216,12 @@ def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: 
     assert got == f"{label} src/a.py {line}"
     plain = line_of(begun, done("editToolCall", args, outcome), detail=False)
     assert plain == f"{label} " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
+
+
+@pytest.mark.parametrize("tool", ["switchMode", "mystery"])
+def test_the_reason_of_a_failure_is_no_target(tool: str) -> None:
+    line = line_of(done(f"{tool}ToolCall", {}, {"error": {"errorMessage": "boom"}}))
+    assert line == f"{failed(tool)} (error: boom)"
 
 
 def test_a_failed_mcp_call_says_what_its_content_says() -> None:
@@ -716,7 +725,7 @@ def test_hostile_text_is_harmless_everywhere(text: str, detail: bool) -> None:
         + b"\n"
     )
     data += spelled(*events)
-    rendered = render(data, View(detail, "all", "", True))
+    rendered = render(data, View(detail, "all", summary=True))
     assert_safe(rendered.out + rendered.err)
     assert len(rendered.out) == len(DONE) * 3 + 2
 
@@ -1021,6 +1030,7 @@ def test_every_capture_says_what_its_result_says() -> None:
 def test_the_bench_floor_reads_what_the_writers_read() -> None:
     assert [writer.kind for writer in agentfmt.WRITERS.values()] == [
         agentfmt.Event, agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
+        agentfmt.SpokenEvent, agentfmt.Event,
     ]  # fmt: skip
 
 
