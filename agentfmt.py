@@ -1892,7 +1892,11 @@ FAILURES = (
         r"|The user has specified a rule which prevents",
         "permissionDenied",
     ),
-    (r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b", "timeout"),
+    (
+        r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b"
+        r"|(?s:.*\n)Command timed out after ",
+        "timeout",
+    ),
     (r"(?i)File[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT", "fileNotFound"),
 )
 ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
@@ -1922,7 +1926,7 @@ class ForeignCall(Struct, gc=False):
         args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
         mcp = self.tool == "mcp" and MCP_TOOL.fullmatch(self.name)
         if mcp:
-            server, name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
+            server, name = filter(None, mcp.groups())
             named = {"providerIdentifier": server, "toolName": name}
             return {"name": self.name, "args": args, **named}
         names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
@@ -1960,17 +1964,16 @@ class Answer(Struct, gc=False):
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
-        command goes before other signs, but for the agent's own word for a failure."""
-        known = type(self.code) is int and self.call.tool == "shell" and not self.kind
-        if known or not self.failed:
-            code = self.code if known else None
-            return "failure" if code else "success", code, ""
+        command goes before wordings, but for a timeout's, and not before the agent's own word."""
         text = as_text(self.content)
-        tagged = re.match(ERROR_TAG, text)
-        text = tagged[1] if tagged else text
-        said = (as_text(self.kind), text)
+        tagged = self.failed and re.match(ERROR_TAG, text)
+        said = (as_text(self.kind), tagged[1] if tagged else text)
         told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
-        return next(told, "error"), None, text
+        variant = next(told, "error") if self.failed else "success"
+        stated = type(self.code) is int and self.call.tool == "shell" and not self.kind
+        if stated and variant != "timeout":
+            return "failure" if self.code else "success", self.code, ""
+        return variant, None, said[1]
 
     def outcome(self) -> tuple[str, str, int]:
         """The tool of an ended call, its status and exit code, as its line has them."""
@@ -1981,9 +1984,8 @@ class Answer(Struct, gc=False):
 @functools.lru_cache(256)
 def translate_tool(name: str) -> str:
     """Cursor's name for another agent's tool."""
-    if ("__" in name or name.startswith("mcp_")) and MCP_TOOL.fullmatch(name):
-        return "mcp"
-    return TOOL_NAMES.get(name.replace("_", "").lower(), name)
+    known = TOOL_NAMES.get(name.replace("_", "").lower(), name)
+    return "mcp" if MCP_TOOL.fullmatch(name) else known
 
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
@@ -2235,9 +2237,9 @@ class Dialect:
         self.begun = True
         self.make("system", "init", converted_from=self.name, **members)
 
-    def begin_once(self, *, again: bool = False, **members: Any) -> None:
-        """Begin with the first line; ``again``: also with the first after an end."""
-        if not self.begun or (again and self.ended):
+    def begin_once(self, **members: Any) -> None:
+        """Begin, unless that was done since the last end."""
+        if not self.begun or self.ended:
             self.begin(**members)
 
     def ask(self, text: Any) -> None:
@@ -2499,11 +2501,9 @@ class Claude(Dialect):
         text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
         called = self.calls.get(identity) or ForeignCall(identity)
         failed = block.is_error is True
-        kind = "denied" if failed and identity in self.denied else ""
-        self.denied.discard(identity)
         marks = Node(decode_raw(line.tool_result_meta)).each()
         why = (one["non_execution_kind"] for one in marks if one["id"] == identity)
-        kind = kind or next(why, "") or "timeout" * (failed and TIMED_OUT.search(text) is not None)
+        kind = "denied" if identity in self.denied else next(why, "")
         if told["isAsync"] is True or told["status"] == "async_launched":
             self.tasks[as_text(told["agentId"] or told["taskId"])] = identity
             self.background[identity] = {"description": called.args().get("description")}
@@ -2518,7 +2518,6 @@ class Claude(Dialect):
 
 CLAUDE_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
 TASK_STATES = (None, "pending", "running", "paused")  # of tasks that have not ended
-TIMED_OUT = regex(r"(?m)^Command timed out after ")
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
 CLAUDE_FACTS: dict[str, dict[str, str]] = {
@@ -2610,7 +2609,7 @@ class Codex(Dialect):
         elif kind == "thread.started":
             self.begin()
         elif kind == "turn.started":
-            self.begin_once(again=True)
+            self.begin_once()
         elif kind == "turn.completed":
             self.end(result=self.last_message, usage=line.usage)
             self.last_message, self.apart = None, False
@@ -2722,7 +2721,8 @@ class OpenCode(Dialect):
         another = kind == "step_start" and self.message not in (None, part["messageID"])
         if another and self.reason is None and not self.ended:
             self.end("error", error=self.fatal_error or "superseded by a step of another message")
-        self.begin_once(again=kind == "step_start")
+        if kind == "step_start" or not self.begun:
+            self.begin_once()
         self.void = kind == "step_start" or (self.void and kind not in ("text", "tool_use"))
         if kind == "step_start":
             self.reason, self.message = None, part["messageID"]
@@ -2940,9 +2940,9 @@ class Pi(Dialect):
             self.cwd = line.cwd or self.cwd
             self.begun = self.begun and kind != "session" and not self.busy
             self.busy = kind == "agent_start"
-            self.begin_once(again=True, cwd=self.cwd)
+            self.begin_once(cwd=self.cwd)
         elif kind == "turn_start":
-            self.begin_once(again=True, cwd=self.cwd)
+            self.begin_once(cwd=self.cwd)
         elif kind == "message_start" and line.message and line.message.role == "assistant":
             self.blank_fragments(("message", "content"))  # its first delta
         elif kind == "message_end" and line.message:
@@ -3453,7 +3453,7 @@ class Runs:
         events of unknown type, or without a type unless they look like an ordinary log's."""
         source, stray = self.source, event.type == "error" and not event.session_id
         key: object = EARLY if event.foreign is EARLY else event.session_id or source
-        count_matches(self.matches, self.fail_on, event, source)
+        self.check_fail_on(event, self.matches)
         late = self.had_run.get(hash(key), False)
         source.has_run = source.has_run or late
         if late or event.foreign is RUNLESS:
@@ -3494,7 +3494,7 @@ class Runs:
         key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
-        self.check_fail_on(run, event)
+        self.check_fail_on(event, run.matches)
         if run.session:
             self.had_run[hash(key)] = True
             self.source.outside.pop(key, None)
@@ -3507,14 +3507,20 @@ class Runs:
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
         run.state = BEGUN if event.type in ACTS else run.state
-        self.check_fail_on(run, event)
+        self.check_fail_on(event, run.matches)
         return run
 
-    def check_fail_on(self, run: Run, event: Event) -> None:
-        """Note matches of --fail-on: they fail the run, whatever its result says."""
-        if self.fail_on and event.type == "tool_call" and event.subtype != "started":
-            event.started = run.calls.get(event.call_id)
-        count_matches(run.matches, self.fail_on, event, self.source)
+    def check_fail_on(self, event: Event, matches: Matches) -> None:
+        """Note matches of --fail-on, which fail a run whatever its result says: how many, and where
+        the first was. A call counts once."""
+        ends_call = event.type == "tool_call" and event.subtype != "started"
+        if self.fail_on and event.run and ends_call:
+            event.started = event.run.calls.get(event.call_id)
+        for choice in self.fail_on:
+            known = event.subtype == "completed" and event.started and choice.matches(event.started)
+            if not known and choice.matches(event):
+                count, where = matches.get(choice.text, (0, self.source.where()))
+                matches[choice.text] = (count + 1, where)
 
     def begin(self, run: Run, event: Event) -> Run:
         self.source.outside.pop(EARLY, None)
@@ -3629,17 +3635,6 @@ class Runs:
             self.end_unfinished(run)
         yield from self.ends()
         yield END_OF_INPUT
-
-
-def count_matches(
-    matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
-) -> None:
-    """Count the matches of each selector, with the place of the first; a call counts once."""
-    for choice in selectors:
-        known = event.subtype == "completed" and event.started and choice.matches(event.started)
-        if not known and choice.matches(event):
-            count, where = matches.get(choice.text, (0, source.where()))
-            matches[choice.text] = (count + 1, where)
 
 
 def describe_matches(matches: Matches) -> str:
