@@ -2378,7 +2378,7 @@ class Claude(Dialect):
     @staticmethod
     def line_type(base: type[Event]) -> Any:
         """What may be large stays undecoded."""
-        texts = "type thinking id name tool_use_id"
+        texts = "thinking id name tool_use_id"
         block: Any = shape(texts, "input content", "is_error", base=TextBlock)
         message = shape(base=Message, content=list[block] | str)
         event = shape("type", delta=shape("type text thinking"))
@@ -2926,9 +2926,13 @@ class Pi(Dialect):
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
-        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd"
+        block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
+        message: Any = shape("role", anys="usage stopReason errorMessage", base=Message)
+        message = shape(base=message, content=list[block] | str)
         part = shape("type", anys="delta")
-        return shape(anys=anys, base=base, message=pi_message(), assistantMessageEvent=part)
+        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd"
+        own = {"message": message, "messages": list[message], "assistantMessageEvent": part}
+        return shape(anys=anys, base=base, **own)
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.assistantMessageEvent
@@ -2987,9 +2991,7 @@ class Pi(Dialect):
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
-        message: Any = pi_message()
-        listed = decode_as(self.event.raw, shape(messages=list[message])).messages or ()
-        said = [one for one in listed if one.role == "assistant"]
+        said = [one for one in line.messages or () if one.role == "assistant"]
         self.last = said[-1] if said else self.last
         self.due = line.willRetry is not True and line.isTerminal is not False
         told = line.willRetry is False or line.isTerminal is True
@@ -2999,18 +3001,9 @@ class Pi(Dialect):
     def finish(self) -> None:
         due, last, self.due, self.last = self.due or self.stopped, self.last, False, None
         if due and last and last.stopReason not in self.failures:
-            blocks = [] if isinstance(last.content, str) else last.content or []
-            texts = [block.text for block in blocks if block.text is not None]
-            text = "\n".join(texts) if blocks else last.content
-            self.end(result=text or None)
+            self.end(result=message_text(last.content) or None)
         elif due:
             self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
-
-
-def pi_message() -> Any:
-    block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
-    more = shape("role", anys="usage stopReason errorMessage", base=Message)
-    return shape(base=more, content=list[block] | str)
 
 
 PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
