@@ -2468,11 +2468,9 @@ class Claude(Dialect):
         if inner.type == "message_start":
             for said in self.said.values():
                 said.pop(self.parent, None)
-        elif delta is None:
-            return
-        elif delta.text is not None:
+        elif delta and delta.text is not None:
             self.say(delta.text, delta=True)
-        elif delta.thinking is not None or delta.type == "signature_delta":
+        elif delta and (delta.thinking is not None or delta.type == "signature_delta"):
             self.think(delta.thinking, delta=True)
 
     def result(self) -> None:
@@ -2614,9 +2612,9 @@ class Codex(Dialect):
             self.end(result=self.last_message, usage=line.usage)
             self.last_message, self.apart = None, False
         elif kind == "turn.failed":
-            self.end("error", error=error_message(details(self.event).get("error")))
+            self.end("error", error=error_text(self.event))
         elif kind == "error":
-            self.report_error(details(self.event).get("message"))
+            self.report_error(error_text(self.event))
         elif kind == "request_user_input":
             self.call(line.call_id, "askQuestion", {"questions": line.questions}, once=True)
             self.answer(line.call_id, "")
@@ -2758,10 +2756,9 @@ class OpenCode(Dialect):
         self.answer(identity, text, failed=failed, code=Node(told)["exit"], facts=took)
 
     def finish(self) -> None:
-        if self.fatal_error:
-            self.end("error", error=self.fatal_error)
-        elif self.reason == "error" or (self.void and self.reason in self.cuts):
-            self.end("error", error=f"its last step ended: {self.reason}")
+        cut = self.reason == "error" or (self.void and self.reason in self.cuts)
+        if self.fatal_error or cut:
+            self.end("error", error=self.fatal_error or f"its last step ended: {self.reason}")
         elif self.reason not in (None, "tool-calls"):
             self.end()
         self.reason = None
@@ -3200,24 +3197,15 @@ LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
 
 
-class OutsideEvents:
-    """The events of one key outside any run. From an ``evidence`` of SURE_FOREIGN on, they are
-    another agent's; ``has_unknown``: one has an unknown type."""
+class OutsideEvents(Struct):
+    """The events of one key outside any run."""
 
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.count = self.evidence = 0
-        self.has_unknown = False
-        self.types: dict[str, None] = {}
-        self.error = ""  # the message of the last error event
-
-    def add(self, kind: str | None, evidence: int) -> None:
-        self.count += 1
-        self.evidence += evidence
-        unknown = kind not in CURSOR_TYPES
-        self.has_unknown |= unknown and self.evidence < SURE_FOREIGN
-        if kind and len(self.types) < MAX_NAMES:
-            self.types[kind] = None
+    where: str  # FILE:LINE of the first
+    count: int = 0
+    evidence: int = 0  # that they are another agent's: from SURE_FOREIGN on, they are
+    has_unknown: bool = False  # one has an unknown type
+    types: dict[str, None] = {}
+    error: str = ""  # the message of the last error event
 
 
 class Run:
@@ -3451,8 +3439,8 @@ class Runs:
         source.has_run = source.has_run or late
         if late or event.foreign is RUNLESS:
             return
-        if stray and source.last and source.last.agent != "cursor":
-            key = source.last.key  # the next run of its session takes it
+        if stray and source.dialect and source.dialect.ended:
+            key = source.dialect.session  # the next run of its session takes it
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
         known = event.type in CURSOR_TYPES or (self.dialects.shown and event.session_id)
@@ -3464,7 +3452,11 @@ class Runs:
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
         found = self.source.outside.setdefault(key, OutsideEvents(self.source.where()))
-        found.add(event.type, evidence)
+        found.count += 1
+        found.evidence += evidence
+        found.has_unknown |= event.type not in CURSOR_TYPES and found.evidence < SURE_FOREIGN
+        if event.type and len(found.types) < MAX_NAMES:
+            found.types[event.type] = None
         if event.type == "error":
             found.error = self.report.excerpt(error_text(event)) or found.error
 
