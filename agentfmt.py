@@ -2142,6 +2142,9 @@ class Dialect:
         self.finished: dict[str, None] = {}  # IDs of calls
         # Deltas, by kind and sub-agent.
         self.said: dict[str, Any] = {kind: collections.defaultdict(list) for kind in SAID}
+        # IDs of messages, by sub-agent: of those that have said nothing yet, and of the last words.
+        self.begun_messages: dict[str | None, Any] = {}
+        self.spoken: dict[str | None, Any] = {}
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
@@ -2209,7 +2212,7 @@ class Dialect:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
         new = maker.kind(kind, subtype, self.session, call_id, None, parent, MADE, made)
-        if maker.lines and made:
+        if made and maker.lines:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
         self.acts = self.acts and kind in ACTS
@@ -2242,12 +2245,17 @@ class Dialect:
         if not self.begun or self.ended:
             self.begin(**members)
 
+    def begin_message(self, identity: Any) -> None:
+        """Words that follow belong to a message: they begin a line if those of another precede."""
+        self.begun_messages[self.parent] = identity
+
     def ask(self, text: Any) -> None:
+        self.spoken.clear()
         self.words("user", as_text(text))
 
     def say(self, text: Any, kind: str = "assistant", *, delta: bool = False) -> None:
         """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
-        which stays whole where the agent's own line is printed."""
+        which stays whole where the agent's own line is printed. Messages begin lines."""
         maker, said = self.maker, self.said[kind][self.parent]
         text = rest = text if type(text) is str else ""
         if delta:
@@ -2258,6 +2266,10 @@ class Dialect:
             said[:] = [before[len(text) :]] if before.startswith(text) else []
             rest = "" if said else rest
         whole = maker.native and kind == "assistant"
+        if self.begun_messages and rest and kind == "assistant" and not whole:
+            last = self.spoken.get(self.parent)
+            message = self.spoken[self.parent] = self.begun_messages.pop(self.parent, last)
+            rest = "\n" * (last not in (None, message)) + rest
         if rest or delta or whole:
             part = self.words(kind, text if whole else rest)
             if delta and maker.redacts and whole:
@@ -2277,6 +2289,7 @@ class Dialect:
         self.finished.pop(identity, None)
         called = ForeignCall(identity, self.session, parent, translate_tool(name), name, given)
         if identity not in self.calls:
+            self.spoken.clear()
             self.add("tool_call", "started", called, identity, parent)
         self.calls[identity] = called
 
@@ -2290,6 +2303,7 @@ class Dialect:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
                 del self.finished[next(iter(self.finished))]
+        self.spoken.clear()
         made = Answer(called, content, **outcome)
         self.add("tool_call", "completed", made, identity, called.parent)
 
@@ -2298,7 +2312,7 @@ class Dialect:
         members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
-        for of_run in (self.calls, self.finished, self.usage, *self.said.values()):
+        for of_run in (self.calls, self.finished, self.usage, self.spoken, *self.said.values()):
             of_run.clear()
 
     def add_usage(self, tokens: Any) -> None:
@@ -2380,8 +2394,8 @@ class Claude(Dialect):
         """What may be large stays undecoded."""
         texts = "thinking id name tool_use_id"
         block: Any = shape(texts, "input content", "is_error", base=TextBlock)
-        message = shape(base=Message, content=list[block] | str)
-        event = shape("type", delta=shape("type text thinking"))
+        message = shape(anys="id", base=Message, content=list[block] | str)
+        event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
         raws = "tool_use_result tool_result_meta"
         own = "tool_use_id error hook_name", raws, "is_api_error_message"
         return shape(*own, base=base, message=message, event=event)
@@ -2448,6 +2462,7 @@ class Claude(Dialect):
             self.event.foreign = RUNLESS  # what a command of the host printed
             return
         self.woken = False
+        self.begin_message(line.message and line.message.id)
         if line.error or line.is_api_error_message is True:
             self.report_error([message_text(content), line.error])
         say = self.ask if role == "user" else self.say
@@ -2465,13 +2480,14 @@ class Claude(Dialect):
 
     def stream(self, inner: Any) -> None:
         delta = inner.delta
-        if inner.type == "message_start":
-            for said in self.said.values():
-                said.pop(self.parent, None)
-        elif delta and delta.text is not None:
+        if delta and delta.text is not None:
             self.say(delta.text, delta=True)
         elif delta and (delta.thinking is not None or delta.type == "signature_delta"):
             self.think(delta.thinking, delta=True)
+        elif inner.type == "message_start":
+            self.begin_message(inner.message and inner.message.id)
+            for said in self.said.values():
+                said.pop(self.parent, None)
 
     def result(self) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members."""
@@ -2588,8 +2604,7 @@ class Codex(Dialect):
         "item.plan.delta delta",
     )
     names_session = ("thread.started", "thread_id")
-    last_message: Any = None  # the last one that is not commentary
-    apart = False  # another message was said since the last call
+    answered: Any = None  # the last message that is not commentary
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2609,12 +2624,12 @@ class Codex(Dialect):
         elif kind == "turn.started":
             self.begin_once()
         elif kind == "turn.completed":
-            self.end(result=self.last_message, usage=line.usage)
-            self.last_message, self.apart = None, False
+            self.end(result=self.answered, usage=line.usage)
+            self.answered = None
         elif kind == "turn.failed":
-            self.end("error", error=error_text(self.event))
+            self.end("error", error=error_message(details(self.event).get("error")))
         elif kind == "error":
-            self.report_error(error_text(self.event))
+            self.report_error(details(self.event).get("message"))
         elif kind == "request_user_input":
             self.call(line.call_id, "askQuestion", {"questions": line.questions}, once=True)
             self.answer(line.call_id, "")
@@ -2628,15 +2643,14 @@ class Codex(Dialect):
                 name = CODEX_CHANGES.get(change.kind, "edit")
                 self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
-            self.last_message = self.last_message if item.phase == "commentary" else item.text
-            self.say("\n" * (self.apart and not self.maker.native) + as_text(item.text))
-            self.apart = True
+            self.answered = self.answered if item.phase == "commentary" else item.text
+            self.begin_message(item.id)
+            self.say(item.text)
         elif what == "reasoning" and done:
             self.think(item.text)
 
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
         self.call(identity, name, given, once=done)
-        self.apart = False
         if done:
             told = item.result and content_text(item.result.content)
             text = (item.error and error_message(item.error)) or told or item.aggregated_output
@@ -2724,6 +2738,7 @@ class OpenCode(Dialect):
         self.void = kind == "step_start" or (self.void and kind not in ("text", "tool_use"))
         if kind == "step_start":
             self.reason, self.message = None, part["messageID"]
+            self.begin_message(self.message)
         elif kind == "text" and part["synthetic"] is True:  # after a compaction, the run goes on
             self.reason = "tool-calls"
             self.ask(part["text"])
@@ -2777,6 +2792,7 @@ class Droid(Dialect):
         if kind == "system" and self.event.subtype == "init":
             self.begin(cwd=line["cwd"], model=line["model"])
         elif kind == "message":
+            self.begin_message(line["id"])
             (self.ask if line["role"] == "user" else self.say)(line["text"])
         elif kind == "reasoning" and (self.maker.native or line["id"] != self.thought):
             self.thought = line["id"]
@@ -2836,8 +2852,10 @@ class Copilot(Dialect):
             self.prompt(data)
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
+            self.begin_message(self.streamed)
             self.say(data["deltaContent"], delta=True)
         elif kind == "assistant.message":  # it may come in chunks
+            self.begin_message(data["messageId"])
             parts = (as_count(data["chunkCount"]) or 1) > 1
             self.summary = self.summary if self.parent or not data["content"] else None
             self.say(data["content"], delta=parts and data["messageId"] != self.streamed)
@@ -2945,6 +2963,7 @@ class Pi(Dialect):
         elif kind == "turn_start":
             self.begin_once(cwd=self.cwd)
         elif kind == "message_start" and line.message and line.message.role == "assistant":
+            self.begin_message(object())
             self.blank_fragments(("message", "content"))  # its first delta
         elif kind == "message_end" and line.message:
             self.message(line.message)
