@@ -2557,9 +2557,8 @@ def claude_facts(tool: str, told: Any) -> dict[str, Any]:
         facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
     elif tool == "grep" and as_text(told["mode"]) in GREP_MODES:
         names, mode = GREP_MODES[told["mode"]]
-        found = ((name, told[own]) for name, own in names.items())
-        modes = {mode: {name: value for name, value in found if value is not None}}
-        facts = {"workspaceResults": {"": modes}}
+        found = {name: told[own] for name, own in names.items()}
+        facts = {"workspaceResults": {"": {mode: found}}}
     return facts
 
 
@@ -2757,17 +2756,15 @@ class OpenCode(Dialect):
             self.finish()
 
     def use(self, part: Any, state: Any) -> None:
-        identity = part["callID"] or part["id"]
-        call = (identity, part["tool"], state["input"])
-        if state["status"] not in ("completed", "error"):  # it comes whole
+        identity, ended = part["callID"] or part["id"], state["status"] in ("completed", "error")
+        self.call(identity, part["tool"], state["input"], once=ended)
+        if not ended:  # it comes whole
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
-            self.call(*call)
             return
         failed, told = state["status"] == "error", state["metadata.metadata"] or state["metadata"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = {"executionTime": end - start} if start and end else {}
-        self.call(*call, once=True)
         self.answer(identity, text, failed=failed, code=Node(told)["exit"], facts=took)
 
     def finish(self) -> None:
@@ -2938,6 +2935,7 @@ class Pi(Dialect):
     stopped = False  # the last line ended the last turn: some versions add no agent_end
     cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
+    exit_code = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2971,7 +2969,7 @@ class Pi(Dialect):
             self.call(line.toolCallId, line.toolName, line.args)
         elif kind == "tool_execution_end":
             text, failed = content_text(Node(line.result)["content"]), line.isError is True
-            code = find_code(PI_CODE, text) if failed else None
+            code = find_code(self.exit_code, text) if failed else None
             self.answer(line.toolCallId, text, failed=failed, code=code)
         elif kind == "agent_end":
             self.agent_end(line)
@@ -3020,9 +3018,6 @@ class Pi(Dialect):
             self.end(result=message_text(last.content) or None)
         elif due:
             self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
-
-
-PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
 
 # ---------------------------------------------------------------- recognition
@@ -3402,8 +3397,6 @@ class Runs:
         self.run = event.run = run
         if run:
             self.source.last, self.source.has_run = run, True
-            if run.events == 1:
-                run.started_ms = event_time(self.line)
             if self.line and self.source.dialect:
                 run.agent = self.source.dialect.name
             if event.type == "tool_call":
@@ -3497,6 +3490,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
+        run.started_ms = event_time(self.line)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
         if run.session:
