@@ -2143,7 +2143,7 @@ class Dialect:
         # Deltas, by kind and sub-agent.
         self.said: dict[str, Any] = {kind: collections.defaultdict(list) for kind in SAID}
         # IDs of messages, by sub-agent: of those that have said nothing yet, and of the last words.
-        self.begun_messages: dict[str | None, Any] = {}
+        self.messages: dict[str | None, Any] = {}
         self.spoken: dict[str | None, Any] = {}
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
@@ -2222,13 +2222,13 @@ class Dialect:
 
     def words(self, kind: str, text: str) -> Any:
         """Add an event with words; its line is made only if a stage reads all of them."""
-        thought, parent = kind == "thinking", self.parent
+        maker, parent, thought = self.maker, self.parent, kind == "thinking"
         new = self.add(kind, "delta" if thought else None, None, None, parent)
-        if self.maker.kind is SpokenEvent and thought:
+        if maker.kind is SpokenEvent and thought:
             new.text = text
-        elif self.maker.kind is SpokenEvent:
+        elif maker.kind is SpokenEvent:
             new.message = Message(text)
-        if self.maker.lines:
+        if maker.lines:
             ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
             said = SAID[kind] % encode_json(text)
             new.raw = b'{"type":"%b%b,"session_id":%b}' % (said, ids, encode_json(self.session))
@@ -2247,7 +2247,7 @@ class Dialect:
 
     def begin_message(self, identity: Any) -> None:
         """Words that follow belong to a message: they begin a line if those of another precede."""
-        self.begun_messages[self.parent] = identity
+        self.messages[self.parent] = identity
 
     def ask(self, text: Any) -> None:
         self.spoken.clear()
@@ -2266,13 +2266,13 @@ class Dialect:
             said[:] = [before[len(text) :]] if before.startswith(text) else []
             rest = "" if said else rest
         whole = maker.native and kind == "assistant"
-        if self.begun_messages and rest and kind == "assistant" and not whole:
+        if self.messages and rest and kind == "assistant" and not whole:
             last = self.spoken.get(self.parent)
-            message = self.spoken[self.parent] = self.begun_messages.pop(self.parent, last)
+            message = self.spoken[self.parent] = self.messages.pop(self.parent, last)
             rest = "\n" * (last not in (None, message)) + rest
         if rest or delta or whole:
             part = self.words(kind, text if whole else rest)
-            if delta and maker.redacts and whole:
+            if whole and delta and maker.redacts:
                 part.timestamp_ms = CERTAIN_DELTA
 
     def think(self, text: Any, *, delta: bool = False) -> None:
@@ -2312,8 +2312,9 @@ class Dialect:
         members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
-        for of_run in (self.calls, self.finished, self.usage, self.spoken, *self.said.values()):
-            of_run.clear()
+        of_run = (self.calls, self.finished, self.usage, self.messages, self.spoken)
+        for known in (*of_run, *self.said.values()):
+            known.clear()
 
     def add_usage(self, tokens: Any) -> None:
         for name in ("input", "output"):
