@@ -1882,7 +1882,11 @@ FAILURES = (
         r"|The user has specified a rule which prevents",
         "permissionDenied",
     ),
-    (r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b", "timeout"),
+    (
+        r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b"
+        r"|(?s:.*\n)Command timed out after ",
+        "timeout",
+    ),
     (r"(?i)File[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT", "fileNotFound"),
 )
 ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
@@ -1912,7 +1916,7 @@ class ForeignCall(Struct, gc=False):
         args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
         mcp = self.tool == "mcp" and MCP_TOOL.fullmatch(self.name)
         if mcp:
-            server, name = (mcp[1], mcp[2]) if mcp[1] else (mcp[3], mcp[4])
+            server, name = filter(None, mcp.groups())
             named = {"providerIdentifier": server, "toolName": name}
             return {"name": self.name, "args": args, **named}
         names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
@@ -1950,17 +1954,16 @@ class Answer(Struct, gc=False):
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
-        command goes before other signs, but for the agent's own word for a failure."""
-        known = type(self.code) is int and self.call.tool == "shell" and not self.kind
-        if known or not self.failed:
-            code = self.code if known else None
-            return "failure" if code else "success", code, ""
+        command goes before wordings, but for a timeout's, and not before the agent's own word."""
         text = as_text(self.content)
-        tagged = re.match(ERROR_TAG, text)
-        text = tagged[1] if tagged else text
-        said = (as_text(self.kind), text)
+        tagged = self.failed and re.match(ERROR_TAG, text)
+        said = (as_text(self.kind), tagged[1] if tagged else text)
         told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
-        return next(told, "error"), None, text
+        variant = next(told, "error") if self.failed else "success"
+        stated = type(self.code) is int and self.call.tool == "shell" and not self.kind
+        if stated and variant != "timeout":
+            return "failure" if self.code else "success", self.code, ""
+        return variant, None, said[1]
 
     def outcome(self) -> tuple[str, str, int]:
         """The tool of an ended call, its status and exit code, as its line has them."""
@@ -1971,9 +1974,8 @@ class Answer(Struct, gc=False):
 @functools.lru_cache(256)
 def translate_tool(name: str) -> str:
     """Cursor's name for another agent's tool."""
-    if ("__" in name or name.startswith("mcp_")) and MCP_TOOL.fullmatch(name):
-        return "mcp"
-    return TOOL_NAMES.get(name.replace("_", "").lower(), name)
+    known = TOOL_NAMES.get(name.replace("_", "").lower(), name)
+    return "mcp" if MCP_TOOL.fullmatch(name) else known
 
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
@@ -2130,6 +2132,9 @@ class Dialect:
         self.finished: dict[str, None] = {}  # IDs of calls
         # Deltas, by kind and sub-agent.
         self.said: dict[str, Any] = {kind: collections.defaultdict(list) for kind in SAID}
+        # IDs of messages, by sub-agent: of those that have said nothing yet, and of the last words.
+        self.messages: dict[str | None, Any] = {}
+        self.spoken: dict[str | None, Any] = {}
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
@@ -2197,7 +2202,7 @@ class Dialect:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
         new = maker.kind(kind, subtype, self.session, call_id, None, parent, MADE, made)
-        if maker.lines and made:
+        if made and maker.lines:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
         self.acts = self.acts and kind in ACTS
@@ -2207,13 +2212,13 @@ class Dialect:
 
     def words(self, kind: str, text: str) -> Any:
         """Add an event with words; its line is made only if a stage reads all of them."""
-        thought, parent = kind == "thinking", self.parent
+        maker, parent, thought = self.maker, self.parent, kind == "thinking"
         new = self.add(kind, "delta" if thought else None, None, None, parent)
-        if self.maker.kind is SpokenEvent and thought:
+        if maker.kind is SpokenEvent and thought:
             new.text = text
-        elif self.maker.kind is SpokenEvent:
+        elif maker.kind is SpokenEvent:
             new.message = Message(text)
-        if self.maker.lines:
+        if maker.lines:
             ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
             said = SAID[kind] % encode_json(text)
             new.raw = b'{"type":"%b%b,"session_id":%b}' % (said, ids, encode_json(self.session))
@@ -2225,17 +2230,22 @@ class Dialect:
         self.begun = True
         self.make("system", "init", converted_from=self.name, **members)
 
-    def begin_once(self, *, again: bool = False, **members: Any) -> None:
-        """Begin with the first line; ``again``: also with the first after an end."""
-        if not self.begun or (again and self.ended):
+    def begin_once(self, **members: Any) -> None:
+        """Begin, unless that was done since the last end."""
+        if not self.begun or self.ended:
             self.begin(**members)
 
+    def begin_message(self, identity: Any) -> None:
+        """Words that follow belong to a message: they begin a line if those of another precede."""
+        self.messages[self.parent] = identity
+
     def ask(self, text: Any) -> None:
+        self.spoken.clear()
         self.words("user", as_text(text))
 
     def say(self, text: Any, kind: str = "assistant", *, delta: bool = False) -> None:
         """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
-        which stays whole where the agent's own line is printed."""
+        which stays whole where the agent's own line is printed. Messages begin lines."""
         maker, said = self.maker, self.said[kind][self.parent]
         text = rest = text if type(text) is str else ""
         if delta:
@@ -2246,9 +2256,13 @@ class Dialect:
             said[:] = [before[len(text) :]] if before.startswith(text) else []
             rest = "" if said else rest
         whole = maker.native and kind == "assistant"
+        if self.messages and rest and kind == "assistant" and not whole:
+            last = self.spoken.get(self.parent)
+            message = self.spoken[self.parent] = self.messages.pop(self.parent, last)
+            rest = "\n" * (last not in (None, message)) + rest
         if rest or delta or whole:
             part = self.words(kind, text if whole else rest)
-            if delta and maker.redacts and whole:
+            if whole and delta and maker.redacts:
                 part.timestamp_ms = CERTAIN_DELTA
 
     def think(self, text: Any, *, delta: bool = False) -> None:
@@ -2265,6 +2279,7 @@ class Dialect:
         self.finished.pop(identity, None)
         called = ForeignCall(identity, self.session, parent, translate_tool(name), name, given)
         if identity not in self.calls:
+            self.spoken.clear()
             self.add("tool_call", "started", called, identity, parent)
         self.calls[identity] = called
 
@@ -2278,6 +2293,7 @@ class Dialect:
             self.finished[identity] = None
             if len(self.finished) > MAX_FINISHED:
                 del self.finished[next(iter(self.finished))]
+        self.spoken.clear()
         made = Answer(called, content, **outcome)
         self.add("tool_call", "completed", made, identity, called.parent)
 
@@ -2286,8 +2302,9 @@ class Dialect:
         members["usage"] = members.get("usage") or self.usage.copy() or None
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
-        for of_run in (self.calls, self.finished, self.usage, *self.said.values()):
-            of_run.clear()
+        of_run = (self.calls, self.finished, self.usage, self.messages, self.spoken)
+        for known in (*of_run, *self.said.values()):
+            known.clear()
 
     def add_usage(self, tokens: Any) -> None:
         for name in ("input", "output"):
@@ -2366,10 +2383,10 @@ class Claude(Dialect):
     @staticmethod
     def line_type(base: type[Event]) -> Any:
         """What may be large stays undecoded."""
-        texts = "type thinking id name tool_use_id"
+        texts = "thinking id name tool_use_id"
         block: Any = shape(texts, "input content", "is_error", base=TextBlock)
-        message = shape(base=Message, content=list[block] | str)
-        event = shape("type", delta=shape("type text thinking"))
+        message = shape(anys="id", base=Message, content=list[block] | str)
+        event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
         raws = "tool_use_result tool_result_meta"
         own = "tool_use_id error hook_name", raws, "is_api_error_message"
         return shape(*own, base=base, message=message, event=event)
@@ -2436,6 +2453,7 @@ class Claude(Dialect):
             self.event.foreign = RUNLESS  # what a command of the host printed
             return
         self.woken = False
+        self.begin_message(line.message and line.message.id)
         if line.error or line.is_api_error_message is True:
             self.report_error([message_text(content), line.error])
         say = self.ask if role == "user" else self.say
@@ -2453,15 +2471,14 @@ class Claude(Dialect):
 
     def stream(self, inner: Any) -> None:
         delta = inner.delta
-        if inner.type == "message_start":
+        if delta and delta.text is not None:
+            self.say(delta.text, delta=True)
+        elif delta and (delta.thinking is not None or delta.type == "signature_delta"):
+            self.think(delta.thinking, delta=True)
+        elif inner.type == "message_start":
+            self.begin_message(inner.message and inner.message.id)
             for said in self.said.values():
                 said.pop(self.parent, None)
-        elif delta is None:
-            return
-        elif delta.text is not None:
-            self.say(delta.text, delta=True)
-        elif delta.thinking is not None or delta.type == "signature_delta":
-            self.think(delta.thinking, delta=True)
 
     def result(self) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members."""
@@ -2489,11 +2506,9 @@ class Claude(Dialect):
         text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
         called = self.calls.get(identity) or ForeignCall(identity)
         failed = block.is_error is True
-        kind = "denied" if failed and identity in self.denied else ""
-        self.denied.discard(identity)
         marks = Node(decode_raw(line.tool_result_meta)).each()
         why = (one["non_execution_kind"] for one in marks if one["id"] == identity)
-        kind = kind or next(why, "") or "timeout" * (failed and TIMED_OUT.search(text) is not None)
+        kind = "denied" if identity in self.denied else next(why, "")
         if told["isAsync"] is True or told["status"] == "async_launched":
             self.tasks[as_text(told["agentId"] or told["taskId"])] = identity
             self.background[identity] = {"description": called.args().get("description")}
@@ -2508,7 +2523,6 @@ class Claude(Dialect):
 
 CLAUDE_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
 TASK_STATES = (None, "pending", "running", "paused")  # of tasks that have not ended
-TIMED_OUT = regex(r"(?m)^Command timed out after ")
 
 # Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
 CLAUDE_FACTS: dict[str, dict[str, str]] = {
@@ -2534,9 +2548,8 @@ def claude_facts(tool: str, told: Any) -> dict[str, Any]:
         facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
     elif tool == "grep" and as_text(told["mode"]) in GREP_MODES:
         names, mode = GREP_MODES[told["mode"]]
-        found = ((name, told[own]) for name, own in names.items())
-        modes = {mode: {name: value for name, value in found if value is not None}}
-        facts = {"workspaceResults": {"": modes}}
+        found = {name: told[own] for name, own in names.items()}
+        facts = {"workspaceResults": {"": {mode: found}}}
     return facts
 
 
@@ -2581,8 +2594,7 @@ class Codex(Dialect):
         "item.plan.delta delta",
     )
     names_session = ("thread.started", "thread_id")
-    last_message: Any = None  # the last one that is not commentary
-    apart = False  # another message was said since the last call
+    answered: Any = None  # the last message that is not commentary
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2600,10 +2612,10 @@ class Codex(Dialect):
         elif kind == "thread.started":
             self.begin()
         elif kind == "turn.started":
-            self.begin_once(again=True)
+            self.begin_once()
         elif kind == "turn.completed":
-            self.end(result=self.last_message, usage=line.usage)
-            self.last_message, self.apart = None, False
+            self.end(result=self.answered, usage=line.usage)
+            self.answered = None
         elif kind == "turn.failed":
             self.end("error", error=error_message(details(self.event).get("error")))
         elif kind == "error":
@@ -2621,15 +2633,14 @@ class Codex(Dialect):
                 name = CODEX_CHANGES.get(change.kind, "edit")
                 self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
-            self.last_message = self.last_message if item.phase == "commentary" else item.text
-            self.say("\n" * (self.apart and not self.maker.native) + as_text(item.text))
-            self.apart = True
+            self.answered = self.answered if item.phase == "commentary" else item.text
+            self.begin_message(item.id)
+            self.say(item.text)
         elif what == "reasoning" and done:
             self.think(item.text)
 
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
         self.call(identity, name, given, once=done)
-        self.apart = False
         if done:
             told = item.result and content_text(item.result.content)
             text = (item.error and error_message(item.error)) or told or item.aggregated_output
@@ -2712,10 +2723,12 @@ class OpenCode(Dialect):
         another = kind == "step_start" and self.message not in (None, part["messageID"])
         if another and self.reason is None and not self.ended:
             self.end("error", error=self.fatal_error or "superseded by a step of another message")
-        self.begin_once(again=kind == "step_start")
+        if kind == "step_start" or not self.begun:
+            self.begin_once()
         self.void = kind == "step_start" or (self.void and kind not in ("text", "tool_use"))
         if kind == "step_start":
             self.reason, self.message = None, part["messageID"]
+            self.begin_message(self.message)
         elif kind == "text" and part["synthetic"] is True:  # after a compaction, the run goes on
             self.reason = "tool-calls"
             self.ask(part["text"])
@@ -2734,24 +2747,21 @@ class OpenCode(Dialect):
             self.finish()
 
     def use(self, part: Any, state: Any) -> None:
-        identity = part["callID"] or part["id"]
-        call = (identity, part["tool"], state["input"])
-        if state["status"] not in ("completed", "error"):  # it comes whole
+        identity, ended = part["callID"] or part["id"], state["status"] in ("completed", "error")
+        self.call(identity, part["tool"], state["input"], once=ended)
+        if not ended:  # it comes whole
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
-            self.call(*call)
             return
         failed, told = state["status"] == "error", state["metadata.metadata"] or state["metadata"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = {"executionTime": end - start} if start and end else {}
-        self.call(*call, once=True)
         self.answer(identity, text, failed=failed, code=Node(told)["exit"], facts=took)
 
     def finish(self) -> None:
-        if self.fatal_error:
-            self.end("error", error=self.fatal_error)
-        elif self.reason == "error" or (self.void and self.reason in self.cuts):
-            self.end("error", error=f"its last step ended: {self.reason}")
+        cut = self.reason == "error" or (self.void and self.reason in self.cuts)
+        if self.fatal_error or cut:
+            self.end("error", error=self.fatal_error or f"its last step ended: {self.reason}")
         elif self.reason not in (None, "tool-calls"):
             self.end()
         self.reason = None
@@ -2770,6 +2780,7 @@ class Droid(Dialect):
         if kind == "system" and self.event.subtype == "init":
             self.begin(cwd=line["cwd"], model=line["model"])
         elif kind == "message":
+            self.begin_message(line["id"])
             (self.ask if line["role"] == "user" else self.say)(line["text"])
         elif kind == "reasoning" and (self.maker.native or line["id"] != self.thought):
             self.thought = line["id"]
@@ -2829,8 +2840,10 @@ class Copilot(Dialect):
             self.prompt(data)
         elif kind == "assistant.message_delta":
             self.streamed = data["messageId"]
+            self.begin_message(self.streamed)
             self.say(data["deltaContent"], delta=True)
         elif kind == "assistant.message":  # it may come in chunks
+            self.begin_message(data["messageId"])
             parts = (as_count(data["chunkCount"]) or 1) > 1
             self.summary = self.summary if self.parent or not data["content"] else None
             self.say(data["content"], delta=parts and data["messageId"] != self.streamed)
@@ -2913,12 +2926,17 @@ class Pi(Dialect):
     stopped = False  # the last line ended the last turn: some versions add no agent_end
     cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
+    exit_code = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
-        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd"
+        block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
+        message: Any = shape("role", anys="usage stopReason errorMessage", base=Message)
+        message = shape(base=message, content=list[block] | str)
         part = shape("type", anys="delta")
-        return shape(anys=anys, base=base, message=pi_message(), assistantMessageEvent=part)
+        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd"
+        own = {"message": message, "messages": list[message], "assistantMessageEvent": part}
+        return shape(anys=anys, base=base, **own)
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.assistantMessageEvent
@@ -2930,10 +2948,11 @@ class Pi(Dialect):
             self.cwd = line.cwd or self.cwd
             self.begun = self.begun and kind != "session" and not self.busy
             self.busy = kind == "agent_start"
-            self.begin_once(again=True, cwd=self.cwd)
+            self.begin_once(cwd=self.cwd)
         elif kind == "turn_start":
-            self.begin_once(again=True, cwd=self.cwd)
+            self.begin_once(cwd=self.cwd)
         elif kind == "message_start" and line.message and line.message.role == "assistant":
+            self.begin_message(object())
             self.blank_fragments(("message", "content"))  # its first delta
         elif kind == "message_end" and line.message:
             self.message(line.message)
@@ -2941,7 +2960,7 @@ class Pi(Dialect):
             self.call(line.toolCallId, line.toolName, line.args)
         elif kind == "tool_execution_end":
             text, failed = content_text(Node(line.result)["content"]), line.isError is True
-            code = find_code(PI_CODE, text) if failed else None
+            code = find_code(self.exit_code, text) if failed else None
             self.answer(line.toolCallId, text, failed=failed, code=code)
         elif kind == "agent_end":
             self.agent_end(line)
@@ -2977,9 +2996,7 @@ class Pi(Dialect):
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
-        message: Any = pi_message()
-        listed = decode_as(self.event.raw, shape(messages=list[message])).messages or ()
-        said = [one for one in listed if one.role == "assistant"]
+        said = [one for one in line.messages or () if one.role == "assistant"]
         self.last = said[-1] if said else self.last
         self.due = line.willRetry is not True and line.isTerminal is not False
         told = line.willRetry is False or line.isTerminal is True
@@ -2989,21 +3006,9 @@ class Pi(Dialect):
     def finish(self) -> None:
         due, last, self.due, self.last = self.due or self.stopped, self.last, False, None
         if due and last and last.stopReason not in self.failures:
-            blocks = [] if isinstance(last.content, str) else last.content or []
-            texts = [block.text for block in blocks if block.text is not None]
-            text = "\n".join(texts) if blocks else last.content
-            self.end(result=text or None)
+            self.end(result=message_text(last.content) or None)
         elif due:
             self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
-
-
-def pi_message() -> Any:
-    block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
-    more = shape("role", anys="usage stopReason errorMessage", base=Message)
-    return shape(base=more, content=list[block] | str)
-
-
-PI_CODE = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
 
 # ---------------------------------------------------------------- recognition
@@ -3197,24 +3202,15 @@ LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
 AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
 
 
-class OutsideEvents:
-    """The events of one key outside any run. From an ``evidence`` of SURE_FOREIGN on, they are
-    another agent's; ``has_unknown``: one has an unknown type."""
+class OutsideEvents(Struct):
+    """The events of one key outside any run."""
 
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.count = self.evidence = 0
-        self.has_unknown = False
-        self.types: dict[str, None] = {}
-        self.error = ""  # the message of the last error event
-
-    def add(self, kind: str | None, evidence: int) -> None:
-        self.count += 1
-        self.evidence += evidence
-        unknown = kind not in CURSOR_TYPES
-        self.has_unknown |= unknown and self.evidence < SURE_FOREIGN
-        if kind and len(self.types) < MAX_NAMES:
-            self.types[kind] = None
+    where: str  # FILE:LINE of the first
+    count: int = 0
+    evidence: int = 0  # that they are another agent's: from SURE_FOREIGN on, they are
+    has_unknown: bool = False  # one has an unknown type
+    types: dict[str, None] = {}
+    error: str = ""  # the message of the last error event
 
 
 class Run:
@@ -3392,8 +3388,6 @@ class Runs:
         self.run = event.run = run
         if run:
             self.source.last, self.source.has_run = run, True
-            if run.events == 1:
-                run.started_ms = event_time(self.line)
             if self.line and self.source.dialect:
                 run.agent = self.source.dialect.name
             if event.type == "tool_call":
@@ -3443,13 +3437,13 @@ class Runs:
         events of unknown type, or without a type unless they look like an ordinary log's."""
         source, stray = self.source, event.type == "error" and not event.session_id
         key: object = EARLY if event.foreign is EARLY else event.session_id or source
-        count_matches(self.matches, self.fail_on, event, source)
+        self.check_fail_on(event, self.matches)
         late = self.had_run.get(hash(key), False)
         source.has_run = source.has_run or late
         if late or event.foreign is RUNLESS:
             return
-        if stray and source.last and source.last.agent != "cursor":
-            key = source.last.key  # the next run of its session takes it
+        if stray and source.dialect and source.dialect.ended:
+            key = source.dialect.session  # the next run of its session takes it
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
         known = event.type in CURSOR_TYPES or (self.dialects.shown and event.session_id)
@@ -3461,7 +3455,11 @@ class Runs:
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
         found = self.source.outside.setdefault(key, OutsideEvents(self.source.where()))
-        found.add(event.type, evidence)
+        found.count += 1
+        found.evidence += evidence
+        found.has_unknown |= event.type not in CURSOR_TYPES and found.evidence < SURE_FOREIGN
+        if event.type and len(found.types) < MAX_NAMES:
+            found.types[event.type] = None
         if event.type == "error":
             found.error = self.report.excerpt(error_text(event)) or found.error
 
@@ -3483,8 +3481,9 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
+        run.started_ms = event_time(self.line)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
-        self.check_fail_on(run, event)
+        self.check_fail_on(event, run.matches)
         if run.session:
             self.had_run[hash(key)] = True
             self.source.outside.pop(key, None)
@@ -3497,14 +3496,20 @@ class Runs:
     def count_event(self, run: Run, event: Event) -> Run:
         run.events += 1
         run.state = BEGUN if event.type in ACTS else run.state
-        self.check_fail_on(run, event)
+        self.check_fail_on(event, run.matches)
         return run
 
-    def check_fail_on(self, run: Run, event: Event) -> None:
-        """Note matches of --fail-on: they fail the run, whatever its result says."""
-        if self.fail_on and event.type == "tool_call" and event.subtype != "started":
-            event.started = run.calls.get(event.call_id)
-        count_matches(run.matches, self.fail_on, event, self.source)
+    def check_fail_on(self, event: Event, matches: Matches) -> None:
+        """Note matches of --fail-on, which fail a run whatever its result says: how many, and where
+        the first was. A call counts once."""
+        ends_call = event.type == "tool_call" and event.subtype != "started"
+        if self.fail_on and event.run and ends_call:
+            event.started = event.run.calls.get(event.call_id)
+        for choice in self.fail_on:
+            known = event.subtype == "completed" and event.started and choice.matches(event.started)
+            if not known and choice.matches(event):
+                count, where = matches.get(choice.text, (0, self.source.where()))
+                matches[choice.text] = (count + 1, where)
 
     def begin(self, run: Run, event: Event) -> Run:
         self.source.outside.pop(EARLY, None)
@@ -3619,17 +3624,6 @@ class Runs:
             self.end_unfinished(run)
         yield from self.ends()
         yield END_OF_INPUT
-
-
-def count_matches(
-    matches: Matches, selectors: Sequence[Selector], event: Event, source: Source
-) -> None:
-    """Count the matches of each selector, with the place of the first; a call counts once."""
-    for choice in selectors:
-        known = event.subtype == "completed" and event.started and choice.matches(event.started)
-        if not known and choice.matches(event):
-            count, where = matches.get(choice.text, (0, source.where()))
-            matches[choice.text] = (count + 1, where)
 
 
 def describe_matches(matches: Matches) -> str:

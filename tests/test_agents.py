@@ -107,8 +107,9 @@ PI: list[Line] = [
 ]
 
 
-def pi_end(reason: str = "stop", text: str = "Done.", **members: Any) -> list[Line]:
-    message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+def pi_end(reason: str = "stop", text: str = "Done.", *more: str, **members: Any) -> list[Line]:
+    blocks = [{"type": "text", "text": text} for text in (text, *more)]
+    message: Line = {"role": "assistant", "content": blocks}
     message |= {"stopReason": reason, "errorMessage": "Overloaded."} if reason != "stop" else {}
     message |= {"stopReason": reason}
     return [
@@ -752,21 +753,87 @@ def test_answer_by_a_schema(member: str) -> None:
 NATIVE = ("-t", "stream-json", "--thinking", "-r", "secrets")
 
 
-def test_messages_that_follow_each_other_begin_lines() -> None:
-    codex: list[Line] = [{"type": "thread.started", "thread_id": "s-1"}]
-    codex += [
-        {"type": "item.completed", "item": {"id": text, "type": kind, "text": text}}
-        for kind, text in (("agent_message", "one"), ("reasoning", "Hm."), ("agent_message", "two"))
+def streamed(kind: str, **members: Any) -> Line:
+    return claude("stream_event", event={"type": kind, **members})
+
+
+def claude_deltas(text: str) -> list[Line]:
+    delta = {"type": "text_delta", "text": text}
+    return [
+        streamed("message_start", message={"id": text}),
+        streamed("content_block_delta", delta=delta),
     ]
-    claude_stopped = [CLAUDE_INIT]
-    for text in ("one", "two"):
-        claude_stopped += [
-            says("assistant", {"type": "text", "text": text}),
-            says("user", {"type": "text", "text": "Stop hook feedback: go on"}),
-        ]
-    for lines in (codex, claude_stopped):
-        assert view(stream(lines), messages="all").lines == ["one", "two"]
-        assert convert(stream(lines), *NATIVE).stdout == stream(lines)
+
+
+# Of each agent, the lines of a message, and those before and after.
+MESSAGES: dict[str, tuple[list[Any], Any, list[Any]]] = {
+    "codex": (THREAD, lambda text: [item("agent_message", identity=text, text=text)], [TURN_ENDED]),
+    "codex-thoughts": (
+        THREAD,
+        lambda text: [item("reasoning", text="Hm."), item("agent_message", identity=text, text=text)],
+        [TURN_ENDED],
+    ),
+    "codex-list-goes-on": (
+        [*THREAD, item("todo_list", "item.started", items=[])],
+        lambda text: [item("todo_list", "item.updated", items=[]),
+                      item("agent_message", identity=text, text=text)],
+        [TURN_ENDED],
+    ),
+    "claude": (
+        [CLAUDE_INIT],
+        lambda text: [claude("assistant", message={
+            "id": text, "content": [{"type": "text", "text": text}]})],
+        [CLAUDE_OK],
+    ),
+    "claude-deltas": ([CLAUDE_INIT], claude_deltas, [CLAUDE_OK]),
+    "claude-hook": (
+        [CLAUDE_INIT],
+        lambda text: [says("assistant", {"type": "text", "text": text}),
+                      says("user", {"type": "text", "text": "Stop hook feedback: go on"})],
+        [],
+    ),
+    "opencode": (
+        [], lambda text: [part("step_start", messageID=text), part("text", text=text),
+                          part("step_finish", reason="tool-calls")], [],
+    ),
+    "droid": (
+        [DROID_INIT],
+        lambda text: [droid("message", role="assistant", id=text, text=text)],
+        [droid("completion", finalText="two")],
+    ),
+    "copilot": (
+        [copilot("user.message")],
+        lambda text: [copilot("assistant.message_delta", messageId=text, deltaContent=text[:1]),
+                      copilot("assistant.message", messageId=text, content=text)],
+        [copilot_end()],
+    ),
+    "pi": (
+        PI,
+        lambda text: [{"type": "message_start", "message": {"role": "assistant", "content": []}},
+                      pi_end("toolUse", text)[0]],
+        [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages_that_follow_each_other_begin_lines(name: str) -> None:
+    before, make, after = MESSAGES[name]
+    data = stream([*before, *make("one"), *make("two"), *after])
+    assert view(data, messages="all").lines == ["one", "two"]
+    assert convert(data, *NATIVE).stdout == data
+
+
+def test_texts_of_one_message_stand_in_one_line() -> None:
+    """A text with sources comes in pieces; a sub-agent's message between them changes nothing."""
+    of_message = {"id": "m", "role": "assistant"}
+    texts = [
+        claude("assistant", message={**of_message, "content": [{"type": "text", "text": text}]})
+        for text in ("It is ", "blue.")
+    ]
+    other = says("assistant", {"type": "text", "text": "inner"}, parent_tool_use_id="t0")
+    data = stream([CLAUDE_INIT, texts[0], other, texts[1], CLAUDE_OK])
+    assert view(data, messages="all").lines == ["It is blue."]
 
 
 def view(data: bytes, **how: Any) -> Ended:
@@ -874,6 +941,7 @@ def answer(lines: Iterable[Line], *flags: str) -> str:
             "Done.", id="copilot-words-after-the-summary",
         ),
         pytest.param([*PI, *pi_end(text="Done.")], "Done.", id="pi"),
+        pytest.param([*PI, *pi_end("stop", "Done", ".")], "Done.", id="pi-texts"),
         pytest.param(
             [*PI, {"type": "message_update",
                    "assistantMessageEvent": {"type": "text_delta", "delta": "Done."}}, *pi_end()],

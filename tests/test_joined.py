@@ -226,6 +226,14 @@ def test_an_error_after_a_run_is_its_own_if_it_names_it() -> None:
     assert [convert([*GOOD["cursor"], error]).status for error in late] == [OK, FAILED]
 
 
+@pytest.mark.parametrize(("good", "status"), [("codex", OK), ("cursor", FAILED)])
+def test_an_error_between_two_runs_of_a_session(good: str, status: int) -> None:
+    """The next run takes it, unless the agent's own errors name their session."""
+    error = lines({"type": "error", "message": "Reconnecting"})
+    assert convert([*GOOD[good], *error, *GOOD[good]]).status == status
+    assert convert([*GOOD[good], *error]).status == FAILED
+
+
 # ---------------------------------------------------------------- what an attack found
 
 OTHER_RESULT = lines(
