@@ -4338,7 +4338,7 @@ axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat
 yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
 yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
 zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
-zhipu-key               ^[0-9a-f]{30} [0-9a-f]{2}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
+zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
 password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
 password-hash           \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
 password-hash           ^(?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  pbkdf2_sha256$260000$<22 alnum>$<43 base64>=  pbkdf2_sha256$260000$<8 alnum>

@@ -79,6 +79,8 @@ SURROUNDINGS = [
     pytest.param(r"\u001b[1;31m{}\u001b[0m", id="escaped-colour"),
     pytest.param("é{} ü", id="letters-beyond-ASCII"),
     pytest.param("x={}", id="assigned"),
+    pytest.param("/?a=b%26c%3d{}", id="URL"),
+    pytest.param(r"a\u0026c\u003d{}", id="escaped-twice-by-numbers"),
     pytest.param("a,{},b", id="commas"),
     pytest.param("\ud83d{} \ud83d", id="lone-surrogates"),
 ]
