@@ -4085,13 +4085,15 @@ class Rule(NamedTuple):
 
     def expression(self) -> str:
         edge, body, after = self.edge(), "".join(self.parts()), self.source.endswith("$")
+        body = self.ahead() + body
         body = f"({body})" if (edge or after) and not re.search(GROUP, body) else body
         return edge + body + EDGE_AFTER * after
 
     def hint(self) -> str:
         """The expression of the first look: fast, for it begins with a literal and is bounded."""
-        _, literal, rest = self.parts()
+        before, literal, rest = self.parts()
         head, least, tail = re.sub(GROUP, "(?:", literal + rest).rpartition(",}")
+        head = ALONE + before + head if self.name == "token" and before else head
         return head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
     def beginning(self) -> str:
@@ -4100,18 +4102,16 @@ class Rule(NamedTuple):
         hidden = re.search(GROUP, rest)
         if hidden:
             return rf"{self.edge()}{before}{literal}{rest[: hidden.start()]}(\S*)$"
-        return rf"{self.edge()}({before}{literal}\S*)$"
+        return rf"{self.edge()}({self.ahead()}{before}{literal}\S*)$"
 
     def is_plain(self, text: bytes, first: int, last: int) -> bool:
         """Is no secret what the expression found?"""
-        match = text[first:last][:NEAR]
-        shown = match.decode("utf-8", "replace")
+        shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if self.name == "token":
-            issuer = ISSUER.search(text[max(0, first - NEAR) : first])
             longest = max(PARTS.split(shown), key=len)
             length = 5 if longest.islower() or longest.isupper() else 3.3  # of a run, in names more
             random = len(longest) < length * len(STRETCHES.findall(longest))
-            return not (random and issuer) or bool(PUBLIC.match(issuer[1] + match))
+            return not random or PUBLIC.match(shown) is not None
         if self.name.endswith("password") and is_plain(self.name, shown):
             return True
         return PLAIN_VALUE.fullmatch(shown) is not None
@@ -4120,7 +4120,13 @@ class Rule(NamedTuple):
         parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split()]
         return [*[""] * (3 - len(parts)), *parts]
 
+    def ahead(self) -> str:
+        """The words before a token that its first look need not see."""
+        return AHEAD if self.name == "token" and not self.parts()[0] else ""
+
     def edge(self) -> str:
+        if self.name == "token":
+            return ALONE
         return EDGE * self.source.startswith("^")
 
 
@@ -4139,10 +4145,10 @@ EDGE = (
     r"|(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-9;]*[A-Za-z])"
 )
 EDGE_AFTER = r"(?:[^\w+/=-]|$)"
-# A token of any issuer is no part of a path, a digest or base64: words precede it, at most.
+# A token of any issuer is no part of a path, a digest or base64; words may precede it.
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
-ISSUER = regex(rf"(?:{ALONE})((?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*)\Z".encode())
-PUBLIC = regex(rb"(?i)(?:[\w-]+[_-])?(?:pk|pub[a-z]*|id)[_-]")  # such a word: it is no secret
+AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
+PUBLIC = regex(r"(?i)(?:[\w-]+[_-])?(?:pk|pub[a-z]*|id)[_-]")  # such a word: it is no secret
 # In a raw line, one of these precedes a literal that may have an EDGE.
 WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]*[A-Za-z])"
 
@@ -4364,8 +4370,8 @@ command-password        ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4
 command-password        ::add-mask:: ([^\s"'\\$]{4,})                             echo "::add-mask::«<12 alnum>»"     echo "::add-mask::$X"
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
 command-password        ^(?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})             IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
-token                   ^(?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*  acme_<48 alnum>  acme_<24 alnum>
-token                   ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*  acme_«sandbox_<32 hex>»  acme_sandbox_<12 hex>
+token                   ^(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])* (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*  acme_<48 alnum>  acme_<24 alnum>
+token                   ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*  acme_sandbox_<32 hex>  acme_sandbox_<12 hex>
 token                   ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*  depot_org_<64 hex>  depot_org_<16 hex>
 token                   ^(?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|Mid-server-|ory_[a-z]{2,6}_|os_v2_(?:app|org)_|ptr_|secret-(?:live|test)-|secret-token:|sktsec_|t(?:id|lk|sec)_|z[qtuw]t_) [\w+/.=-]{22,}  os_v2_app_<103 lower>  os_v2_app_<12 lower>
 """.strip().splitlines()  # noqa: E501

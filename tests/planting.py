@@ -161,7 +161,7 @@ MORE = (
     ),
     Grammar(
         "openai-key",
-        ("9«sk-<20 alnum>T3BlbkFJ<20 alnum>»", "key«sk-proj-<74 url>T3BlbkFJ<74 url>»"),
+        ("9«sk-<20 alnum>T3BlbkFJ<20 alnum>»", "9«sk-proj-<74 url>T3BlbkFJ<74 url>»"),
         ("sk-<8 alnum>T3BlbkFJ<4 alnum>", "T3BlbkFJ<20 alnum>"),
     ),
     Grammar(

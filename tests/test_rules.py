@@ -152,7 +152,7 @@ IDENTIFIERS = [
     "price_<24 alnum>", "user_<26 lower>", "pk_live_<99 alnum>", "pub-c-<40 alnum>",
     "app_publishable_<43 alnum>", "client_id_<40 alnum>", "ses_<26 alnum>", "run_01<24 base32>",
     "web-<9 lower>-<5 lower>", "main-<20 hex>.js", "x-<40 hex>", "image:sha-<40 hex>",
-    "app-<64 hex>.css", "cache_key_<32 hex>", "_<6 lower>_<5 lower>", "sha512-<86 base64>==",
+    "app-<64 hex>.css", "cache_<32 hex>", "_<6 lower>_<5 lower>", "sha512-<86 base64>==",
     "module.py,sha256=a<42 url>,12", "sha256=ab-<40 alnum>", "sha384-<64 base64>",
     "a/b_<40 alnum>", "x.y_<40 alnum>", "data:a/b;base64,ab+cd/<60 base64>",
     "<20 url>-ab-<40 alnum>", "v1.2-3-g<7 hex>", "k8s_<64 hex>", "ami-<17 hex>",
