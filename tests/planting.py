@@ -157,11 +157,11 @@ MORE = (
     Grammar(
         "openai-key",
         ("sk-<48 alnum>", "sk-<20 alnum>T3BlbkFJ<20 alnum>"),
-        ("sk-<12 alnum>", "ask-<48 lower>", "ask-question"),
+        ("sk-<12 alnum>", "ask-<20 lower>", "ask-question"),
     ),
     Grammar(
         "openai-key",
-        ("x«sk-<20 alnum>T3BlbkFJ<20 alnum>»", "key«sk-proj-<74 url>T3BlbkFJ<74 url>»"),
+        ("9«sk-<20 alnum>T3BlbkFJ<20 alnum>»", "9«sk-proj-<74 url>T3BlbkFJ<74 url>»"),
         ("sk-<8 alnum>T3BlbkFJ<4 alnum>", "T3BlbkFJ<20 alnum>"),
     ),
     Grammar(
@@ -172,12 +172,12 @@ MORE = (
     Grammar(
         "github-token",
         (*(f"gh{kind}_<36 alnum>" for kind in "pousr"), "ghs_<36 alnum>_<40 alnum>"),
-        ("ghp_<12 alnum>", "ghx_<36 alnum>", "the_highs_and_lows_of_the_stock_market"),
+        ("ghp_<12 alnum>", "ghx_<20 alnum>", "the_highs_and_lows_of_the_stock_market"),
     ),
     Grammar(
         "github-token",
         ("github_pat_<22 alnum>_<59 alnum>", "github_pat_<82 alnum>"),
-        ("github_pat_<8 alnum>", "github_path_<30 lower>", "github_pat_token_name"),
+        ("github_pat_<8 alnum>", "github_path_<20 lower>", "github_pat_token_name"),
     ),
     Grammar(
         "gitlab-token",
@@ -240,7 +240,7 @@ MORE = (
     Grammar(
         "stripe-webhook-secret",
         ("whsec_<32 alnum>", "whsec_<44 base64>"),
-        ("whsec_<8 alnum>", "whisec_<32 alnum>"),
+        ("whsec_<8 alnum>", "whisec_<20 alnum>"),
     ),
     Grammar(
         "twilio-key",
@@ -260,7 +260,7 @@ MORE = (
     Grammar(
         "pypi-token",
         ("pypi-AgEIcHlwaS5vcmc<150 url>", "pypi-AgENdGVzdC5weXBpLm9yZw<150 url>"),
-        ("pypi-AgE<12 alnum>", "pypi-<60 lower>"),
+        ("pypi-AgE<12 alnum>", "pypi-<24 lower>"),
     ),
     Grammar(
         "docker-hub-token",
@@ -270,7 +270,7 @@ MORE = (
     Grammar(
         "hugging-face-token",
         ("hf_<34 alnum>", "api_org_<34 alnum>"),
-        ("hf_<12 alnum>", "xhf_<34 alnum>", "api_organization_of_the_whole_module_here"),
+        ("hf_<12 alnum>", "xhf_<20 alnum>", "api_organization_of_the_whole_module_here"),
     ),
     Grammar(
         "digitalocean-token",
@@ -285,12 +285,12 @@ MORE = (
     Grammar(
         "linear-key",
         ("lin_api_<40 alnum>", "lin_oauth_<64 hex>"),
-        ("lin_api_<8 alnum>", "lin_abi_<40 alnum>"),
+        ("lin_api_<8 alnum>", "lin_abi_<20 alnum>"),
     ),
     Grammar(
         "notion-token",
         ("ntn_<46 alnum>", "secret_<43 alnum>"),
-        ("ntn_<12 alnum>", "mysecret_<43 lower>", "secret_of_the_house_that_stands_on_the_hill"),
+        ("ntn_<12 alnum>", "mysecret_<20 lower>", "secret_of_the_house_that_stands_on_the_hill"),
     ),
     Grammar(
         "shopify-token",

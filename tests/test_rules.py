@@ -79,6 +79,8 @@ SURROUNDINGS = [
     pytest.param(r"\u001b[1;31m{}\u001b[0m", id="escaped-colour"),
     pytest.param("é{} ü", id="letters-beyond-ASCII"),
     pytest.param("x={}", id="assigned"),
+    pytest.param("/?a=b%26c%3d{}", id="URL"),
+    pytest.param(r"a\u0026c\u003d{}", id="escaped-twice-by-numbers"),
     pytest.param("a,{},b", id="commas"),
     pytest.param("\ud83d{} \ud83d", id="lone-surrogates"),
 ]
@@ -163,6 +165,61 @@ def test_tokens_side_by_side() -> None:
 )  # fmt: skip
 def test_words_are_left(text: str) -> None:
     assert hide(text) == text
+
+
+ANY_ISSUER = [  # invented ones, so that no row can know them
+    "acme_<40 alnum>", "acme_<32 alnum>", "acme-<40 alnum>", "acme_v2_<40 alnum>", "x_<48 lower>",
+    "zz_pat_<24 alnum>", "zz-pat-<32 hex>", "zz_live_<24 alnum>", "zz_test_<28 hex>",
+    "zz-secret-<32 lower>", "sk_<40 alnum>", "key-<32 lower>", "api_<40 hex>", "token_<40 alnum>",
+    "ACME_<40 alnum>", "ACME-SECRET-<43 alnum>", "acme_api_<36 alnum>_<6 hex>", "tok_live_<64 hex>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("template", ANY_ISSUER)
+@pytest.mark.parametrize("text", ["see {} there", 'f("{}")', "X={}\n", "x: {}\n", "?t=%3D{}&a=b"])
+def test_tokens_of_any_issuer_are_found(template: str, text: str) -> None:
+    """Nearly all: what is random may look like a word."""
+    tokens = [made(template, seed).text for seed in range(40)]
+    missed = [token for token in tokens if token[-20:] in hide(text.format(token))]
+    assert len(missed) <= 2, missed
+
+
+IDENTIFIERS = [
+    "toolu_01<22 alnum>", "call_<24 alnum>", "msg_01<22 alnum>", "chatcmpl-<24 alnum>",
+    "req_011<21 alnum>", "resp_<50 hex>", "fc_<50 hex>", "cus_<14 alnum>", "pi_<24 alnum>",
+    "price_<24 alnum>", "user_<26 lower>", "pk_live_<99 alnum>", "pub-c-<40 alnum>",
+    "app_publishable_<43 alnum>", "client_id_<40 alnum>", "ses_<26 alnum>", "run_01<24 base32>",
+    "web-<9 lower>-<5 lower>", "main-<20 hex>.js", "x-<40 hex>", "image:sha-<40 hex>",
+    "app-<64 hex>.css", "cache_<32 hex>", "_<6 lower>_<5 lower>", "sha512-<86 base64>==",
+    "module.py,sha256=a<42 url>,12", "sha256=ab-<40 alnum>", "sha384-<64 base64>",
+    "a/b_<40 alnum>", "x.y_<40 alnum>", "data:a/b;base64,ab+cd/<60 base64>",
+    "<20 url>-ab-<40 alnum>", "v1.2-3-g<7 hex>", "k8s_<64 hex>", "ami-<17 hex>",
+    "<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>", "arn:aws:iam::<12 digit>:role/x-<12 alnum>",
+    "step_<26 digit>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("template", IDENTIFIERS)
+def test_identifiers_are_left(template: str) -> None:
+    """Ids, digests, names of builds: they are everywhere, and only look like tokens."""
+    for seed in range(40):
+        text = f"see {made(template, seed).text} there"
+        assert "token]" not in hide(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "_ZNSt12__shared_ptrINSt10filesystem28recursive_directory_iterator10_Dir_stackE",
+        "state_makeFirstThrowablePathInTryOrCatchBlock2",
+        "test_getElementsByClassNameInUtf8Documents",
+        "vscode-editor-snippetTabstopHighlightBackground", "key_AbstractSingletonProxyFactoryBean2",
+        "MAX_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "api_internationalizationconfiguration1",
+        "getByTestId-primaryNavigationButtonContainerWrapper", "token_" + "1234567890" * 4,
+    ],
+)  # fmt: skip
+def test_long_names_are_left(text: str) -> None:
+    assert hide(f"see {text} there") == f"see {text} there"
 
 
 # ---------------------------------------------------------------- assignments
