@@ -4431,9 +4431,11 @@ PLAIN_VALUE = regex(
             r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
             r"0[xX][0-9a-fA-F]{1,8}|0b[01]+|%5[bB]\w*%5[dD]|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme)",
+            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success|error|ok)",
             r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)",
-            r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token) ?",
-            r"(?!.{13})(?i:cram-md5|x?oauth2?|b64enc|utf-?[0-9]+(?:le|be)?) ?",
+            r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
+            r"[ *]?",
+            r"(?!.{13})(?i:cram-md5|x?oauth2?|b64enc|utf-?[0-9]+(?:le|be)?) ?|AWS4-HMAC-SHA256 ?",
             # certificates and public keys, the tag of a folder of caches
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55",
             r".{0,2}|(.)\1*|[!-/:-@\[-`{-~]{3}",
@@ -4442,7 +4444,7 @@ PLAIN_VALUE = regex(
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[0-9]|\{[^}]*\}*|\(.*)",
-            r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?",
+            r"%[A-Za-z_][\w.]*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?(?: .*)?",
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
@@ -4450,12 +4452,14 @@ PLAIN_VALUE = regex(
             r"(?:[a-z][a-z0-9+.:-]*|[A-Z]+)://?(?:[A-Za-z_.-]{0,16}@)?[^\s@]*",
             r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
             r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[0-9]?\*[^*].*|\*\*+.*",
-            r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+|[A-Z][\w',.-]*(?: \S+){3,}",  # sentences
+            # sentences
+            r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
+            r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
             r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*",  # a part of a text
             # regular expressions, code
-            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\.\*|\(\.).*|\[.+\][+*?]",
+            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\.\*|\(\.|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
             r"[\w.:>-]+\(\)|[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*|HKEY_.*",
-            r"[\w./-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env)",  # files
+            r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env)",  # files
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
@@ -4466,17 +4470,17 @@ CODE = regex(
     r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
     r"|type)\??"
     r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
-    r"|[:@(\[{=~!].*|&(?:mut |\w|\[).*|/[*/].*|.*===.*|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*"
+    r"|[:@(\[{=~!].*|&(?:mut |\w|\[).*|/[*/].*|.*===.*|[0-9]+<<.*|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*"
     r"|(?:return|throw|new|typeof|void|await|this|self)\b.*",
     re.DOTALL,
 )
 TYPE = regex(
-    r"(?:(?:[A-Z]+|[a-z]*(?:[A-Z]+[a-z]{2,})*)[0-9]{1,2})?"
+    r"(?:(?:[A-Z]+|[a-z]{3,}[A-Z]|[a-z]*(?:[A-Z]+[a-z]{2,})*)[0-9]{1,2})?"
     r"(?:(?:[A-Z]+[a-z]{2,})+|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
 )
 EXPRESSION = regex(
     r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+"
-    r"|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    r"|.*[A-Za-z_\])](?:[-+]?=|\?|&&|\|\|)[A-Za-z_!(].*",
     re.DOTALL,
 )
 # Words, and identifiers made of words, which may be numbered.
@@ -4545,6 +4549,10 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
         and plain.endswith(ends if quoted else SECRET_NAMES)
         and not (name == "url-password" or LONG_WORD.fullmatch(value))
     )
+    if (ends[0] == "key" and SHA1.fullmatch(value)) or (
+        needed_by(name) == RANDOM and UUID.fullmatch(value)
+    ):
+        return True
     if least and value.istitle() and value.isalpha() and not LONG_WORD.search(value):
         return True  # a label
     if value == name or plain == ends[0] or (TYPE.fullmatch(value) and ends[0] in plain):
@@ -4556,6 +4564,8 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     return tells < (max(least, needed_by(name)) if least else WORD)
 
 
+SHA1 = regex(r"[0-9a-f]{40}")  # no key has this size
+UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 # Their values are secrets if there is one within.
 ADDRESSES = ("dsn", "connectionstring", "databaseurl")
 # What a program puts in: a part of a template or a format.
@@ -4574,14 +4584,14 @@ def stands_for_another(value: str) -> bool:
 
 ROOTED = regex(
     r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:[./]\w+)+#\w+"
-    r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}(?::\w+)?"
+    r"|[A-Za-z]+#[A-Z][A-Za-z]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}(?::\w+)?"
 )
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
 
 
 def is_code(value: str, least: int) -> bool:
     """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
-    if least and TYPE.fullmatch(value):
+    if least and TYPE.fullmatch(value.strip("_")):
         return True
     value = value.rstrip(")]}:;,+!")
     parts = (part.rstrip("0123456789") for part in value.split("."))
