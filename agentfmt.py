@@ -4371,7 +4371,7 @@ SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
 OTHERS = tuple(
     "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
-    "routingkey objectkey s3key bypass compass minipass askpass allpass anypass gpgkey pgpkey "
+    "routingkey objectkey s3key bypass compass minipass askpass allpass anypass sksk gpgkey pgpkey "
     "publictoken publickeytoken nexttoken pagetoken changetoken locktoken sequencetoken "
     "continuationtoken clientrequesttoken paginationtoken forwardtoken backwardtoken "
     "idempotencytoken creationtoken jsonwebtoken".split()
@@ -4379,7 +4379,7 @@ OTHERS = tuple(
 
 # They end other words, too, and count only where a word begins.
 SYLLABLES = ("sk", "pat", "sig", "api", "psk")
-WITHIN = regex(r"[a-z]{2}\Z|[A-Z]{2}\Z")
+WITHIN = regex(r"[a-z0-9][a-z]\Z|[A-Z0-9][A-Z]\Z")
 
 
 # What may follow in a name.
@@ -4429,7 +4429,8 @@ PLAIN_VALUE = regex(
     "|".join(
         (
             r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"0[xX][0-9a-fA-F]{1,8}|0b[01]+|%5[bB]\w*%5[dD]|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
+            r"0[xX][0-9a-fA-F]{1,8}[uUlL]*|0b[01]+|%5[bB]\w*%5[dD]",
+            r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme)",
             r"(?!.{13})(?i:pass|passed|fail|failed|failure|success|error|ok)",
             r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)",
@@ -4440,11 +4441,11 @@ PLAIN_VALUE = regex(
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55",
             r".{0,2}|(.)\1*|[!-/:-@\[-`{-~]{3}",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})|.*\*{3}.*|\.\.\..*",
-            r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
+            r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[0-9]|\{[^}]*\}*|\(.*)",
-            r"%[A-Za-z_][\w.]*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?",
+            r"%[A-Za-z_][\w.]*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?(?: .*)?",
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
@@ -4458,8 +4459,10 @@ PLAIN_VALUE = regex(
             r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*",  # a part of a text
             # regular expressions, code
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\.\*|\(\.|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
-            r"[\w.:>-]+\(\)|[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*|HKEY_.*",
-            r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env)",  # files
+            r"[\w.:>-]+\(\)|\.\w+\(.*|[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*",
+            r"HKEY_.*",
+            r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
+            r"(?:\?.*)?",  # files
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
@@ -4470,7 +4473,8 @@ CODE = regex(
     r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
     r"|type)\??"
     r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
-    r"|[:@(\[{=~!].*|&(?:mut |\w|\[).*|/[*/].*|.*===.*|[0-9]+<<.*|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*"
+    r"|[:@(\[{=~!].*|&(?:mut |\w|\[).*|/[*/].*|.*\w===?\w.*|[0-9]+<<.*"
+    r"|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*"
     r"|(?:return|throw|new|typeof|void|await|this|self)\b.*",
     re.DOTALL,
 )
@@ -4502,7 +4506,7 @@ def strength(value: str) -> int:
     choose it), MIXED (letters and digits in disorder) or RANDOM (many of these)."""
     if LONG_WORD.fullmatch(value):
         return HUMAN
-    if TYPE.fullmatch(value.strip("_")):
+    if TYPE.fullmatch(value.strip("_")) or ("/" in value and WORDY.fullmatch(value)):
         return WORD
     runs = STRETCHES.findall(value)
     size = sum(map(len, runs))
@@ -4536,7 +4540,8 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     if not ends:
         return True
     scheme = SCHEME.match(value)
-    value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
+    value = value[scheme.end() if scheme else 0 :][:NEAR]
+    value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
     if not quoted and least:
         value = value.rstrip(")]};,")
         if len(value) < 4:  # an identifier
@@ -4553,8 +4558,8 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
         needed_by(name) == RANDOM and UUID.fullmatch(value)
     ):
         return True
-    if least and value.istitle() and value.isalpha() and not LONG_WORD.search(value):
-        return True  # a label
+    if least and is_label(value, needed_by(name)):
+        return True
     if value == name or plain == ends[0] or (TYPE.fullmatch(value) and ends[0] in plain):
         return True
     if tells < MIXED and ends[-1] in ADDRESSES and "@" not in value:
@@ -4564,7 +4569,8 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     return tells < (max(least, needed_by(name)) if least else WORD)
 
 
-SHA1 = regex(r"[0-9a-f]{40}")  # no key has this size
+SHA1 = regex(r"[0-9a-fA-F]{40}")  # no key has this size
+ESCAPED = regex(r"\\+u([0-9a-fA-F]{4})")
 UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 # Their values are secrets if there is one within.
 ADDRESSES = ("dsn", "connectionstring", "databaseurl")
@@ -4573,6 +4579,14 @@ PLACEHOLDER = regex(
     r"\$?\{+(?:[A-Za-z_][\w.]*(?:[!:(\[][^{}]*)?|[0-9]?)\}*|\$?\{[\w.\[\]()!:?\"'-]*\}"
     r"|%(?![0-9A-F]{2})(?:\(\w*\)?[a-z]?|[-0-9.]{0,3}[A-Za-z](?![A-Za-z0-9])|[0-9])"
 )
+
+
+def is_label(value: str, needed: int) -> bool:
+    """Is this what people read beside a field? Only passwords are ever beyond ASCII, and none is
+    written without any letter of those that have a case."""
+    if not value.isascii():
+        return needed > WORD or value.lower() == value.upper() or value.istitle()
+    return value.istitle() and value.isalpha() and not LONG_WORD.search(value)
 
 
 def stands_for_another(value: str) -> bool:
@@ -4694,7 +4708,7 @@ LINE_BEGIN = regex(
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 STRING_BEGUN = regex(rb"([\"'`])(?:\w[\w .-]{0,60})?\Z")  # a string, before a name
-AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z$]|$)", re.MULTILINE)
+AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:]|\.[A-Za-z$]|$)", re.MULTILINE)
 UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`,;)}\]<>&|\\]+")
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\]+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
@@ -5093,7 +5107,7 @@ def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not (
             stands_for_another(shown)
-            or stands_for_another(shown.rstrip("`."))
+            or stands_for_another(shown.rstrip("`.)"))
             or (rule.name.endswith("password") and is_plain(rule.name, shown))
         ):
             yield first, last, rule.name
