@@ -4473,7 +4473,7 @@ CODE = regex(
     r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
     r"|type)\??"
     r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
-    r"|[:@(\[{=~!].*|&(?:mut |\w|\[).*|/[*/].*|.*\w===?\w.*|[0-9]+<<.*"
+    r"|[:@(\[{=~!].*|&(?:mut |\w|\[).*|/[*/].*|.*\w(?:==|!==|===)\w.*|[0-9]+<<.*"
     r"|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*"
     r"|(?:return|throw|new|typeof|void|await|this|self)\b.*",
     re.DOTALL,
@@ -4483,7 +4483,7 @@ TYPE = regex(
     r"(?:(?:[A-Z]+[a-z]{2,})+|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
 )
 EXPRESSION = regex(
-    r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+"
+    r"[A-Za-z_$.][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_][\w$]*)+"
     r"|.*[A-Za-z_\])](?:[-+]?=|\?|&&|\|\|)[A-Za-z_!(].*",
     re.DOTALL,
 )
