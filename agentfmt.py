@@ -4093,7 +4093,7 @@ class Rule(NamedTuple):
             return not random or PUBLIC.match(shown) is not None
         if self.name.endswith("password") and is_plain(self.name, shown):
             return True
-        return PLAIN_VALUE.fullmatch(shown) is not None
+        return stands_for_another(shown) or stands_for_another(shown.rstrip("`.)"))
 
     def parts(self) -> list[str]:
         parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split()]
@@ -4359,12 +4359,12 @@ token                   ^(?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configca
 
 # Endings of secret names, by the strength that a value needs to count as a secret. Case, `-` and
 # `_` are ignored.
-WORD, HUMAN, MIXED, RANDOM = 1, 2, 3, 4
+WORD, NUMBERED, HUMAN, MIXED, RANDOM = 1, 2, 3, 4, 5
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
-    HUMAN: "networkcredential secret token apikey accesskey secretkey privatekey sshkey "
+    HUMAN: "networkcredential psk secret token apikey accesskey secretkey privatekey sshkey "
     "credentials auth authorization dsn connectionstring webhookurl databaseurl secretkeybase",
-    RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt psk "
+    RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt "
     "login sk creds pat crumb api",
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
@@ -4372,11 +4372,15 @@ SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
 OTHERS = tuple(
     "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
-    "routingkey objectkey s3key bypass compass minipass task mask disk risk desk compat "
-    "publictoken nexttoken pagetoken changetoken locktoken sequencetoken continuationtoken "
-    "clientrequesttoken paginationtoken forwardtoken backwardtoken idempotencytoken creationtoken "
-    "jsonwebtoken".split()
+    "routingkey objectkey s3key bypass compass minipass askpass allpass anypass sksk gpgkey pgpkey "
+    "publictoken publickeytoken nexttoken pagetoken changetoken locktoken sequencetoken "
+    "continuationtoken clientrequesttoken paginationtoken forwardtoken backwardtoken "
+    "idempotencytoken creationtoken jsonwebtoken".split()
 )
+
+# They end other words, too, and count only where a word begins.
+SYLLABLES = ("sk", "pat", "sig", "api", "psk")
+WITHIN = regex(r"[a-z0-9][a-z]\Z|[A-Z0-9][A-Z]\Z")
 
 
 # What may follow in a name.
@@ -4401,11 +4405,23 @@ def is_secret_name(name: str) -> bool:
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
-    for known in (squash(name), squash(FURTHER_END.sub("", name))):
-        ends = tuple(end for end in NEEDED if known.endswith(end) and not known.endswith(OTHERS))
+    for whole in (name, FURTHER_END.sub("", name)):
+        known = squash(whole)
+        ends = tuple(
+            end
+            for end in NEEDED
+            if known.endswith(end)
+            and not known.endswith(OTHERS)
+            and not (end in SYLLABLES and WITHIN.search(whole[: 1 - len(end)]))
+        )
         if ends:
             return (known, *ends)
     return ()
+
+
+def needed_by(name: str) -> int:
+    """The strength that a value of this name needs to be a secret."""
+    return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM)
 
 
 # Values that are no secrets: the whole value matches one of these, the last ones with a character
@@ -4413,31 +4429,41 @@ def ends_of(name: str) -> tuple[str, ...]:
 PLAIN_VALUE = regex(
     "|".join(
         (
-            r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|[xX]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"0x[0-9a-fA-F]{1,8}|%5[bB]\w*%5[dD]",
+            r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"0[xX][0-9a-fA-F]{1,8}[uUlL]*|0b[01]+|%5[bB]\w*%5[dD]",
+            r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme)",
-            r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token) ?",
-            r"(?!.{13})(?i:cram-md5|oauth2?) ?",
-            r"([!-/:-@\[-`{-~])\1*|[!-/:-@\[-`{-~]{1,3}|[ \t]*",
-            r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})",
-            r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder)[a-z_-]*)",
+            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success|error|ok)",
+            r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)",
+            r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
+            r"[ *]?",
+            r"(?!.{13})(?i:cram-md5|x?oauth2?|b64enc|utf-?[0-9]+(?:le|be)?) ?|AWS4-HMAC-SHA256 ?",
+            # certificates and public keys, the tag of a folder of caches
+            r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55",
+            r".{0,2}|(.)\1*|[!-/:-@\[-`{-~]{3}",
+            r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})|.*\*{3}.*|\.\.\..*",
+            r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
-            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[).*)?|[0-9]|\{[^}]*\}*|\(.*)",
-            r"%[A-Za-z_]\w*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[\w*\]?",
-            r".*\$\{[\w.\[\]()!:?\"'-]*\}.*",
-            r"(?:[A-Za-z]+ |--)?{0}(?:[:./ -]{0})*[.!]?".format(
-                r"(?:%[A-Za-z]|%\(\w*\)[a-z]|\$?\{[^{}]*\})"
-            ),
+            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[0-9]|\{[^}]*\}*|\(.*)",
+            r"%[A-Za-z_][\w.]*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?(?: .*)?",
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
             # addresses without a user, resources
-            r"(?:https?|wss?|ftp|urn|arn|file|data|[a-z+]+:)://?@?[^\s@]*|(?:urn|arn|io|com|org):[\w:./-]*",
-            r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[^\x00-\x7f]{1,2}|\*{2,}.*",
-            r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+",  # sentences
-            r"[A-Za-z_-]+\{\w*\}[A-Za-z_-]*|[A-Za-z_ -]+: ?|[a-z_ -]+= ?",  # a part of a text
-            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]).*|[\w.:>-]+\(\)",  # code
+            r"(?:[a-z][a-z0-9+.:-]*|[A-Z]+)://?(?:[A-Za-z_.-]{0,16}@)?[^\s@]*",
+            r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
+            r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[0-9]?\*[^*].*|\*\*+.*",
+            # sentences
+            r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
+            r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
+            r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*",  # a part of a text
+            # regular expressions, code
+            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\.\*|\(\.|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
+            r"[\w.:>-]+\(\)|\.\w+\(.*|[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*",
+            r"HKEY_.*",
+            r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
+            r"(?:\?.*)?",  # files
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
@@ -4445,42 +4471,57 @@ PLAIN_VALUE = regex(
 )
 # Code rather than a value, if unquoted: calls, attributes, types.
 CODE = regex(
-    r"(?i:str|string|bytes|int|integer|bool|boolean|float|number|object|any|char|text|type)\??"
-    r"|[A-Za-z_$][\w.:>$-]*[(\[?].*|[:@(\[{=~!].*|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*",
+    r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
+    r"|type)\??"
+    r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
+    r"|[:@(\[{=~!].*|&(?:mut |\w|\[).*|/[*/].*|.*\w(?:==|!==|===)\w.*|[0-9]+<<.*"
+    r"|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*"
+    r"|(?:return|throw|new|typeof|void|await|this|self)\b.*",
     re.DOTALL,
 )
-TYPE = regex(r"(?:[A-Z]+[a-z]{2,})+")
+TYPE = regex(
+    r"(?:(?:[A-Z]+|[a-z]{3,}[A-Z]|[a-z]*(?:[A-Z]+[a-z]{2,})*)[0-9]{1,2})?"
+    r"(?:(?:[A-Z]+[a-z]{2,})+|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
+)
 EXPRESSION = regex(
-    r"[A-Za-z_$.]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+"
-    r"|.*[A-Za-z_\])](?:=|\?|&&|\|\|)[A-Za-z_!].*",
+    r"[A-Za-z_$.][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_][\w$]*)+"
+    r"|.*[A-Za-z_\])](?:[-+]?=|\?|&&|\|\|)[A-Za-z_!(].*",
     re.DOTALL,
 )
-# Words, and identifiers made of words; the last one may be numbered.
+# Words, and identifiers made of words, which may be numbered.
 WORDY = regex(
-    r"[_~$.@/-]*[A-Za-z]+(?:[-_./: ,]+[A-Za-z]*)*\$?[0-9]{0,3}|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
+    r"[_~$.@/?-]*(?:[0-9]{1,4}_)?[A-Za-z]+[0-9]{0,3}(?:[-_./: ,\[\]]+[A-Za-z]*[0-9]{0,3})*"
+    r"(?:\$[0-9])?|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
 )
+NUMBERED_WORD = regex(r"[A-Za-z]{3,}[0-9]{1,3}")
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
-PARTS = regex(r"[-_./:@ ]")
+PARTS = regex(r"[-_./:@&= ]")
 HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
-UNSPEAKABLE = regex(r"(?i)[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|[b-df-hj-np-tv-xz]{4}")
-ALTERNATING = regex(r"(?:[A-Z]{1,3}[a-z]{1,2}){4}")
+UNSPEAKABLE = regex(r"[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|[b-df-hj-np-tv-xz]{4}")
+ALTERNATING = regex(r"(?:[A-Z]{1,3}[a-z]{1,2}){4}(?![a-z])")
 STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
 def strength(value: str) -> int:
-    """How much a value looks like a secret: WORD, HUMAN (people choose it), MIXED (letters and
-    digits in disorder) or RANDOM (many of these)."""
+    """How much a value looks like a secret: WORD, NUMBERED (a word and digits), HUMAN (people
+    choose it), MIXED (letters and digits in disorder) or RANDOM (many of these)."""
     if LONG_WORD.fullmatch(value):
         return HUMAN
+    if TYPE.fullmatch(value.strip("_")) or ("/" in value and WORDY.fullmatch(value)):
+        return WORD
     runs = STRETCHES.findall(value)
     size = sum(map(len, runs))
     digits = any(map(str.isdigit, runs))
-    length = 4.5 if UNSPEAKABLE.search(value) else 3.3  # of a run, in words it is more
+    length = (
+        4.5 if UNSPEAKABLE.search(value.lower() if value.isupper() else value) else 3.0
+    )  # of a run, in words it is more
     digest = HEX.fullmatch(value) and not value.replace("-", "").isdigit()
     mixed = ALTERNATING.search(value) or (
         digits and len(runs) > 3 and (8 <= size < length * len(runs) or digest)
     )
     if not mixed:
+        if NUMBERED_WORD.fullmatch(value):
+            return NUMBERED
         return WORD if WORDY.fullmatch(value) or " " in value else HUMAN
     if " " in value:
         return HUMAN
@@ -4500,40 +4541,84 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     if not ends:
         return True
     scheme = SCHEME.match(value)
-    value = value[scheme.end() if scheme else 0 :][:NEAR].strip("\"'`\\")
-    if PLAIN_VALUE.fullmatch(value) or (not quoted and is_code(value, least)):
+    value = value[scheme.end() if scheme else 0 :][:NEAR]
+    value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
+    if not quoted and least:
+        value = value.rstrip(")]};,")
+        if len(value) < 4:  # an identifier
+            return True
+    if stands_for_another(value) or (not quoted and is_code(value, least)):
         return True
-    tells, plain = strength(value), squash(value)
+    tells, plain = strength(value), squash(value if quoted else FURTHER_END.sub("", value))
     repeats = plain in NEEDED or (
         tells < MIXED
-        and plain.endswith(ends)
+        and plain.endswith(ends if quoted else SECRET_NAMES)
         and not (name == "url-password" or LONG_WORD.fullmatch(value))
     )
-    if value == name or plain == ends[0]:
+    if (ends[0] == "key" and SHA1.fullmatch(value)) or (
+        needed_by(name) == RANDOM and UUID.fullmatch(value)
+    ):
+        return True
+    if least and is_label(value, needed_by(name)):
+        return True
+    if value == name or plain == ends[0] or (TYPE.fullmatch(value) and ends[0] in plain):
+        return True
+    if tells < MIXED and ends[-1] in ADDRESSES and "@" not in value:
         return True
     if least and (repeats or (tells < MIXED and ROOTED.fullmatch(value))):
         return True
-    needed = min(NEEDED[end] for end in ends[1:])
-    return tells < (max(least, needed) if least else WORD)
+    return tells < (max(least, needed_by(name)) if least else WORD)
 
 
-ROOTED = regex(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:/\w+)+#\w+")
+SHA1 = regex(r"[0-9a-fA-F]{40}")  # no key has this size
+ESCAPED = regex(r"\\+u([0-9a-fA-F]{4})")
+UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+# Their values are secrets if there is one within.
+ADDRESSES = ("dsn", "connectionstring", "databaseurl")
+# What a program puts in: a part of a template or a format.
+PLACEHOLDER = regex(
+    r"\$?\{+(?:[A-Za-z_][\w.]*(?:[!:(\[][^{}]*)?|[0-9]?)\}*|\$?\{[\w.\[\]()!:?\"'-]*\}"
+    r"|%(?![0-9A-F]{2})(?:\(\w*\)?[a-z]?|[-0-9.]{0,3}[A-Za-z](?![A-Za-z0-9])|[0-9])"
+)
+
+
+def is_label(value: str, needed: int) -> bool:
+    """Is this what people read beside a field? Only passwords are ever beyond ASCII, and none is
+    written without any letter of those that have a case."""
+    if not value.isascii():
+        return needed > WORD or value.lower() == value.upper() or value.istitle()
+    return value.istitle() and value.isalpha() and not LONG_WORD.search(value)
+
+
+def stands_for_another(value: str) -> bool:
+    """Is this no value, but a placeholder, or a template with nothing beside these that tells?"""
+    rest = PLACEHOLDER.sub("", value)
+    plain = PLAIN_VALUE.fullmatch(value) is not None
+    return plain or (rest != value and strength(rest) < MIXED)
+
+
+ROOTED = regex(
+    r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:[./]\w+)+#\w+"
+    r"|[A-Za-z]+#[A-Z][A-Za-z]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}(?::\w+)?"
+)
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
 
 
 def is_code(value: str, least: int) -> bool:
     """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
-    if least and TYPE.fullmatch(value):
+    if least and TYPE.fullmatch(value.strip("_")):
         return True
-    value = value.rstrip(")]}:;,")
-    if EXPRESSION.fullmatch(value) and all(strength(part) < MIXED for part in value.split(".")):
+    value = value.rstrip(")]}:;,+!")
+    parts = (part.rstrip("0123456789") for part in value.split("."))
+    words = (strength(part) < MIXED or TYPE.fullmatch(part) for part in parts)
+    if EXPRESSION.fullmatch(value) and all(words):
         return True
     return CODE.fullmatch(value) is not None
 
 
 class Form(NamedTuple):
     """A way to write a name and its value: the text before the name, and between the two; where
-    the value ends, and how strong it must be.
+    the value ends, and how strong it must be (of a password / of others).
 
     ``before``: the beginning of a line, a dash, or anything. ``between`` is an expression for RE2
     and re alike. ``value``: as its quotes say, up to a blank, the rest of a line, or an element.
@@ -4542,10 +4627,13 @@ class Form(NamedTuple):
     name: str
     before: str
     value: str
-    least: int
+    strengths: str
     between: str
     found: str
     left: str
+
+    def least(self, needed: int) -> int:
+        return int(self.strengths[0 if needed == WORD else -1])
 
 
 # <H>: blanks; <Q>: any quotes; <O>: opening quotes; <N>: a line end; <A>: an assignment.
@@ -4561,10 +4649,10 @@ MACROS = {
 
 
 def form(line: str) -> Form:
-    name, before, value, least, between, found, left = re.split("  +", line)
+    name, before, value, strengths, between, found, left = re.split("  +", line)
     between = re.sub("<([A-Z])>", lambda match: MACROS[match[1]], between)
     examples = (example.replace("·", "\n") for example in (found, left))
-    return Form(name, before.strip("."), value, int(least), between, *examples)
+    return Form(name, before.strip("."), value, strengths, between, *examples)
 
 
 FORMS = [
@@ -4573,33 +4661,34 @@ FORMS = [
 authorization  .   value   2  <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)  Authorization: GenieKey «<24 hex>»  authorization: the user is
 quoted      .      value   1  <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
 typed       .      value   1  (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
-spaced      .      value   2  [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[,{ \t]{0,4}<N>?<H><Q>(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+spaced      noun   value   2  [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
+pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[:,{ \t]{0,4}<N>?<H><Q>(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
 registry    .      value   2  [ \t]+REG_(?:EXPAND_)?SZ[ \t]+                  Password REG_SZ «<12 alnum>»  Password REG_SZ word
 tfvar       .      value   2  \\*\"[ ]*\{[^{}]{0,99}default[ ]*=[ ]*<O>  variable "db_password" {· default = "«<12 alnum>»"·}  variable "db_password" {· default = ""·}
-fallback    .      value   3  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H>(?:['\"]\\*)?<O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
+fallback    .      value   4  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
-call        .      value   3  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
-wrapped     .      value   3  <Q>\]?<H><A><H>(?:\[\])?[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
+call        .      value   3/4  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
+typing      .      value   3/4  (?:\]<Q>,|<Q>,[ ]with:|<Q>\)\.(?:type|fill|val|value|send_?keys|set_?value)\()<H><O>  get('#password').type('«<16 hex>»')  get('#password').type('text')
+wrapped     .      value   4  <Q>\]?<H><A><H>(?:\[\])?[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
 element     .      element  1  <Q>(?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
 element     .      element  1  </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
-block       .      line     3  (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
+block       .      line     4  (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
 attribute   .      value   1  <Q><H>value=<O>                               <add key="Password" value="«<12 alnum>»"/>  <add key="Password" value=""/>
 option      flag   value   2  (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
 variable    upper  blank   0  =                                             API_TOKEN=«<12 alnum>»          API_TOKEN=$X
 env         line   blank   1  =                                             password=«<12 alnum>»           password=$X
-yaml        line   line    1  <Q>\*{0,2}<H>(?::|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
+yaml        line   line    1  <Q>\*{0,2}<H>(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
 ini         line   line    2  <H>(?::=|=)<H>                                password = «<12 alnum>»         password = get()
 next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
-after       .      value   3  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
+after       .      value   3/4  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
-csv         .      value   4  ,                                             apiToken,«<24 hex>»,           token,name,x
-enclosed    .      value   3  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
-blank       line   line    3  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
-command     .      value   4  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
+csv         .      value   5  ,                                             apiToken,«<24 hex>»,           token,name,x
+enclosed    .      value   4  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
+blank       line   line    4  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
+command     .      value   5  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
 prose       .      value   1  [ ](?:is|was)[ ]\\*[\"']                      The password is '«<12 alnum>»'   the password is "$PW"
-prose       .      value   3  [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
-table       .      value   3  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
+prose       .      value   4  [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
+table       .      value   3/4  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
 """.strip().splitlines()  # noqa: E501
 ]
 
@@ -4619,13 +4708,15 @@ LINE_BEGIN = regex(
     rb"(?:machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)?[\w.$:/@{*=-]*"  # the beginning of the name
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
-AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+]|\.[A-Za-z$]|$)", re.MULTILINE)
+STRING_BEGUN = regex(rb"([\"'`])(?:\w[\w .-]{0,60})?\Z")  # a string, before a name
+AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:]|\.[A-Za-z$]|$)", re.MULTILINE)
 UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`,;)}\]<>&|\\]+")
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\]+")
-ELEMENT = regex(rb"[^<>\n]+(?=\\?</)")
+ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
 RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
+TERNARY = regex(rb"\?(?:[ \t]+[\"'`]?|[\"'`])\Z")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
@@ -4666,6 +4757,7 @@ FIRST_LOOK = {
     MIXED: (mixed(_QUOTED, 8), mixed(_BARE, 8)),
     RANDOM: (mixed(_QUOTED, 16), mixed(_BARE, 16)),
 }
+FIRST_LOOK[NUMBERED] = FIRST_LOOK[HUMAN]
 
 
 def mask(text: bytes, spans: Iterable[tuple[int, int, Any]]) -> bytes:
@@ -4690,8 +4782,8 @@ def named(needed: int) -> str:
 def behind(forms: list[Form], needed: int) -> str:
     """What stands behind a name in some forms, up to what the first look sees of the value."""
     looks: dict[str, list[str]] = {}
-    for form in sorted(forms, key=lambda form: form.least):  # the shortest look first
-        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least, MIXED))]
+    for form in sorted(forms, key=lambda form: form.least(needed)):  # the shortest look first
+        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least(needed), MIXED))]
         # Each count would need a state.
         endless = re.sub(r"\{([01]),[0-9]{2}\}", lambda most: "*+"[int(most[1])], form.between)
         between = endless.removesuffix(MACROS["P"])
@@ -5058,7 +5150,12 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     head = text[max(0, start - NEAR) : start]
     begin = start - len(head) + len(head.rstrip(IN_NAMES))
     name = text[begin:end].decode()
+    needed = needed_by(name)
     if text[begin - 1 : begin] == b":" and RESOURCE.match(text, end):
+        return None
+    if TERNARY.search(text, max(0, begin - NEAR), begin):
+        return None
+    if text[begin - 1 : begin] == b"/" and text[end : end + 1] == b">":  # the end of an element
         return None
     for form, pattern in zip(FORMS, BETWEEN, strict=True):
         between = pattern.match(text, end)
@@ -5068,7 +5165,9 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         if not value:
             continue
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
-        plain = is_plain(name, shown, form.least, quoted=value[2])
+        # Where a name is quoted, so is a value; else it is code.
+        least = MIXED if not value[2] and text[end : end + 1] in b"\"'" else form.least(needed)
+        plain = is_plain(name, shown, least, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
@@ -5079,6 +5178,8 @@ def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
     """Is a name where its form needs it?"""
     if before == "flag":
         return text[begin : begin + 1] == b"-"
+    if before == "noun":  # not the verb
+        return text[begin:end].lower() != b"pass"
     if not before or (before == "upper" and not text[begin:end].isupper()):
         return not before
     near = max(0, begin - NEAR)
@@ -5093,19 +5194,26 @@ def value_of(
     its name. Nothing behind ``limit`` is read."""
     opening = OPENING.search(text, end, start)
     if kind == "value" and opening:
-        assigns = start - len(text[end:start].lstrip(b"\\\"'`]"))
-        line = text[max(0, assigns - NEAR) : assigns].rpartition(b"\n")[2]
-        if AFTER_QUOTE.match(text, start) and line.count(opening[0]) % 2:
-            return None  # it ends a string that began in its line
+        if AFTER_QUOTE.match(text, start) and ends_string(text, end, start, opening):
+            return None
         start += 2 * text.startswith(opening[2] * 2, start)
         return start, quote_end(text, start, opening[0], limit), True
     if kind == "element":
         element = ELEMENT.match(text, start, limit)
-        return (*element.span(), True) if element else None
+        tag = text[max(0, end - NEAR) : end].rpartition(b"<")[2]
+        return (*element.span(), True) if element and b"href=" not in tag else None
     word = (UNQUOTED if kind == "value" else TO_BLANK).match(text, start, limit)
     if not word or (kind == "line" and not LINE_END.match(text, word.end())):
         return None
     return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
+
+
+def ends_string(text: bytes, end: int, start: int, opening: re.Match[bytes]) -> bool:
+    """Does a quote before ``start`` end a string that began before the name in the same line?"""
+    assigns = start - len(text[end:start].lstrip(b"\\\"'`]"))
+    line = text[max(0, assigns - NEAR) : assigns].rpartition(b"\n")[2]
+    begun = STRING_BEGUN.search(line) if text.count(opening[2], end, start) == 1 else None
+    return line.count(opening[0]) % 2 == 1 or (begun is not None and begun[1] == opening[2])
 
 
 def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
