@@ -4877,6 +4877,7 @@ class Scanner:
             while begin < stop and (match := pattern.search(block, begin, stop)):
                 ends = ends or [*itertools.accumulate(len(text) + 1 for text in texts)]
                 first, begin = match.span()
+                first += block.startswith(b"\n", first)  # before a word
                 number = bisect.bisect_right(ends, first)
                 start = ends[number] - len(texts[number]) - 1
                 if not tokens or pattern is not self.tokens or b"\\" in block[first:begin]:
@@ -5448,16 +5449,16 @@ class EventRedactor:
         if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
             return None
         plain = without_escapes(raw)
-        spoken = [one.span(1) for one in SPOKEN_TEXT.finditer(plain)] if words else []
+        spoken = dict(one.span(1) for one in SPOKEN_TEXT.finditer(plain)) if words else {}
         found: list[StringLiteral] = []
         end = 0
-        for first, last in sorted(spoken + event.tokens):
+        for first, last in sorted([*spoken.items(), *event.tokens]):
             if first >= end:
                 literal = VALUE.match(plain, plain.rfind(b'"', end, first + 1))
                 if literal is None or plain.count(b'"', end, first + 1) % 2 == 0:
                     return None  # a name, or no string
                 start, end = literal.span()
-                path = SPOKEN_PLACES[-1] if start == first else ()
+                path = SPOKEN_PLACES[-1] if start in spoken else ()
                 text = decode_json(raw[start:end])
                 found.append(StringLiteral(start, end, text, path, False, 0, False))
             if last > end:

@@ -86,6 +86,17 @@ def test_tokens_are_hidden_alike_without_a_look_at_the_structure(
     assert quick.counts == slow.counts
 
 
+@pytest.mark.parametrize("rule", agentfmt.RULES, ids=lambda rule: rule.name)
+def test_tokens_of_every_rule_are_hidden_in_a_line(rule: agentfmt.Rule) -> None:
+    """As a value or a name, as a part of one, and in an event with words."""
+    planted = made(rule.found)
+    for text in (planted.text, f"see {planted.text} there"):
+        spelled = json.dumps(planted.secret)[1:-1]
+        for members in ({"note": text}, {"note": text, "text": text}, {"text": text}, {text: "x"}):
+            line = json.dumps({"type": "thinking", "subtype": "delta"} | members).encode()
+            assert spelled.encode() not in redact(line, *SECRETS, "--thinking").stdout
+
+
 # ---------------------------------------------------------------- one event, any shape
 
 
