@@ -4093,6 +4093,8 @@ class Rule(NamedTuple):
             return not random or PUBLIC.match(shown) is not None
         if self.name.endswith("password") and is_plain(self.name, shown):
             return True
+        if self.name == "authorization" and PROSE.match(text, first):
+            return True
         return stands_for_another(shown) or stands_for_another(shown.rstrip("`.)"))
 
     def parts(self) -> list[str]:
@@ -4127,6 +4129,7 @@ EDGE_AFTER = r"(?:[^\w+/=-]|$)"
 # A token of any issuer is no part of a path, a digest or base64; words may precede it.
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
 AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
+PROSE = regex(rb"[a-z]+ [a-z]+ [a-z]")
 PUBLIC = regex(r"(?i)(?:[\w-]+[_-])?(?:pk|pub[a-z]*|id)[_-]")  # such a word: it is no secret
 # In a raw line, one of these precedes a literal that may have an EDGE.
 WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]*[A-Za-z])"
@@ -4348,7 +4351,8 @@ command-password        ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]
 command-password        ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})  htpasswd -bc f admin «<12 alnum>»   htpasswd -c f admin
 command-password        ::add-mask:: ([^\s"'\\$]{4,})                             echo "::add-mask::«<12 alnum>»"     echo "::add-mask::$X"
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
-command-password        ^(?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})             IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
+command-password        ^IDENTIFIED\h+BY \h+["'\\]+([^\s"'\\]{6,})                  IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
+command-password        (?:user|to)\h+[^\s;]{1,80}\h+ identified\h+by \h+["'\\]+([^\s"'\\]{6,})  create user me identified by '«<12 alnum>»'  the surface identified by 'surfaceId'
 token                   ^(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])* (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*  acme_<48 alnum>  acme_<24 alnum>
 token                   ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*  acme_sandbox_<32 hex>  acme_sandbox_<12 hex>
 token                   ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*  depot_org_<64 hex>  depot_org_<16 hex>
@@ -4696,7 +4700,12 @@ BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
-PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+# Code that only compares the first line has a quote behind it, and no base64 in this line and the
+# next.
+PEM_BEGIN = regex(
+    rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+    rb"(?:(?!\\*[\"'`])|(?=[^\n]{0,200}\n?[^\n]{0,200}?(?:[A-Za-z0-9+/=]{32}|\Z)))"
+)
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
 
@@ -4801,7 +4810,10 @@ def behind(forms: list[Form], needed: int) -> str:
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _HEAD = "|".join(sorted(_HEADS))
-UNFINISHED = rf"(?i:{any_name(NEEDED)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+UNFINISHED = (
+    rf"(?i:{any_name(NEEDED)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+    rf"|PRIVATE KEY(?: BLOCK)?-----\\*[\"'`][^\n]*\n(?:[ \t\r]*\n)?$"
+)
 # In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
 MEMBER = rf'(?i:{any_name(SECRET_NAMES)})"'
 # An environment variable may have any value.
