@@ -4071,9 +4071,12 @@ class Rule(NamedTuple):
     def hint(self) -> str:
         """The expression of the first look: fast, for it begins with a literal and is bounded."""
         before, literal, rest = self.parts()
-        head, least, tail = re.sub(GROUP, "(?:", literal + rest).rpartition(",}")
+        head, open_ended, tail = re.sub(GROUP, "(?:", literal + rest).rpartition(",}")
         head = ALONE + before + head if self.name == "token" and before else head
-        return head + least[1:] + tail + EDGE_AFTER * self.source.endswith("$")
+        if open_ended and not tail:
+            head, _, least = head.rpartition("{")
+            head += f"{{{min(int(least), ENOUGH)}"
+        return head + open_ended[1:] + tail + EDGE_AFTER * self.source.endswith("$")
 
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
@@ -4111,6 +4114,7 @@ class Rule(NamedTuple):
         return EDGE * self.source.startswith("^")
 
 
+ENOUGH = 32  # characters of a token for the first look: with more it is larger, and no finer
 GROUP = r"(?<!\\)\((?!\?)"
 
 
@@ -4731,6 +4735,7 @@ IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97,
 ROUNDS = 8  # of searching again: bounded, so time stays linear
 NEAR = 256  # bytes around a name that are examined
 LONG_STRING = 2048  # of base64: more than any token has
+LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
 BASE64 = bytes({*b"+/", *range(48, 58), *range(65, 91), *range(97, 123)})
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
 UNMARKED_LINE = regex(rb"[^\n\f]+")
@@ -4904,7 +4909,7 @@ class Scanner:
         found, done, examined, at = list[tuple[int, int]](), 0, 0, 0
         size = sys.maxsize if self.spellings or self.patterns else LONG_STRING // 2
         while (at := at + size) < len(text):
-            if not text[at : at + NEAR].translate(None, BASE64):
+            if LIKE_BASE64.match(text, at):
                 before = [text.rfind(quote, examined, at) for quote in (b'"', b",")]
                 start = max(*before, examined - 1) + 1
                 at = examined = text.find(b'"', at) % (len(text) + 1)
