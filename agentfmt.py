@@ -4098,7 +4098,7 @@ class Rule(NamedTuple):
             return True
         if self.name == "authorization" and PROSE.match(text, first):
             return True
-        return stands_for_another(shown) or stands_for_another(shown.rstrip("`.)"))
+        return any(map(stands_for_another, {shown, shown.rstrip("`.)")}))
 
     def parts(self) -> list[str]:
         parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split()]
@@ -4600,9 +4600,10 @@ def is_label(value: str, needed: int) -> bool:
 
 def stands_for_another(value: str) -> bool:
     """Is this no value, but a placeholder, or a template with nothing beside these that tells?"""
-    rest = PLACEHOLDER.sub("", value)
-    plain = PLAIN_VALUE.fullmatch(value) is not None
-    return plain or (rest != value and strength(rest) < MIXED)
+    if PLAIN_VALUE.fullmatch(value):
+        return True
+    rest = PLACEHOLDER.sub("", value) if "{" in value or "%" in value else value
+    return rest != value and strength(rest) < MIXED
 
 
 ROOTED = regex(
