@@ -4557,25 +4557,23 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
             return True
     if stands_for_another(value) or (not quoted and is_code(value, least)):
         return True
-    tells, plain = strength(value), squash(value if quoted else FURTHER_END.sub("", value))
-    repeats = plain in NEEDED or (
-        tells < MIXED
-        and plain.endswith(ends if quoted else SECRET_NAMES)
-        and not (name == "url-password" or LONG_WORD.fullmatch(value))
-    )
-    if (ends[0] == "key" and SHA1.fullmatch(value)) or (
-        needed_by(name) == RANDOM and UUID.fullmatch(value)
-    ):
-        return True
-    if least and is_label(value, needed_by(name)):
-        return True
+    tells, needed = strength(value), needed_by(name)
+    plain = squash(value if quoted else FURTHER_END.sub("", value))
     if value == name or plain == ends[0] or (TYPE.fullmatch(value) and ends[0] in plain):
+        return True
+    if (ends[0] == "key" and SHA1.fullmatch(value)) or (needed == RANDOM and UUID.fullmatch(value)):
         return True
     if tells < MIXED and ends[-1] in ADDRESSES and "@" not in value:
         return True
-    if least and (repeats or (tells < MIXED and ROOTED.fullmatch(value))):
+    if least and (is_label(value, needed) or plain in NEEDED):
         return True
-    return tells < (max(least, needed_by(name)) if least else WORD)
+    if least and tells < MIXED:
+        # What stands behind it in other words may have been joined to a value with digits.
+        names = SECRET_NAMES if tells == WORD and not quoted else ends
+        chosen = name == "url-password" or LONG_WORD.fullmatch(value)
+        if ROOTED.fullmatch(value) or (plain.endswith(names) and not chosen):
+            return True
+    return tells < (max(least, needed) if least else WORD)
 
 
 SHA1 = regex(r"[0-9a-fA-F]{40}")  # no key has this size

@@ -270,6 +270,7 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
         pytest.param("password='it is'", "password='*'", id="quotes-hold-blanks"),
         pytest.param("PASSWORD=a,b;c&d)e", "PASSWORD=*", id="env-file-any-character"),
         pytest.param("PASSWORD=$2b$12$abcdefgh", "PASSWORD=*", id="hash-is-no-variable"),
+        pytest.param("password=hunter2huntertoken x", "password=* x", id="joined-to-a-word"),
         pytest.param("password: hunter2\nuser: x", "password: *\nuser: x", id="YAML"),
         pytest.param("password=ä€😀1 x", "password=* x", id="beyond-ASCII"),
         pytest.param("password='пароль'", "password='*'", id="not-ASCII-at-all"),
