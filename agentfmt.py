@@ -4355,8 +4355,7 @@ command-password        ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]
 command-password        ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})  htpasswd -bc f admin «<12 alnum>»   htpasswd -c f admin
 command-password        ::add-mask:: ([^\s"'\\$]{4,})                             echo "::add-mask::«<12 alnum>»"     echo "::add-mask::$X"
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
-command-password        ^IDENTIFIED\h+BY \h+["'\\]+([^\s"'\\]{6,})                  IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
-command-password        (?:user|to)\h+[^\s;]{1,80}\h+ identified\h+by \h+["'\\]+([^\s"'\\]{6,})  create user me identified by '«<12 alnum>»'  the surface identified by 'surfaceId'
+command-password        ^(?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})             IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
 token                   ^(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])* (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*  acme_<48 alnum>  acme_<24 alnum>
 token                   ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*  acme_sandbox_<32 hex>  acme_sandbox_<12 hex>
 token                   ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*  depot_org_<64 hex>  depot_org_<16 hex>

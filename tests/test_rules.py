@@ -360,7 +360,6 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "q6sk09|5w~009k90l91n92o09", "{jwtAuth:ae!==void 0}",
             "credentials = _this$credentials3.userId)",
             "(``Authorization: Bearer <token>``).", "an Authorization: Bearer with a new token",
-            "the surface identified by 'surfaceId'",
             "f('Token: \"'.concat(k, x))", "return{pass:text==other}",
             "token=PUT_YOUR_TOKEN_HERE",
             r'"password": "\u30d1\u30b9\u30ef\u30fc\u30c9"', '"key": "[%key:common::data::token%]"',
