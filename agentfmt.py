@@ -1864,31 +1864,28 @@ TOOL_ARGUMENTS = {
     }.items()
 }
 
-# Beginning of a failed call's result, or the agent's word for it -> Cursor's variant.
-FAILURES = (
-    (
+# Beginning of a failed call's result, or the agent's word for it, by Cursor's variant.
+FAILURES = {
+    "rejected": (
         r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
         r"|Command cancelled|(?:The )?User (?:rejected|declined|denied|cancelled|did not allow)"
         r"|.{0,80}was rejected by the user|denied-interactively|(?:user-)?(?:declined|rejected)\b"
-        r"|The tool use was rejected",
-        "rejected",
+        r"|The tool use was rejected"
     ),
-    (
+    "permissionDenied": (
         r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
         r"|.{0,200}requires approval|Permission(?:_denied| (?:to use|for|denied))|denied\b"
         r"|policy_violation|Exit plan mode\?|permission-rule|.{0,200}needs approval"
         r"|(?:Hook )?\w+ToolUse:\S+ (?:hook error|denied)|.{0,400}was blocked\. For security"
         r"|.{0,200}denied by (?:your permission settings|policy)"
-        r"|The user has specified a rule which prevents",
-        "permissionDenied",
+        r"|The user has specified a rule which prevents"
     ),
-    (
+    "timeout": (
         r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b"
-        r"|(?s:.*\n)Command timed out after ",
-        "timeout",
+        r"|(?s:.*\n)Command timed out after "
     ),
-    (r"(?i)File[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT", "fileNotFound"),
-)
+    "fileNotFound": r"(?i)File[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT",
+}
 ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
@@ -1955,15 +1952,17 @@ class Answer(Struct, gc=False):
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
         command goes before wordings, but for a timeout's, and not before the agent's own word."""
-        text = as_text(self.content)
-        tagged = self.failed and re.match(ERROR_TAG, text)
-        said = (as_text(self.kind), tagged[1] if tagged else text)
-        told = (name for word in said for rule, name in FAILURES if re.match(rule, word))
-        variant = next(told, "error") if self.failed else "success"
         stated = type(self.code) is int and self.call.tool == "shell" and not self.kind
-        if stated and variant != "timeout":
-            return "failure" if self.code else "success", self.code, ""
-        return variant, None, said[1]
+        code = self.code if stated else None
+        if not self.failed and not code:
+            return "success", code, ""
+        text = as_text(self.content)
+        if stated and not (self.failed and re.match(FAILURES["timeout"], text)):
+            return "failure" if code else "success", code, ""
+        tagged = re.match(ERROR_TAG, text)
+        said = (as_text(self.kind), tagged[1] if tagged else text)
+        told = (name for word in said for name, rule in FAILURES.items() if re.match(rule, word))
+        return next(told, "error"), None, said[1]
 
     def outcome(self) -> tuple[str, str, int]:
         """The tool of an ended call, its status and exit code, as its line has them."""

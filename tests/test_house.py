@@ -185,7 +185,7 @@ def test_no_name_of_another_agent_leads_to_two_tools() -> None:
 
 def test_every_variant_has_a_status_and_every_failure_a_reason() -> None:
     assert {*agentfmt.VARIANTS.values()} == {"ok", *agentfmt.REASONS}
-    assert {variant for _, variant in agentfmt.FAILURES} <= {*agentfmt.VARIANTS}
+    assert {*agentfmt.FAILURES} <= {*agentfmt.VARIANTS}
     assert {*agentfmt.FAILURE_TEXT} <= {*agentfmt.VARIANTS}
 
 
