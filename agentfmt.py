@@ -4378,7 +4378,8 @@ SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
 OTHERS = tuple(
     "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
-    "routingkey objectkey s3key bypass compass minipass askpass allpass anypass sksk gpgkey pgpkey "
+    "routingkey objectkey s3key bypass compass minipass askpass allpass anypass surrogatepass "
+    "sksk gpgkey pgpkey "
     "publictoken publickeytoken nexttoken pagetoken changetoken locktoken sequencetoken "
     "continuationtoken clientrequesttoken paginationtoken forwardtoken backwardtoken "
     "idempotencytoken creationtoken jsonwebtoken".split()
