@@ -4437,9 +4437,9 @@ PLAIN_VALUE = regex(
     "|".join(
         (
             r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"0[xX][0-9a-fA-F]{1,8}[uUlL]*|0b[01]+|%5[bB]\w*%5[dD]",
+            r"0[xX][0-9a-fA-F]{1,8}[uUlL]*|0b[01_]+|%5[bB]\w*%5[dD]",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
-            r"(?!.{13})(?i:true|false|null|none|nil|undefined|yes|no|on|off|test|user|changeme)",
+            r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|user|changeme)",
             r"(?!.{13})(?i:pass|passed|fail|failed|failure|success|error|ok)",
             r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)",
             r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
@@ -4468,7 +4468,7 @@ PLAIN_VALUE = regex(
             # regular expressions, code
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\.\*|\(\.|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
             r"[\w.:>-]+\(\)|\.\w+\(.*|[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*",
-            r"HKEY_.*",
+            r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([a-z ]+\)|[a-z]+ \w+\(.*\)",
             r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
             r"(?:\?.*)?",  # files
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
@@ -4479,7 +4479,7 @@ PLAIN_VALUE = regex(
 # Code rather than a value, if unquoted: calls, attributes, types.
 CODE = regex(
     r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
-    r"|type)\??"
+    r"|type|dict|list|tuple|set|callable)\??"
     r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
     r"|[:@(\[{=~!].*|&(?:mut |\w|\[).*|/[*/].*|.*\w(?:==|!==|===)\w.*|[0-9]+<<.*"
     r"|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*"
@@ -4488,10 +4488,10 @@ CODE = regex(
 )
 TYPE = regex(
     r"(?:(?:[A-Z]+|[a-z]{3,}[A-Z]|[a-z]*(?:[A-Z]+[a-z]{2,})*)[0-9]{1,2})?"
-    r"(?:(?:[A-Z]+[a-z]{2,})+|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
+    r"(?:(?:[A-Z]+[a-z]{2,})+[A-Z]{0,4}|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
 )
 EXPRESSION = regex(
-    r"[A-Za-z_$.][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_][\w$]*)+"
+    r"[A-Za-z_$.][\w$]*(?:(?:\.|::|->|[?!]\.)[A-Za-z_][\w$]*)+"
     r"|.*[A-Za-z_\])](?:[-+]?=|\?|&&|\|\|)[A-Za-z_!(].*",
     re.DOTALL,
 )
@@ -4551,7 +4551,7 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     value = value[scheme.end() if scheme else 0 :][:NEAR]
     value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
     if not quoted and least:
-        value = value.rstrip(")]};,")
+        value = value.rstrip(")]};:,")
         if len(value) < 4:  # an identifier
             return True
     if stands_for_another(value) or (not quoted and is_code(value, least)):
@@ -4576,7 +4576,7 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
 
 
 SHA1 = regex(r"[0-9a-fA-F]{40}")  # no key has this size
-ESCAPED = regex(r"\\+u([0-9a-fA-F]{4})")
+ESCAPED = regex(r"\\+(?:u|U[0-9a-fA-F]{4})([0-9a-fA-F]{4})")
 UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 # Their values are secrets if there is one within.
 ADDRESSES = ("dsn", "connectionstring", "databaseurl")
@@ -4727,7 +4727,8 @@ ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
 RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
-TERNARY = regex(rb"\?(?:[ \t]+[\"'`]?|[\"'`])\Z")
+# What precedes no name of a secret: a condition, the word "public".
+NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public)[ \t])\Z")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
 ROUNDS = 8  # of searching again: bounded, so time stays linear
@@ -5169,7 +5170,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     needed = needed_by(name)
     if text[begin - 1 : begin] == b":" and RESOURCE.match(text, end):
         return None
-    if TERNARY.search(text, max(0, begin - NEAR), begin):
+    if NOT_NAMED.search(text, max(0, begin - NEAR), begin):
         return None
     if text[begin - 1 : begin] == b"/" and text[end : end + 1] == b">":  # the end of an element
         return None
