@@ -4092,9 +4092,9 @@ class Rule(NamedTuple):
             longest = max(PARTS.split(shown), key=len)
             length = 5 if longest.islower() or longest.isupper() else 3.3  # of a run, in names more
             random = len(longest) < length * len(STRETCHES.findall(longest))
-            return not random or PUBLIC.match(shown) is not None
+            return not random or PUBLIC.fullmatch(shown) is not None
         if self.name.endswith("password") and is_plain(self.name, shown):
-            return True
+            return not shown.istitle()  # in a command it is no label
         if self.name == "authorization" and PROSE.match(text, first):
             return True
         return any(map(stands_for_another, {shown, shown.rstrip("`.)")}))
@@ -4133,7 +4133,11 @@ EDGE_AFTER = r"(?:[^\w+/=-]|$)"
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
 AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
 PROSE = regex(rb"[a-z]+ [a-z]+ [a-z]")
-PUBLIC = regex(r"(?i)(?:[\w-]+[_-])?(?:pk|pub[a-z]*|id)[_-]")  # such a word: it is no secret
+# Such a word before it says that it is no secret.
+PUBLIC = regex(
+    r"(?i)(?:[\w-]+[_-])?(?:pk|pub(?:lic|lishable)?|id)[_-](?:(?:live|test|prod|key)[_-])?"
+    r"[A-Za-z0-9]+[\w=-]{0,20}"
+)
 # In a raw line, one of these precedes a literal that may have an EDGE.
 WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]*[A-Za-z])"
 
@@ -4460,13 +4464,14 @@ PLAIN_VALUE = regex(
             # addresses without a user, resources
             r"(?:[a-z][a-z0-9+.:-]*|[A-Z]+)://?(?:[A-Za-z_.-]{0,16}@)?[^\s@]*",
             r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
-            r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|[0-9]?\*[^*].*|\*\*+.*",
+            r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
             r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*",  # a part of a text
+            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)",
             # regular expressions, code
-            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\.\*|\(\.|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
+            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
             r"[\w.:>-]+\(\)|\.\w+\(.*|[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*",
             r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([a-z ]+\)|[a-z]+ \w+\(.*\)",
             r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
@@ -4481,13 +4486,14 @@ CODE = regex(
     r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
     r"|type|dict|list|tuple|set|callable)\??"
     r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
-    r"|[:@(\[{=~!].*|&(?:mut |\w|\[).*|/[*/].*|.*\w(?:==|!==|===)\w.*|[0-9]+<<.*"
+    r"|[:@(\[{=~!].*|&(?:mut .*|\[.*|[A-Za-z_][A-Za-z_.:>()-]*)|/[*/].*"
+    r"|.*\w(?:==|!==|===)\w.*|[0-9]+<<.*"
     r"|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*"
     r"|(?:return|throw|new|typeof|void|await|this|self)\b.*",
     re.DOTALL,
 )
 TYPE = regex(
-    r"(?:(?:[A-Z]+|[a-z]{3,}[A-Z]|[a-z]*(?:[A-Z]+[a-z]{2,})*)[0-9]{1,2})?"
+    r"(?:(?:[A-Z]+|[a-z]{3,}[A-Z]|[a-z]*(?:[A-Z]+[a-z]{2,})*)(?:[0-9]|12|16|32|64))?"
     r"(?:(?:[A-Z]+[a-z]{2,})+[A-Z]{0,4}|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
 )
 EXPRESSION = regex(
@@ -4599,8 +4605,9 @@ def stands_for_another(value: str) -> bool:
     """Is this no value, but a placeholder, or a template with nothing beside these that tells?"""
     if PLAIN_VALUE.fullmatch(value):
         return True
-    rest = PLACEHOLDER.sub("", value) if "{" in value or "%" in value else value
-    return rest != value and strength(rest) < MIXED
+    rest, count = PLACEHOLDER.subn("", value) if "{" in value or "%" in value else (value, 0)
+    chosen = count == 1 and "%" in value and any(map(str.isdigit, rest))  # by people
+    return count > 0 and strength(rest) < MIXED and not chosen
 
 
 ROOTED = regex(
@@ -4702,12 +4709,7 @@ BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
-# Code that only compares the first line has a quote behind it, and no base64 in this line and the
-# next.
-PEM_BEGIN = regex(
-    rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
-    rb"(?:(?!\\*[\"'`])|(?=[^\n]{0,200}\n?[^\n]{0,200}?(?:[A-Za-z0-9+/=]{32}|\Z)))"
-)
+PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
 
@@ -4814,10 +4816,7 @@ def behind(forms: list[Form], needed: int) -> str:
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _HEAD = "|".join(sorted(_HEADS))
-UNFINISHED = (
-    rf"(?i:{any_name(NEEDED)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
-    rf"|PRIVATE KEY(?: BLOCK)?-----\\*[\"'`][^\n]*\n(?:[ \t\r]*\n)?$"
-)
+UNFINISHED = rf"(?i:{any_name(NEEDED)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 # In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
 MEMBER = rf'(?i:{any_name(SECRET_NAMES)})"'
 # An environment variable may have any value.
@@ -4897,7 +4896,7 @@ class Scanner:
                 number = bisect.bisect_right(ends, first)
                 start = ends[number] - len(texts[number]) - 1
                 if not tokens or pattern is not self.tokens or b"\\" in block[first:begin]:
-                    found[number], begin = [], ends[number]  # an escape may hide a name
+                    found[number], begin = [], ends[number] - 1  # an escape may hide a name
                 elif found.get(number) != []:
                     found.setdefault(number, []).append((first - start, begin - start))
         return found

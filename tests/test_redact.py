@@ -97,6 +97,16 @@ def test_tokens_of_every_rule_are_hidden_in_a_line(rule: agentfmt.Rule) -> None:
             assert spelled.encode() not in redact(line, *SECRETS, "--thinking").stdout
 
 
+@pytest.mark.parametrize("rule", agentfmt.RULES, ids=lambda rule: rule.name)
+def test_tokens_behind_another_string_with_a_secret_are_hidden(rule: agentfmt.Rule) -> None:
+    planted = made(rule.found)
+    texts = ["DB_PASSWORD=hunter2x9K", made("ghp_<36 alnum>").text, planted.text]
+    line = json.dumps({"type": "x", "env": texts, "more": {planted.text: 1}}).encode()
+    left = redact(line, *SECRETS).stdout
+    assert json.dumps(planted.secret)[1:-1].encode() not in left
+    assert redact(left, *SECRETS).stdout == left
+
+
 # ---------------------------------------------------------------- one event, any shape
 
 

@@ -640,27 +640,3 @@ def test_a_value_in_the_next_line(template: str, style: str) -> None:
         check(cuts(text, [cut]), style)
     for size in (1, 2, 7):
         check([text[at : at + size] for at in range(0, len(text), size)], style)
-
-
-# ---------------------------------------------------------------- the first line of a key, in code
-
-BEGIN = PEM.format("BEGIN", "RSA ", "")
-BODY = made("<64 base64>").text
-IN_CODE = (
-    (f'if text.startswith("{BEGIN}"):\n    return text\n\nnext = 1\n', True),
-    (f"const begins = '{BEGIN}';\n\nconst other = 1;\n", True),
-    (f'x = "{BEGIN}"\n', False),  # more may follow
-    (f'[\n  "{BEGIN}",\n  "{BODY}",\n  "{BODY}"\n]\n', False),
-    (f'["{BEGIN}","{BODY}"]\nx\n', False),
-    (f'"{BEGIN}\\n" +\n  "{BODY}\\n"\n', False),
-)
-
-
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize(("text", "shown"), IN_CODE)
-def test_the_first_line_of_a_key_in_code(text: str, shown: bool, style: str) -> None:
-    """It hides what follows only if that can be a key."""
-    assert (hide(text) == text) == shown
-    assert BODY not in hide(text)
-    for cut in range(1, len(text)):
-        check(cuts(text, [cut]), style)
