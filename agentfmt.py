@@ -3907,16 +3907,14 @@ class Selector(NamedTuple):
     """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
 
     text: str
-    terms: tuple[tuple[str, str], ...]  # keys and globs
-    patterns: tuple[re.Pattern[str], ...]  # of the globs
+    terms: tuple[tuple[str, str, re.Pattern[str]], ...]  # key, glob, and its pattern
 
     def matches(self, event: Event) -> bool:
-        pairs = zip(self.terms, self.patterns, strict=True)
-        return all(any(map(glob.match, SELECTOR_KEYS[key](event))) for (key, _), glob in pairs)
+        return all(any(map(seen.match, SELECTOR_KEYS[key](event))) for key, _, seen in self.terms)
 
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
-        return ("type", kind) in self.terms
+        return any((key, glob) == ("type", kind) for key, glob, _ in self.terms)
 
 
 def parse_selector(text: str) -> Selector:
@@ -3929,8 +3927,11 @@ def parse_selector(text: str) -> Selector:
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
     any_case = dict.fromkeys(("tool", "word"), re.IGNORECASE)
-    patterns = (re.compile(fnmatch.translate(glob), any_case.get(key, 0)) for key, glob in terms)
-    return Selector(text, tuple(terms), tuple(patterns))
+    compiled = (
+        (key, glob, re.compile(fnmatch.translate(glob), any_case.get(key, 0)))
+        for key, glob in terms
+    )
+    return Selector(text, tuple(compiled))
 
 
 # Common mistakes in a term, which could match nothing, and hints.
@@ -4010,7 +4011,7 @@ class Selection:
     def __init__(self, only: Sequence[Selector], drop: Sequence[Selector]) -> None:
         self.only = only
         self.drop = drop
-        keys = {key for choice in (*only, *drop) for key, _ in choice.terms}
+        keys = {key for choice in (*only, *drop) for key, *_ in choice.terms}
         self.simple = keys.isdisjoint(("session", "status", "path"))  # cacheable by kind of event
         self.known: dict[object, bool] = {}
 
@@ -4061,6 +4062,10 @@ class Rule(NamedTuple):
     found: str
     left: str
 
+    @property
+    def of_any_issuer(self) -> bool:
+        return self.name == "token"
+
     def expression(self) -> str:
         edge, body, after = self.edge(), "".join(self.parts()), self.source.endswith("$")
         body = self.ahead() + body
@@ -4071,7 +4076,7 @@ class Rule(NamedTuple):
         """The expression of the first look: fast, for it begins with a literal and is bounded."""
         before, literal, rest = self.parts()
         head, open_ended, tail = re.sub(GROUP, "(?:", literal + rest).rpartition(",}")
-        head = ALONE + before + head if self.name == "token" and before else head
+        head = ALONE + before + head if self.of_any_issuer and before else head
         if open_ended and not tail:
             head, _, least = head.rpartition("{")
             head += f"{{{min(int(least), ENOUGH)}"
@@ -4088,7 +4093,7 @@ class Rule(NamedTuple):
     def is_plain(self, text: bytes, first: int, last: int) -> bool:
         """Is no secret what the expression found?"""
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
-        if self.name == "token":
+        if self.of_any_issuer:
             longest = max(PARTS.split(shown), key=len)
             length = 5 if longest.islower() or longest.isupper() else 3.3  # of a run, in names more
             random = len(longest) < length * len(STRETCHES.findall(longest))
@@ -4105,12 +4110,10 @@ class Rule(NamedTuple):
 
     def ahead(self) -> str:
         """The words before a token that its first look need not see."""
-        return AHEAD if self.name == "token" and not self.parts()[0] else ""
+        return AHEAD if self.of_any_issuer and not self.parts()[0] else ""
 
     def edge(self) -> str:
-        if self.name == "token":
-            return ALONE
-        return EDGE * self.source.startswith("^")
+        return ALONE if self.of_any_issuer else EDGE * self.source.startswith("^")
 
 
 ENOUGH = 32  # characters of a token for the first look: with more it is larger, and no finer
@@ -4118,8 +4121,8 @@ GROUP = r"(?<!\\)\((?!\?)"
 
 
 def spell(source: str) -> str:
-    """``\\h`` is a blank or a tab, which a JSON string may spell."""
-    return source.replace(r"\h", r"(?:[ \t]|\\+t)")
+    """``\\h`` is a blank or a tab, which a JSON string may spell; <words> are AHEAD of a token."""
+    return source.replace(r"\h", r"(?:[ \t]|\\+t)").replace("<words>", AHEAD)
 
 
 # A token that could be part of a word follows neither a letter nor a digit; an escape or an ANSI
@@ -4359,7 +4362,7 @@ command-password        ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4
 command-password        ::add-mask:: ([^\s"'\\$]{4,})                             echo "::add-mask::«<12 alnum>»"     echo "::add-mask::$X"
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
 command-password        ^(?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})             IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
-token                   ^(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])* (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*  acme_<48 alnum>  acme_<24 alnum>
+token                   ^<words> (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*  acme_<48 alnum>  acme_<24 alnum>
 token                   ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*  acme_sandbox_<32 hex>  acme_sandbox_<12 hex>
 token                   ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*  depot_org_<64 hex>  depot_org_<16 hex>
 token                   ^(?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|Mid-server-|ory_[a-z]{2,6}_|os_v2_(?:app|org)_|ptr_|secret-(?:live|test)-|secret-token:|sktsec_|t(?:id|lk|sec)_|z[qtuw]t_) [\w+/.=-]{22,}  os_v2_app_<103 lower>  os_v2_app_<12 lower>
@@ -4469,8 +4472,8 @@ PLAIN_VALUE = regex(
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
             r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*",  # a part of a text
-            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)",
             # regular expressions, code
+            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)",
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
             r"[\w.:>-]+\(\)|\.\w+\(.*|[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*",
             r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([a-z ]+\)|[a-z]+ \w+\(.*\)",
@@ -4525,9 +4528,8 @@ def strength(value: str) -> int:
     runs = STRETCHES.findall(value)
     size = sum(map(len, runs))
     digits = any(map(str.isdigit, runs))
-    length = (
-        4.5 if UNSPEAKABLE.search(value.lower() if value.isupper() else value) else 3.0
-    )  # of a run, in words it is more
+    spoken = value.lower() if value.isupper() else value
+    length = 4.5 if UNSPEAKABLE.search(spoken) else 3.0  # of a run, in words it is more
     digest = HEX.fullmatch(value) and not value.replace("-", "").isdigit()
     mixed = ALTERNATING.search(value) or (
         digits and len(runs) > 3 and (8 <= size < length * len(runs) or digest)
@@ -4732,12 +4734,12 @@ RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
 # What precedes no name of a secret: a condition, the word "public".
 NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public)[ \t])\Z")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
-IN_NAMES = b"-_" + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
+ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
+IN_NAMES, BASE64 = b"-_" + ALPHANUMERIC, b"+/" + ALPHANUMERIC
 ROUNDS = 8  # of searching again: bounded, so time stays linear
 NEAR = 256  # bytes around a name that are examined
 LONG_STRING = 4096  # of base64: more than any token has
 LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
-BASE64 = bytes({*b"+/", *range(48, 58), *range(65, 91), *range(97, 123)})
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 
@@ -4892,7 +4894,7 @@ class Scanner:
             while begin < stop and (match := pattern.search(block, begin, stop)):
                 ends = ends or [*itertools.accumulate(len(text) + 1 for text in texts)]
                 first, begin = match.span()
-                first += block.startswith(b"\n", first)  # before a word
+                first += block.startswith(b"\n", first)  # the edge of a token behind it
                 number = bisect.bisect_right(ends, first)
                 start = ends[number] - len(texts[number]) - 1
                 if not tokens or pattern is not self.tokens or b"\\" in block[first:begin]:
@@ -4910,7 +4912,7 @@ class Scanner:
             if LIKE_BASE64.match(text, at):
                 before = [text.rfind(quote, examined, at) for quote in (b'"', b",")]
                 start = max(*before, examined - 1) + 1
-                at = examined = text.find(b'"', at) % (len(text) + 1)
+                at = examined = text.find(b'"', at) % (len(text) + 1)  # or its end
                 string = text[start:examined].rstrip(b"=\\")
                 if len(string) >= LONG_STRING and not string.translate(None, BASE64):
                     found.append((done, start + NEAR))
