@@ -4094,13 +4094,15 @@ class Rule(NamedTuple):
         """Is no secret what the expression found?"""
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if self.of_any_issuer:
-            longest = max(PARTS.split(shown), key=len)
-            length = 5 if longest.islower() or longest.isupper() else 3.3  # of a run, in names more
-            random = len(longest) < length * len(STRETCHES.findall(longest))
+            longest = max(PARTS.split(TECHNICAL.sub("Word", shown)), key=len)
+            most = 5 if longest.islower() or longest.isupper() else 3.05  # of a run, in names more
+            random = len(longest) < most * len(STRETCHES.findall(longest))
             return not random or PUBLIC.fullmatch(shown) is not None
         if self.name.endswith("password") and is_plain(self.name, shown):
             return not shown.istitle()  # in a command it is no label
         if self.name == "authorization" and PROSE.match(text, first):
+            return True
+        if IN_DIGEST.search(text, max(0, first - NEAR), first):
             return True
         return any(map(stands_for_another, {shown, shown.rstrip("`.)")}))
 
@@ -4136,10 +4138,11 @@ EDGE_AFTER = r"(?:[^\w+/=-]|$)"
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
 AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
 PROSE = regex(rb"[a-z]+ [a-z]+ [a-z]")
+IN_DIGEST = regex(rb"sha(?:1|256|384|512)[=-][\w+/-]*\Z")
 # Such a word before it says that it is no secret.
 PUBLIC = regex(
-    r"(?i)(?:[\w-]+[_-])?(?:pk|pub(?:lic|lishable)?|id)[_-](?:(?:live|test|prod|key)[_-])?"
-    r"[A-Za-z0-9]+[\w=-]{0,20}"
+    r"(?i)(?:[\w-]+[_-])?(?:pk|pub(?:lic|lishable)?|id|nonce|run|(?:chat)?cmpl)[_-]"
+    r"(?:(?:live|test|prod|key)[_-])?[A-Za-z0-9]+[\w=-]{0,20}"
 )
 # In a raw line, one of these precedes a literal that may have an EDGE.
 WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]*[A-Za-z])"
@@ -4381,12 +4384,13 @@ NAME_ENDS = {
     "login sk creds pat crumb api",
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
+NEEDED["pass"] = NUMBERED  # it is also a verb, and a stage of a program
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
 OTHERS = tuple(
     "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
     "routingkey objectkey s3key bypass compass minipass askpass allpass anypass surrogatepass "
-    "sksk gpgkey pgpkey "
+    "sksk gpgkey pgpkey websocketkey websocketaccept multipass "
     "publictoken publickeytoken nexttoken pagetoken changetoken locktoken sequencetoken "
     "continuationtoken clientrequesttoken paginationtoken forwardtoken backwardtoken "
     "idempotencytoken creationtoken jsonwebtoken".split()
@@ -4443,43 +4447,55 @@ def needed_by(name: str) -> int:
 PLAIN_VALUE = regex(
     "|".join(
         (
-            r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"0[xX][0-9a-fA-F]{1,8}[uUlL]*|0b[01_]+|%5[bB]\w*%5[dD]",
+            r"[+-]?[0-9][0-9_]{0,14}[uUlL]{0,3}|[+-]?[0-9][0-9_]*\.[0-9_.]*",
+            r"0[xX]0*[0-9a-fA-F]{1,8}0*[uUlL]*|0b[01_]+|%5[bB]\w*%5[dD]",
+            r"[0-9]{1,2}(?:st|nd|rd|th|bit|px)|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"(?i:sec[pt]|prime)[0-9]{3}[rkv]1|(?i:ed|x)(?:25519|448)|mt19937",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|user|changeme)",
-            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success|error|ok)",
+            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success|error|ok|key_1234)",
             r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)",
             r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
             r"[ *]?",
-            r"(?!.{13})(?i:cram-md5|x?oauth2?|b64enc|utf-?[0-9]+(?:le|be)?) ?|AWS4-HMAC-SHA256 ?",
+            r"(?!.{13})(?i:(?:cram|digest)-md5|x?oauth-?[0-9.]*a?|n/a|b64enc) ?",
+            r"(?!.{13})(?i:utf-?[0-9]+(?:le|be)?) ?|AWS4-HMAC-SHA256 ?",
             # certificates and public keys, the tag of a folder of caches
-            r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55",
+            r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
+            r"|A{15}.*[^A].*AAAA.*|A{26}.*",
             r".{0,2}|(.)\1*|[!-/:-@\[-`{-~]{3}",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})|.*\*{3}.*|\.\.\..*",
             r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
             r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[0-9]|\{[^}]*\}*|\(.*)",
-            r"%[A-Za-z_][\w.]*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*",
+            r"%[A-Za-z_][\w.]*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*"
+            r"|\[[\w-]+=[\w-]+\]|[A-Z]\w*\[-?[0-9]*\]\.\w+",
             # versions and ranges of these
-            r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][\w.]+)?(?: .*)?",
+            r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.]\w{1,16}){0,6}(?:/go\.mod)?"
+            r"(?:[ |].*)?",
             r"(?:workspace|npm|file|link|github|git\+\w+):.*",
             # addresses without a user, resources
-            r"(?:[a-z][a-z0-9+.:-]*|[A-Z]+)://?(?:[A-Za-z_.-]{0,16}@)?[^\s@]*",
+            r"(?:[a-z][a-z0-9+.:-]*|[A-Z]+)://?(?:(?:[A-Za-z_.-]{0,16}|\$\(\w+\))@)?[^\s@]*"
+            r"(?: [^@]*)?",
             r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
             r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
+            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&][\w-]+=?",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
+            r"[2-5][0-9]{2} .*|[A-Za-z ]*\([A-Za-z ]+\)",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
-            r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*",  # a part of a text
+            r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*|[+] .*",  # a part of a text
+            r"[a-z]\.[a-z]*(?:[0-9]{0,2}[A-Z]{1,4}[a-z]{2,})+[0-9]{0,2}|[\w./-]+/\$\w+",
+            r"[\w-]+:[*x]?:[0-9].*",  # an account of Unix
             # regular expressions, code
-            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)",
+            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*|(?:[a-z]+\*)+[a-z]*|\.[a-z]+\$)|[0-9]\*[a-z]+",
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
-            r"[\w.:>-]+\(\)|\.\w+\(.*|[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*",
-            r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([a-z ]+\)|[a-z]+ \w+\(.*\)",
+            r"[\w.:>-]+\(\)|\.\w+\(.*|[A-Za-z_]+\((?!.*[0-9]).*\)|[a-z]+(?:\|[a-z]+)+",
+            r"[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*|HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]",
+            r"[a-z]+ \w+\(.*\)|[a-z]*\.\$.*|0x%\w+",
             r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
             r"(?:\?.*)?",  # files
-            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
+            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,8}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
     re.DOTALL,
@@ -4489,18 +4505,21 @@ CODE = regex(
     r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
     r"|type|dict|list|tuple|set|callable)\??"
     r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
-    r"|[:@(\[{=~!].*|&(?:mut .*|\[.*|[A-Za-z_][A-Za-z_.:>()-]*)|/[*/].*"
-    r"|.*\w(?:==|!==|===)\w.*|[0-9]+<<.*"
-    r"|q?r?/[\\^\[(].*|q[qrwx]?[{(\[/].*"
+    r"|[:@(\[{=~!].*|&(?:mut .*|\[.*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)|/[*/].*"
+    r"|.*\w(?:==|!==|===)\w.*|.*\w(?:===|!==?)|[A-Za-z_][\w.>-]*(?:\+\+|--)|[0-9]+(?:<<|:[a-z]).*"
+    r"|[a-z]+:[a-z]\w*\.\$?\w+|(?=\w*_)(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}(?:_[A-Z0-9]{1,8})*"
+    r"|q?r?/_?[\\^\[(].*|q[qrwx]?[{(\[/].*"
     r"|(?:return|throw|new|typeof|void|await|this|self)\b.*",
     re.DOTALL,
 )
 TYPE = regex(
     r"(?:(?:[A-Z]+|[a-z]{3,}[A-Z]|[a-z]*(?:[A-Z]+[a-z]{2,})*)(?:[0-9]|12|16|32|64))?"
-    r"(?:(?:[A-Z]+[a-z]{2,})+[A-Z]{0,4}|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
+    r"(?:(?:[A-Z]+[a-z]{2,}|[AIO][a-z])+[A-Z]{0,4}|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)"
+    r"(?:\$[0-9]{1,2})?|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
 )
 EXPRESSION = regex(
-    r"[A-Za-z_$.][\w$]*(?:(?:\.|::|->|[?!]\.)[A-Za-z_][\w$]*)+"
+    r"[A-Za-z_$.][\w$]*(?:(?:\.|::|->|[?!]\.)[A-Za-z_$][\w$]*)+"
+    r"(?:[-+*/%|^=](?:[A-Za-z_$][\w.$]*|[0-9]{1,3})?)*"
     r"|.*[A-Za-z_\])](?:[-+]?=|\?|&&|\|\|)[A-Za-z_!(].*",
     re.DOTALL,
 )
@@ -4509,11 +4528,21 @@ WORDY = regex(
     r"[_~$.@/?-]*(?:[0-9]{1,4}_)?[A-Za-z]+[0-9]{0,3}(?:[-_./: ,\[\]]+[A-Za-z]*[0-9]{0,3})*"
     r"(?:\$[0-9])?|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
 )
-NUMBERED_WORD = regex(r"[A-Za-z]{3,}[0-9]{1,3}")
+NUMBERED_WORD = regex(r"(?!.*[a-z][A-Z])[A-Za-z]{3,}[0-9]{1,3}")
+# Words of this field that hold digits; names of several words, and numbers.
+TECHNICAL = regex(
+    r"(?:(?<![A-Za-z0-9])|(?<=[a-z])(?=[A-Z]))(?i:oauth[12]|ipv[46]|utf(?:8|16|32)"
+    r"|base(?:32|64)|sha(?:1|256|512)|md5|s3|ec2|v[0-9]|k8s|n8n|x509|pkcs[0-9]{1,2}|http[23]|win32"
+    r"|(?:u?int|float)(?:8|16|32|64)|tpm2b?)(?![a-z0-9])"
+)
+SNAKE = regex(r"_{0,2}[a-z0-9]+(?:_[a-z0-9]+){2,}")
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
 PARTS = regex(r"[-_./:@&= ]")
 HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
-UNSPEAKABLE = regex(r"[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|[b-df-hj-np-tv-xz]{4}")
+SPEAKABLE = regex(r"(?<![a-z0-9])(?=[a-z]*[aeiouy])[a-z]{3,}(?![a-z0-9])_?")
+UNSPEAKABLE = regex(
+    r"[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|(?!n?gths?)[b-df-hj-np-tv-xz]{4}"
+)
 ALTERNATING = regex(r"(?:[A-Z]{1,3}[a-z]{1,2}){4}(?![a-z])")
 STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
@@ -4521,8 +4550,11 @@ STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 def strength(value: str) -> int:
     """How much a value looks like a secret: WORD, NUMBERED (a word and digits), HUMAN (people
     choose it), MIXED (letters and digits in disorder) or RANDOM (many of these)."""
+    value = TECHNICAL.sub("WORD" if value.isupper() else "Word", value)
     if LONG_WORD.fullmatch(value):
         return HUMAN
+    if SNAKE.fullmatch(value) and sum(map(len, SPEAKABLE.findall(value))) > 0.7 * len(value):
+        return WORD
     if TYPE.fullmatch(value.strip("_")) or ("/" in value and WORDY.fullmatch(value)):
         return WORD
     runs = STRETCHES.findall(value)
@@ -4570,13 +4602,16 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
         return True
     if (ends[0] == "key" and SHA1.fullmatch(value)) or (needed == RANDOM and UUID.fullmatch(value)):
         return True
-    if tells < MIXED and ends[-1] in ADDRESSES and "@" not in value:
+    if quoted and ends[0] == "signature" and HEX.fullmatch(value.removeprefix("0x")):
+        return True  # of what is public
+    listed = "://" in value or "=" in value[:-2]
+    if ends[-1] in ADDRESSES and "@" not in value and (tells < MIXED or listed):
         return True
     if least and (is_label(value, needed) or plain in NEEDED):
         return True
     if least and tells < MIXED:
         # What stands behind it in other words may have been joined to a value with digits.
-        names = SECRET_NAMES if tells == WORD and not quoted else ends
+        names = SECRET_NAMES if tells == WORD and (not quoted or "_" in value) else ends
         chosen = name == "url-password" or LONG_WORD.fullmatch(value)
         if ROOTED.fullmatch(value) or (plain.endswith(names) and not chosen):
             return True
@@ -4599,8 +4634,13 @@ def is_label(value: str, needed: int) -> bool:
     """Is this what people read beside a field? Only passwords are ever beyond ASCII, and none is
     written without any letter of those that have a case."""
     if not value.isascii():
-        return needed > WORD or value.lower() == value.upper() or value.istitle()
-    return value.istitle() and value.isalpha() and not LONG_WORD.search(value)
+        return needed > WORD or min(ACRONYM.sub("", value)) > "\u052f" or value.istitle()
+    words = LABEL.fullmatch(value)
+    return words is not None and not LONG_WORD.search(value)
+
+
+ACRONYM = regex(r"[A-Z:. -]")
+LABEL = regex(r"(?:[A-Z][a-z]*|[A-Z]+[ -][A-Z]?[a-z]+)(?:[ '-](?:[a-z]+|[A-Z]+))*")
 
 
 def stands_for_another(value: str) -> bool:
@@ -4613,7 +4653,7 @@ def stands_for_another(value: str) -> bool:
 
 
 ROOTED = regex(
-    r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:[./]\w+)+#\w+"
+    r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?(?:\?.*)?|\w+(?:[./]\w+)+#\w+"
     r"|[A-Za-z]+#[A-Z][A-Za-z]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}(?::\w+)?"
 )
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
@@ -4621,10 +4661,10 @@ SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?
 
 def is_code(value: str, least: int) -> bool:
     """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
-    if least and TYPE.fullmatch(value.strip("_")):
+    if least and TYPE.fullmatch(value.strip("_+")):
         return True
-    value = value.rstrip(")]}:;,+!")
-    parts = (part.rstrip("0123456789") for part in value.split("."))
+    value = value.rstrip(")]}:;,!")
+    parts = (part.rstrip("0123456789") for part in re.findall(r"[\w$]+", value))
     words = (strength(part) < MIXED or TYPE.fullmatch(part) for part in parts)
     if EXPRESSION.fullmatch(value) and all(words):
         return True
@@ -4709,6 +4749,14 @@ table       .      value   3/4  [ \t]*\|[ \t]*                                | 
 
 BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
+# A key's two ends in a line, with too little between to be one.
+PEM_MENTION = regex(
+    rb"(?:\\+n)?\.{3}|(?![^\n-]{0,60}[A-Za-z0-9+/]{16})[^\n]{0,60}-----END [A-Z0-9 ]*PRIVATE KEY"
+)
+SEARCHES = regex(
+    rb"(?i)(?:\b(?:starts_?with|ends_?with|has_?prefix|includes|contains|index_?of|index|find|strstr"
+    rb"|strpos|split|replace|match|test)\([^()\"'`/\n]*|[=(,][ ]?(?=/))([\"'`/])\Z"
+)
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
@@ -4731,8 +4779,10 @@ ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
 RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
-# What precedes no name of a secret: a condition, the word "public".
-NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public)[ \t])\Z")
+# After the last parameter of a function.
+DEFINITION = regex(rb"\)(?:[ ]->[^\n]{1,40})?:[ \t]*(?:\r?\n|\\+n)")
+# What precedes no name of a secret: a condition, the words "public" and "page", a token of yacc.
+NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|page)[ \t]|^%)\Z", re.MULTILINE)
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
 IN_NAMES, BASE64 = b"-_" + ALPHANUMERIC, b"+/" + ALPHANUMERIC
@@ -5157,10 +5207,21 @@ def matches(name: str, pattern: Any, text: bytes) -> Iterator[Span]:
 
 def private_keys(text: bytes) -> Iterator[Span]:
     position = 0
-    while begin := PEM_BEGIN.search(text, position):
-        end = PEM_END.search(text, begin.end())
-        position = end.end() if end else len(text)
-        yield begin.start(), position, "private-key"
+    for begin in key_starts(text):
+        if begin.start() >= position:
+            end = PEM_END.search(text, begin.end())
+            position = end.end() if end else len(text)
+            yield begin.start(), position, "private-key"
+
+
+def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
+    """The first lines of private keys: not of elided ones, nor what a program looks for."""
+    for begin in PEM_BEGIN.finditer(text, position):
+        start, end = begin.span()
+        call = SEARCHES.search(text, max(0, start - NEAR), start)
+        sought = call is not None and text[end : end + 1] == call[1]
+        if not sought and not PEM_MENTION.match(text, end):
+            yield begin
 
 
 def assigned_value(text: bytes, start: int, end: int) -> Span | None:
@@ -5175,6 +5236,8 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         return None
     if text[begin - 1 : begin] == b"/" and text[end : end + 1] == b">":  # the end of an element
         return None
+    if DEFINITION.match(text, end):
+        return None
     for form, pattern in zip(FORMS, BETWEEN, strict=True):
         between = pattern.match(text, end)
         if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
@@ -5185,6 +5248,8 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         # Where a name is quoted, so is a value; else it is code.
         least = MIXED if not value[2] and text[end : end + 1] in b"\"'" else form.least(needed)
+        if not value[2] and text[value[1] : value[1] + 1] == b",":  # an argument
+            least = max(least, NUMBERED)
         plain = is_plain(name, shown, least, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
@@ -5695,7 +5760,7 @@ def ends_inside_key(text: bytes, inside: bool) -> bool:
     end = PEM_END.search(text) if inside else None
     if inside and not end:
         return True
-    begins = [match.end() for match in PEM_BEGIN.finditer(text, end.end() if end else 0)]
+    begins = [match.end() for match in key_starts(text, end.end() if end else 0)]
     return bool(begins) and not PEM_END.search(text, begins[-1])
 
 

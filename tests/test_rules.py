@@ -274,6 +274,11 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
         pytest.param('api_key = "9*RAmK3H6p1ku8th"', 'api_key = "*"', id="star"),
         pytest.param("DB_PASSWORD=&T7Ut4X^%bELwx72", "DB_PASSWORD=*", id="and"),
         pytest.param('password = "hntnif5i%l"', 'password = "*"', id="percent"),
+        pytest.param("db_pass = hunter2", "db_pass = *", id="a-word-and-a-digit"),
+        pytest.param("token=mF_9.B5f-4.1JqM", "token=*", id="dotted"),
+        pytest.param('"X-Amz-Signature": "<64 hex>"', '"X-Amz-Signature": "*"', id="signed"),
+        pytest.param("password: my_house_1\n", "password: *\n", id="snake"),
+        pytest.param("password: myHouse1\n", "password: *\n", id="camel"),
         pytest.param("password=blue17Dragon", "password=*", id="words-and-a-number"),
         pytest.param("password=hunter2huntertoken x", "password=* x", id="joined-to-a-word"),
         pytest.param("password: hunter2\nuser: x", "password: *\nuser: x", id="YAML"),
@@ -286,7 +291,7 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
     ],
 )
 def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
-    assert hide(text) == hidden.replace("*", "[REDACTED:assignment]")
+    assert hide(made(text).text) == hidden.replace("*", "[REDACTED:assignment]")
 
 
 @pytest.mark.parametrize(
@@ -378,6 +383,33 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "x(" * 200 + 'Error("Formula Token: "+String(w))}if(3!=n.biff&&m>=0)["Attr"]',
             '<a href="#generateSecret">generateSecret(options)</a>', "password='[access_token]!'",
             'token = getToken("ip-127-0-0-1.us-west-1.compute.internal")',
+            # words with digits, names of several words
+            'value: "cloudOAuth2Token", getCredentials("linkedInOAuth2Api")',
+            "TPM2B_AUTH = TPM2B_DIGEST",
+            '("auth", "0009_alter_user_last_name_max_length"),', "NO_API=NPY_1_21_API_VERSION",
+            'authv1 "k8s.io/api/authorization/v1"', "hpe_password = HPE3PAR_USER_PASS",
+            "passwd = ('ansible_ssh_pass', 'x')", 'key("previousDigestS3Object")',
+            # code
+            "t.withCredentials=e.credentials===`include`", "pass: isButton2 && x", "token = n++;",
+            "key: exports.id_pkcs9_at_userPKCS12 = x", "{token:t.tokens.length-1,end:-1}",
+            "        passphrase=passphrase_meta,", "%token kw_IA5String",
+            "(key: GetOrSetSyncKey$1)",
+            'token: "string.$S2.delim"', "RegexToken:{name:n7.$type,x}", "# token = 1*tchar",
+            'def __init__(self, user, password):\n    """Constructor."""', "AEK_PAUTH = 1ULL << 35",
+            'DUMMY_PASS("twoaddressinstruction", X)', "pass:`screen`,",
+            "JwtAuth(dsn='pgsql:host=a;x=2')",
+            "apiKey += '&apikey=' + k", '"output_token": "Jobs[-1].JobId"',
+            'password: "[type=password]"',
+            # what stands in many files
+            "golang.org/x/oauth2 v0.0.0-20210218202405-ba52d332ba99/go.mod h1:x", "AUTH=DIGEST-MD5",
+            '"@verdaccio/auth": 8.0.0-next-8.29', '"application/vnd.blueice.multipass":["mpm"]',
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", '"signature": "<64 hex>"',
+            '"SSH Password": ["SSH-geslo"]', '"SSH Password": ["SSH\u5bc6\u7801"]',
+            '"pwd": "Palavra-passe"', "DATABASE_URL='postgres://$(whoami)@localhost/x'",
+            '"--secret", "source=mysecret_target,type=mount,target=hello"', "header_token: 7bit",
+            'password = "331 Password required for %s."', '"token": "(Reserved)"',
+            "Next page token: eav1OzQB0OM8rLdGXOEsyQWSG",
+            "postfix-passwd: postfix:*:12345:12345:x:/no",
         )
     ],
 )  # fmt: skip
@@ -518,6 +550,29 @@ def test_private_keys(kind: str, block: str, newline: str) -> None:
     assert hide(key[: len(key) - 40] + "\nx") == "[REDACTED:private-key]"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key.startsWith('{begin}')",
+        'strpos($x, "{begin}") === 0',
+        "pem.replace(/{begin}/, '').replace(/x/, '')",
+        'key="{begin}\\nXXXX\\nXXXX\\n{end}"',
+        "`{begin}\\n${{key.toString('base64')}}\\n{end}`",
+        '"{begin}...", "x"',
+    ],
+)
+def test_code_that_looks_for_keys_is_left(text: str) -> None:
+    begin, end = PEM.format("BEGIN", "", ""), PEM.format("END", "", "")
+    assert hide(text.format(begin=begin, end=end)) == text.format(begin=begin, end=end)
+
+
+@pytest.mark.parametrize(
+    "text", ["x.push('{}')\nMIIE", "'{}\\n' +\n'MIIE'", '["{}",\n"MIIE"]', "key = /{}\nMIIE"]
+)
+def test_code_that_holds_a_key_is_hidden(text: str) -> None:
+    assert "MIIE" not in hide(text.format(PEM.format("BEGIN", "", "")))
+
+
 def test_public_keys_are_left() -> None:
     for kind in ("PUBLIC KEY", "CERTIFICATE"):
         text = f"-----BEGIN {kind}-----\nMIIB\n-----END {kind}-----"
@@ -627,7 +682,8 @@ TRAPS = [
         "--password ", "token_", "token-token", "[REDACTED:", "[REDACTED:jwt]", "Bearer ",
         "authorization:", "authorization: basic ", "ghp_", "sk-", "eyJaaaaaaaa.", "xoxb-",
         "password=${", "password={{", 'password="\\', "password=<", "password=a.", "aab", "Q~",
-        "M" * 24 + ".", "password,value", '"password","value":"', "export ", "SG.aaaaaaaaaaaaaaaa",
+        "M" * 24 + ".", "a.b=", "x.A", "1.1.", "a=,", "_a", "sha1=", "find(",
+        "password,value", '"password","value":"', "export ", "SG.aaaaaaaaaaaaaaaa",
     )
 ]  # fmt: skip
 
