@@ -4487,7 +4487,7 @@ PLAIN_VALUE = regex(
             r"(?: [^@]*)?",
             r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
             r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
-            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&][a-z_-]+=?",
+            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
             r"[2-5][0-9]{2} .*|[A-Za-z ]*\([A-Za-z ]+\)",
@@ -4499,6 +4499,7 @@ PLAIN_VALUE = regex(
             r"\w*(?:\$\{?[A-Z_]{3,}\}?(?:[./:@-]\w*)*){2,}",
             # regular expressions, code
             r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*|(?:[a-z]+\*)+[a-z]*|\.[a-z]+\$)|[0-9]\*[a-z]+",
+            r".*(?:a-zA-Z|A-Za-z|a-z0-9|0-9a-f|0-9A-F).*|\[\w+\(.*\)\]",
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
             r"[\w.:>-]+\(\)|\.\w+\(.*|[A-Za-z_]+\((?!.*[0-9]).*\)|[a-z]+(?:\|[a-z]+)+",
             r"[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*|HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]",
@@ -4532,7 +4533,7 @@ TYPE = regex(
 )
 EXPRESSION = regex(
     r"[A-Za-z_$.][\w$]*(?:(?:\.|::|->|[?!]\.)[A-Za-z_$][\w$]*)+"
-    r"(?:[-+*/%|^=](?:[A-Za-z_$][\w$]*\.[\w.$]*|1)?)*"
+    r"(?:[-+*/%|^=](?:[A-Za-z_$][\w$]*\.[\w.$]*|void|1)?)*"
     r"|.*[A-Za-z_\])](?:[-+]?=|\?|&&|\|\|)[A-Za-z_!(].*",
     re.DOTALL,
 )
@@ -4638,7 +4639,7 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
 
 def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -> bool:
     """Is this an ID, a digest, a signature of a build, or the first bytes of a kind of file?"""
-    if ends[-1] == "signature" and ("\\x" in value or len(value) <= 16):
+    if ends[-1] in ("signature", "pat") and ("\\x" in value or len(value) <= 16):
         return True
     if ends[0] == "signature" and quoted and HEX.fullmatch(value.removeprefix("0x")):
         return True
@@ -4809,7 +4810,7 @@ LINE_BEGIN = regex(
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 STRING_BEGUN = regex(rb"([\"'`])(?:\w[\w .-]{0,60})?\Z")  # a string, before a name
-AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:]|\.[A-Za-z$]|$)", re.MULTILINE)
+AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||&&|[=!]==?[ ]|\.[A-Za-z$]|$)", re.MULTILINE)
 UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`,;)}\]<>&|\\]+")
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\]+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
@@ -4820,11 +4821,12 @@ RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
 OF_USER = regex(
     rb"(?i)user|login|(?:admin|db|ftp|imap|mail|mysql|pg|proxy|root|rpc|smtp|sql|ssh)[_-]?\Z"
 )
+VERDICT = regex(rb"PASS:")  # of a test
+YACC = regex(rb"token[ \t]+[<\w]")
 # After the last parameter of a function.
 DEFINITION = regex(rb"\)(?:[ ]->[^\n]{1,40})?:[ \t]*(?:\r?\n|\\+n)")
 # What precedes no name of a secret: a condition, the words "public" and "next page".
 NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|(?:next|previous) page)[ \t])\Z")
-OF_YACC = regex(rb"%token[ \t]+[<\w]")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
 IN_NAMES, BASE64 = b"-_" + ALPHANUMERIC, b"+/" + ALPHANUMERIC
@@ -5268,26 +5270,17 @@ def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
 
 def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     """The span of the value behind a name, in the first form with a value that is not plain."""
-    head = text[max(0, start - NEAR) : start]
-    begin = start - len(head) + len(head.rstrip(IN_NAMES))
-    name = text[begin:end].decode()
-    if needed_by(name) == NUMBERED and OF_USER.search(head):
-        name = text[begin:start].decode() + "password"
+    named = name_at(text, start, end)
+    if named is None:
+        return None
+    begin, name = named
     needed = needed_by(name)
-    if text[begin - 1 : begin] == b":" and RESOURCE.match(text, end):
-        return None
-    if NOT_NAMED.search(text, max(0, begin - NEAR), begin):
-        return None
-    if text[begin - 1 : begin] == b"/" and text[end : end + 1] == b">":  # the end of an element
-        return None
-    if OF_YACC.match(text, begin - 1) or (b"def " in head and DEFINITION.match(text, end)):
-        return None
     for form, pattern in zip(FORMS, BETWEEN, strict=True):
         between = pattern.match(text, end)
         if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
-        if not value:
+        if not value or (form.name == "spaced" and text[value[1] : value[1] + 1] in b"\n"):
             continue
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         # Where a name is quoted, so is a value; else it is code.
@@ -5299,6 +5292,27 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
+
+
+def name_at(text: bytes, start: int, end: int) -> tuple[int, str] | None:
+    """Where the name that ends in a secret one begins, and the name; None if it names no value."""
+    head = text[max(0, start - NEAR) : start]
+    begin = start - len(head) + len(head.rstrip(IN_NAMES))
+    name, before = text[begin:end].decode(), text[begin - 1 : begin]
+    if needed_by(name) == NUMBERED:
+        if OF_USER.search(head):
+            name = text[begin:start].decode() + "password"
+        elif VERDICT.match(text, begin):
+            return None
+    if (before == b":" and RESOURCE.match(text, end)) or (
+        before == b"%" and YACC.match(text, begin)
+    ):
+        return None
+    if before == b"/" and text[end : end + 1] in b"> \t":  # the end of an element, or of a path
+        return None
+    if NOT_NAMED.search(text, max(0, begin - NEAR), begin):
+        return None
+    return None if b"def " in head and DEFINITION.match(text, end) else (begin, name)
 
 
 def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:

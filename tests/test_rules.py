@@ -415,6 +415,12 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
 
             "apiKey += '&apikey=' + k", '"output_token": "Jobs[-1].JobId"',
             'password: "[type=password]"',
+            "(while (eq hif-token 'hif-logxor)", "--- PASS: Test1Dirs/divergent (0.06s)",
+            "golang.org/x/oauth2 <40 hex>", "token: ':response-time',",
+            'pat: []byte("RIFF\\x00\\x00P")',
+            '(defvar atext-token "-^a-zA-Z0-9!#$%&+/=?_`{}|~")',
+            "x.auth=M.isRetryable=M.isRetry=void 0",
+            "q === 'Password:' || q === 'Password: ')", "\"adminPassword\": \"[parameters('aK1')]\"",
             # what stands in many files
             "golang.org/x/oauth2 v0.0.0-20210218202405-ba52d332ba99/go.mod h1:x", "AUTH=DIGEST-MD5",
             '"@verdaccio/auth": 8.0.0-next-8.29', '"application/vnd.blueice.multipass":["mpm"]',
