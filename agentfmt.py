@@ -4490,7 +4490,7 @@ PLAIN_VALUE = regex(
             r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
-            r"[2-5][0-9]{2} .*|[A-Za-z ]*\([A-Za-z ]+\)",
+            r"[2-5][0-9]{2} .*[.%].*|334 .*|[A-Za-z ]*\([A-Za-z ]+\)",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
             r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*|[+] .*",  # a part of a text
             r"(?=.{18})[a-z]\.[a-z]*(?:[0-9]{1,2}[a-z]+)?(?:[0-9]{0,2}[A-Z]{1,4}[a-z]{2,})+[0-9]{0,2}",
@@ -4783,18 +4783,13 @@ table       line   value   3/4  [ \t]*\|[ \t]*                                | 
 
 BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
-# After the first line of a key that is only mentioned: an elision, prose, the key's other end with
-# too little between; or the end of a call that looks for it.
+# After the first line of a key that is only mentioned: an elision, prose, or the key's other end
+# with too little between.
 PEM_MENTION = regex(
     rb"(?:\\+n)?\.{3}(?:[\"'`)]|(?:\\+n)?-----END)"
     rb"|[\"'`]+ (?:and|as|header|in|is|lines?|marker|or|prefix|then)\b"
-    rb"|(?![^\n-]{0,60}[A-Za-z0-9+/]{16})[^\n]{0,60}-----END [A-Z0-9 ]*PRIVATE KEY"
+    rb"|(?![^\n-]{0,40}[A-Za-z0-9+/]{12})[^\n]{0,40}-----END [A-Z0-9 ]*PRIVATE KEY"
 )
-SEARCHES = regex(
-    rb"(?i)\b(?:starts_?with|has_?prefix|includes|contains|index_?of|index|find|strstr|strpos|split"
-    rb"|replace|match|test)\((?:\$?\w+, ?)?[bru]?[\"'`/]\Z"
-)
-SOUGHT = regex(rb"[\"'`/][gim]?(?:, ?(?:''|\"\"|[A-Za-z_]\w*))?\)")
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
@@ -5260,12 +5255,9 @@ def private_keys(text: bytes) -> Iterator[Span]:
 
 
 def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
-    """The first lines of private keys: not of elided ones, nor what a program looks for."""
-    for begin in PEM_BEGIN.finditer(text, position):
-        start, end = begin.span()
-        sought = SOUGHT.match(text, end) and SEARCHES.search(text, max(0, start - NEAR), start)
-        if not sought and not PEM_MENTION.match(text, end):
-            yield begin
+    """The first lines of private keys that are more than mentioned."""
+    begins = PEM_BEGIN.finditer(text, position)
+    return (begin for begin in begins if not PEM_MENTION.match(text, begin.end()))
 
 
 def assigned_value(text: bytes, start: int, end: int) -> Span | None:
