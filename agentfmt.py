@@ -4104,7 +4104,8 @@ class Rule(NamedTuple):
         before = text[max(0, first - NEAR) : first]
         if b"sha" in before and IN_DIGEST.search(before):
             return True
-        if b"entified" in before and BY_WORD.search(before) and strength(shown) < NUMBERED:
+        prose = b"entified" in before and not OF_SQL.search(before)
+        if prose and strength(shown) < NUMBERED:
             return True
         return stands_for_another(shown) or (
             shown[-1:] in ENDS and stands_for_another(shown.rstrip(ENDS))
@@ -4144,8 +4145,7 @@ AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
 PROSE = regex(rb"[a-z]+ [a-z]+ [a-z]")
 ENDS = "`.)"  # of a quotation or a sentence
 FILE_NAME = regex(rb"\.[a-z]")  # the end of one, or of a host
-# In prose: not of a user.
-BY_WORD = regex(rb"(?i)(?<!user)(?<!.. to)(?<!exists)[ ][a-z]+[ ]identified[ ]by[ ]\\*[\"']\Z")
+OF_SQL = regex(rb"(?i)(?:[\"'`%)]|(?:user|to|exists) \S+) identified by \\*[\"']\Z")
 IN_DIGEST = regex(rb"sha(?:1|256|384|512)[=-][\w+/-]*\Z")
 # Such a word before it says that it is no secret.
 PUBLIC = regex(
@@ -4469,7 +4469,7 @@ PLAIN_VALUE = regex(
             r"(?!.{13})(?i:utf-?[0-9]+(?:le|be)?) ?|AWS4-HMAC-SHA256 ?",
             # certificates and public keys, the tag of a folder of caches
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
-            r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{26}.*",
+            r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{24}.*",
             r".{0,2}|(.)\1*|[!-/:-@\[-`{-~]{3}",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})|.*\*{3}.*|\.\.\..*",
             r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
@@ -4493,12 +4493,13 @@ PLAIN_VALUE = regex(
             r"[2-5][0-9]{2} .*[.%].*|334 .*|[A-Za-z ]*\([A-Za-z ]+\)",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
             r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*|[+] .*",  # a part of a text
-            r"(?=.{18})[a-z]\.[a-z]*(?:[0-9]{1,2}[a-z]+)?(?:[0-9]{0,2}[A-Z]{1,4}[a-z]{2,})+[0-9]{0,2}",
-            r"[A-Za-z_./-]+/\$[a-z_]+",
+            r"(?=.{18})[a-z]\.(?:[A-Z]{0,4}[a-z]*[0-9]{0,4}[a-z]*)?(?:[A-Z]{1,4}[a-z]{2,}[0-9]{0,4})+",
+            r"/(?:app|data|dev|etc|home|mnt|opt|private|proc|root|run|srv|tmp|usr|Users|var)/\S*",
+            r"[A-Za-z_./-]+/\$[a-z_]+|%[a-z]+(?:_[a-z]+)+|\|\w+\|",
             r"[\w-]+:[*x]?:[0-9]+:[0-9]*:.*|[a-z]{1,16}@(?:tcp|unix|)[(/].*",  # accounts
             r"\w*(?:\$\{?[A-Z_]{3,}\}?(?:[./:@-]\w*)*){2,}",
             # regular expressions, code
-            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*|(?:[a-z]+\*)+[a-z]*|\.[a-z]+\$)|[0-9]\*[a-z]+",
+            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*|(?:[a-z]+\*)+[a-z]*|\.[a-z]+\$)|[0-9]\*\(?[a-z]+",
             r".*(?:a-zA-Z|A-Za-z|a-z0-9|0-9a-f|0-9A-F).*|\[\w+\(.*\)\]",
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
             r"[\w.:>-]+\(\)|\.\w+\(.*|[A-Za-z_]+\((?!.*[0-9]).*\)|[a-z]+(?:\|[a-z]+)+",
@@ -4507,7 +4508,7 @@ PLAIN_VALUE = regex(
             r"[a-z]+ \w+\(.*\)|0x%\w+|[A-Za-z]+\[[0-9]*\]",
             r"[a-z]*\.\$(?:[A-Z]?[0-9]x?|\$|[a-z_]+\[?)(?:\.[a-z]+)*",
             r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
-            r"(?:\?.*)?",  # files
+            r"(?:\?.*)?|[\w.:-]*/[\w.:/-]*\.(?:c|cfg|conf|go|h|inc|ini|java|[jt]sx?|md|php|py|rb|sh|xml)",
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
@@ -4521,7 +4522,8 @@ CODE = regex(
     r"|[:@(\[{=~!].*|&(?:mut .*|\[.*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)|/[*/].*"
     r"|.*\w(?:==|!==|===)\w.*|(?=.*[a-z])[A-Za-z_$][\w.$]*(?:===|!==?)|[A-Za-z_.>-]+\+\+"
     r"|[0-9]+(?:<<|:[a-z]\w*\.).*"
-    r"|[a-z]+:[a-z]\w{0,2}\.\$[a-z]+|(?:[A-Z0-9]{1,8}_)*[A-Z]{3,}_(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}"
+    r"|k(?:[A-Z][a-z]+[0-9]{0,4}){2,}|[a-z]+:[a-z]\w{0,2}\.\$[a-z]+|(?!(?:[A-Z0-9]{4,5}_)+[A-Z0-9]{4,5}\Z)"
+    r"(?:[A-Z0-9]{1,8}_)*[A-Z]{3,}_(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}"
     r"|q?r?/_?[\\^\[(].*|q[qrwx]?[{(\[/].*"
     r"|(?:return|throw|new|typeof|void|await|this|self|lambda)\b.*|\$[0-9a-f]{16}\$.*|\+\+\w.*",
     re.DOTALL,
@@ -4565,11 +4567,11 @@ STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 def strength(value: str) -> int:
     """How much a value looks like a secret: WORD, NUMBERED (a word and digits), HUMAN (people
     choose it), MIXED (letters and digits in disorder) or RANDOM (many of these)."""
-    value = TECHNICAL.sub("WORD" if value.isupper() else "Word", value)
     if LONG_WORD.fullmatch(value) or FOUR_BY_FOUR.fullmatch(value):
         return HUMAN
-    path = "/" in value and WORDY.fullmatch(value)
-    if path or TYPE.fullmatch(value.strip("_")) or SNAKE.fullmatch(value):
+    words = TECHNICAL.sub("WORD" if value.isupper() else "Word", value)
+    path = "/" in value and WORDY.fullmatch(words)
+    if path or TYPE.fullmatch(words.strip("_")) or SNAKE.fullmatch(words):
         return WORD
     runs = STRETCHES.findall(value)
     size = sum(map(len, runs))
@@ -5277,7 +5279,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         # Where a name is quoted, so is a value; else it is code.
         least = MIXED if not value[2] and text[end : end + 1] in b"\"'" else form.least(needed)
-        if not value[2] and text[value[1] : value[1] + 1] == b",":  # an argument
+        if least and not value[2] and text[value[1] : value[1] + 1] in (b",", b";"):
             least = max(least, NUMBERED)
         plain = is_plain(name, shown, least, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
