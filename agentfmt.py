@@ -4455,60 +4455,53 @@ def needed_by(name: str) -> int:
 PLAIN_VALUE = regex(
     "|".join(
         (
-            r"[+-]?[0-9][0-9_]{0,14}[uUlL]{0,3}|[+-]?[0-9][0-9_]*\.[0-9_.]*",
-            r"0[xX]0*[0-9a-fA-F]{1,8}0*[uUlL]*|0b[01_]+|%5[bB]\w*%5[dD]",
-            r"0[xX][0-9a-fA-F]{1,16}[uUlL]+|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"(?i:sec[pt]|prime)[0-9]{3}[rkv]1|(?i:ed|x)(?:25519|448)|mt19937",
+            r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"0[xX][0-9a-fA-F]{1,8}[uUlL]*|0b[01_]+|%5[bB]\w*%5[dD]",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|user|changeme)",
             r"(?!.{13})(?i:pass|passed|fail|failed|failure|success|error|ok|key_1234)",
             r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)\??",
             r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
             r"[ *]?",
-            r"(?!.{13})(?i:(?:cram|digest)-md5|x?oauth-?[0-9.]*a?|n/a|b64enc) ?",
-            r"(?!.{13})(?i:utf-?[0-9]+(?:le|be)?) ?|AWS4-HMAC-SHA256 ?",
+            r"(?!.{13})(?i:\w+-md5|x?oauth-?[0-9.]*a?|b64enc|utf-?[0-9]+(?:le|be)?) ?",
+            r"AWS4-HMAC-SHA256 ?",
             # certificates and public keys, the tag of a folder of caches
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
             r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{24}.*",
-            r".{0,2}|(.)\1*|[!-/:-@\[-`{-~]{3}",
+            r".{0,2}|(.)\1*|(?:\\*x?0{1,3})+|[!-/:-@\[-`{-~]{3}",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})|.*\*{3}.*|\.\.\..*",
             r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
-            r"x?\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[0-9]|\{[^}]*\}*|\(.*)",
+            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[0-9]|\{[^}]*\}*|\(.*)",
             r"%[A-Za-z_][\w.]*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*"
-            r"|\[[^\]]*(?:\w[-=]\w|\\+\w)[^\]]*\].*|[A-Z]\w*\[-?[0-9]*\]\.\w+",
+            r"|\[[^\]]*(?:\w[-=(]\w|\w\('|\\+\w)[^\]]*\].*|[A-Z]\w*\[-?[0-9]*\]\.\w+",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
-            r"(?:[ |].*)?",
-            r"(?:workspace|npm|file|link|github|git\+\w+):.*|[A-Za-z][\w.-]*[<>=!~]=[0-9]+\.\S*",
+            r"(?: .*)?",
+            r"(?:workspace|npm|file|link|github|git\+\w+):.*",
             # addresses without a user, resources
             r"(?:[a-z][a-z0-9+.:-]*|[A-Z]+)://?(?:(?:[A-Za-z_.-]{0,16}|\$\(\w+\))@)?[^\s@]*"
             r"(?: [^@]*)?",
             r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
             r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
-            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?",
+            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?|--[a-z-]+=\S*",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
-            r"[2-5][0-9]{2} .*[.%].*|334 .*|[A-Za-z ]*\([A-Za-z ]+\)",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
-            r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*|[+] .*",  # a part of a text
+            r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*",  # a part of a text
             r"(?=.{18})[a-z]\.(?:[A-Z]{0,4}[a-z]*[0-9]{0,4}[a-z]*)?(?:[A-Z]{1,4}[a-z]{2,}[0-9]{0,4})+",
             r"/(?:app|data|dev|etc|home|mnt|opt|private|proc|root|run|srv|tmp|usr|Users|var)/\S*",
-            r"[A-Za-z_./-]+/\$[a-z_]+|%[a-z]+(?:_[a-z]+)+|\|\w+\|",
-            r"[\w-]+:[*x]?:[0-9]+:[0-9]*:.*|[a-z]{1,16}@(?:tcp|unix|)[(/].*",  # accounts
-            r"\w*(?:\$\{?[A-Z_]{3,}\}?(?:[./:@-]\w*)*){2,}",
             # regular expressions, code
-            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*|(?:[a-z]+\*)+[a-z]*|\.[a-z]+\$)|[0-9]\*\(?[a-z]+",
-            r".*(?:a-zA-Z|A-Za-z|a-z0-9|0-9a-f|0-9A-F).*|\[\w+\(.*\)\]",
+            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)|[0-9]\*\(?[a-z]+",
+            r".*(?:a-zA-Z|A-Za-z|a-z0-9|0-9a-f|0-9A-F).*",
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
-            r"[\w.:>-]+\(\)|\.\w+\(.*|[A-Za-z_]+\((?!.*[0-9]).*\)|[a-z]+(?:\|[a-z]+)+",
-            r"[ ]?[+.&].*[+.&][ ]?|[0-9]+/[a-z].*|HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]",
-            r"\\+(?:x1[bB]|033|e|u001b)\[.*|#(?:if|endif|else|define|include)\b.*",
-            r"[a-z]+ \w+\(.*\)|0x%\w+|[A-Za-z]+\[[0-9]*\]",
+            r"[\w.:>-]+\(\)|\.\w+\(.*|[a-z]\w*\([^()]*['\",][^()]*\)|[0-9]+/[a-z].*",
+            r"[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?",
+            r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([A-Za-z ]+\)|[a-z]+ \w+\(.*\)",
             r"[a-z]*\.\$(?:[A-Z]?[0-9]x?|\$|[a-z_]+\[?)(?:\.[a-z]+)*",
             r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
-            r"(?:\?.*)?|[\w.:-]*/[\w.:/-]*\.(?:c|cfg|conf|go|h|inc|ini|java|[jt]sx?|md|php|py|rb|sh|xml)",
+            r"(?:\?.*)?",
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
@@ -4520,17 +4513,16 @@ CODE = regex(
     r"|type|dict|list|tuple|set|callable)\??"
     r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
     r"|[:@(\[{=~!].*|&(?:mut .*|\[.*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)|/[*/].*"
-    r"|.*\w(?:==|!==|===)\w.*|(?=.*[a-z])[A-Za-z_$][\w.$]*(?:===|!==?)|[A-Za-z_.>-]+\+\+"
-    r"|[0-9]+(?:<<|:[a-z]\w*\.).*"
-    r"|k(?:[A-Z][a-z]+[0-9]{0,4}){2,}|[a-z]+:[a-z]\w{0,2}\.\$[a-z]+|(?!(?:[A-Z0-9]{4,5}_)+[A-Z0-9]{4,5}\Z)"
+    r"|.*\w(?:==|!==|===)\w.*|[0-9]+<<.*|[A-Za-z_.>-]+\+\+"
+    r"|k(?:[A-Z][a-z]+[0-9]{0,4}){2,}|[a-z]+:\w{1,3}\.\$[a-z]+|(?!(?:[A-Z0-9]{4,5}_)+[A-Z0-9]{4,5}\Z)"
     r"(?:[A-Z0-9]{1,8}_)*[A-Z]{3,}_(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}"
     r"|q?r?/_?[\\^\[(].*|q[qrwx]?[{(\[/].*"
-    r"|(?:return|throw|new|typeof|void|await|this|self|lambda)\b.*|\$[0-9a-f]{16}\$.*|\+\+\w.*",
+    r"|(?:return|throw|new|typeof|void|await|this|self|lambda)\b.*|\$[0-9a-f]{16}\$.*",
     re.DOTALL,
 )
 TYPE = regex(
     r"(?:(?:[A-Z]+|[a-z]{3,}[A-Z]|[a-z]*(?:[A-Z]+[a-z]{2,})*)(?:[0-9]|12|16|32|64))?"
-    r"(?:(?:[A-Z]+[a-z]{2,}|[AIO][a-z])+[A-Z]{0,4}|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)"
+    r"(?:(?:[A-Z]+[a-z]{2,})+[A-Z]{0,4}|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)"
     r"|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
 )
 EXPRESSION = regex(
@@ -4545,13 +4537,12 @@ WORDY = regex(
     r"(?:\$[0-9])?|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
 )
 NUMBERED_WORD = regex(r"[A-Za-z]{3,}[0-9]{1,3}")
-# Words of this field that hold digits; names of several words, and numbers.
+# Words of this field that hold digits.
 TECHNICAL = regex(
     r"(?:(?<![A-Za-z0-9])|(?<=[a-z])(?=[A-Z]))(?i:oauth[12]|ipv[46]|utf(?:8|16|32)"
     r"|base(?:32|64)|sha(?:1|256|512)|md5|s3|ec2|v[0-9]|k8s|n8n|x509|pkcs[0-9]{1,2}|http[23]|win32"
     r"|(?:u?int|float)(?:8|16|32|64)|tpm2b?)(?![a-z0-9])"
 )
-SNAKE = regex(r"(?:[0-9]{4})?_{0,2}[a-z]+(?:_[a-z]+)*(?:_[a-z0-9]{1,4})?(?:_[a-z]+)+")
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
 FOUR_BY_FOUR = regex(r"[a-z]{4}(?: [a-z]{4}){3}")  # a password of an app
 PARTS = regex(r"[-_./:@&= ]")
@@ -4571,7 +4562,7 @@ def strength(value: str) -> int:
         return HUMAN
     words = TECHNICAL.sub("WORD" if value.isupper() else "Word", value)
     path = "/" in value and WORDY.fullmatch(words)
-    if path or TYPE.fullmatch(words.strip("_")) or SNAKE.fullmatch(words):
+    if path or TYPE.fullmatch(words.strip("_")):
         return WORD
     runs = STRETCHES.findall(value)
     size = sum(map(len, runs))
@@ -4657,7 +4648,7 @@ ADDRESSES = ("dsn", "connectionstring", "databaseurl")
 # What a program puts in: a part of a template or a format.
 PLACEHOLDER = regex(
     r"\$?\{+(?:[A-Za-z_][\w.]*(?:[!:(\[][^{}]*)?|[0-9]?)\}*|\$?\{[\w.\[\]()!:?\"'-]*\}"
-    r"|%(?![0-9A-F]{2})(?:\(\w*\)?[a-z]?|[-0-9.]{0,3}[hlz]?[A-Za-z](?![A-Za-z0-9])|[0-9])"
+    r"|%(?![0-9A-F]{2})(?:\(\w*\)?[a-z]?|[-0-9.]{0,3}[A-Za-z](?![A-Za-z0-9])|[0-9])"
 )
 
 
@@ -4670,13 +4661,11 @@ def is_label(value: str, needed: int) -> bool:
             or min(ACRONYM.sub("", value)) > "\u052f"
             or (value.istitle() and not DIGIT.search(value))
         )
-    words = LABEL.fullmatch(value)
-    return words is not None and not LONG_WORD.search(value)
+    return value.istitle() and value.isalpha() and not LONG_WORD.search(value)
 
 
 DIGIT = regex("[0-9]")
 ACRONYM = regex(r"[A-Z:. -]")
-LABEL = regex(r"(?:[A-Z][a-z]*|[A-Z]{2,3}[ -][A-Z]?[a-z]+)(?:[ '](?:[a-z]+|[A-Z]+))*")
 
 
 def stands_for_another(value: str) -> bool:
@@ -4689,7 +4678,7 @@ def stands_for_another(value: str) -> bool:
 
 
 ROOTED = regex(
-    r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?(?:\?.*)?|\w+(?:[./]\w+)+#\w+"
+    r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:[./]\w+)+#\w+"
     r"|[A-Za-z]+#[A-Z][A-Za-z]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}(?::\w+)?"
 )
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
@@ -4807,9 +4796,9 @@ LINE_BEGIN = regex(
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 STRING_BEGUN = regex(rb"([\"'`])(?:\w[\w .-]{0,60})?\Z")  # a string, before a name
-AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||&&|[=!]==?[ ]|\.[A-Za-z$]|$)", re.MULTILINE)
-UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`,;)}\]<>&|\\]+")
-TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\]+")
+AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||\.[A-Za-z$]|$)", re.MULTILINE)
+UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*])+")
+TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`\\]|\\[!#$&*])+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
@@ -4820,10 +4809,8 @@ OF_USER = regex(
 )
 VERDICT = regex(rb"PASS:")  # of a test
 YACC = regex(rb"token[ \t]+[<\w]")
-# After the last parameter of a function.
-DEFINITION = regex(rb"\)(?:[ ]->[^\n]{1,40})?:[ \t]*(?:\r?\n|\\+n)")
 # What precedes no name of a secret: a condition, the words "public" and "next page".
-NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|(?:next|previous) page)[ \t])\Z")
+NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|next page)[ \t])\Z")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
 IN_NAMES, BASE64 = b"-_" + ALPHANUMERIC, b"+/" + ALPHANUMERIC
@@ -5295,7 +5282,7 @@ def name_at(text: bytes, start: int, end: int) -> tuple[int, str] | None:
     name, before = text[begin:end].decode(), text[begin - 1 : begin]
     if needed_by(name) == NUMBERED:
         if OF_USER.search(head):
-            name = text[begin:start].decode() + "password"
+            name = text[begin:start].decode() + "pwd"
         elif VERDICT.match(text, begin):
             return None
     if (before == b":" and RESOURCE.match(text, end)) or (
@@ -5306,7 +5293,7 @@ def name_at(text: bytes, start: int, end: int) -> tuple[int, str] | None:
         return None
     if NOT_NAMED.search(text, max(0, begin - NEAR), begin):
         return None
-    return None if b"def " in head and DEFINITION.match(text, end) else (begin, name)
+    return begin, name
 
 
 def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:

@@ -279,6 +279,7 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
         pytest.param('"X-Amz-Signature": "<64 hex>"', '"X-Amz-Signature": "*"', id="signed"),
         pytest.param("password: my_house_1\n", "password: *\n", id="snake"),
         pytest.param("password: myHouse1\n", "password: *\n", id="camel"),
+        pytest.param("PASSWORD=foo\\$123 x", "PASSWORD=* x", id="escaped-for-a-shell"),
         pytest.param("password = SuperHouse123", "password = *", id="camel-123"),
         pytest.param("pass: 'abcd efgh ijkl mnop'", "pass: '*'", id="of-an-app"),
         pytest.param("{user: 'a', pass: 'dragon'}", "{user: 'a', pass: '*'}", id="of-a-user"),
@@ -410,7 +411,6 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "key: exports.id_pkcs9_at_userPKCS12 = x", "{token:t.tokens.length-1,end:-1}",
             "        passphrase=passphrase_meta,", "%token kw_IA5String",
             'token: "string.$S2.delim"', "RegexToken:{name:n7.$type,x}", "# token = 1*tchar",
-            'def __init__(self, user, password):\n    """Constructor."""', "AEK_PAUTH = 1ULL << 35",
             'DUMMY_PASS("twoaddressinstruction", X)', "pass:`screen`,",
 
             "apiKey += '&apikey=' + k", '"output_token": "Jobs[-1].JobId"',
@@ -422,16 +422,17 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "x.auth=M.isRetryable=M.isRetry=void 0",
             "q === 'Password:' || q === 'Password: ')",
             "\"adminPassword\": \"[parameters('aK1')]\"",
+            "const OAuth = require('oauth-1.0a')", "- `url-token`: `url('./icon.png')` (x)",
+            "'pass': '--qos=good_qos', user", 'passwd = b"\\x00" * 16',
             # what stands in many files
             "golang.org/x/oauth2 v0.0.0-20210218202405-ba52d332ba99/go.mod h1:x", "AUTH=DIGEST-MD5",
             '"@verdaccio/auth": 8.0.0-next-8.29', '"application/vnd.blueice.multipass":["mpm"]',
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", '"signature": "<64 hex>"',
-            '"SSH Password": ["SSH-geslo"]', '"SSH Password": ["SSH\u5bc6\u7801"]',
+            '"SSH Password": ["SSH\u5bc6\u7801"]',
             "DATABASE_URL='postgres://$(whoami)@localhost/x'",
             '"--secret", "source=mysecret_target,type=mount,target=hello"', "header_token: 7bit",
-            'password = "331 Password required for %s."', '"token": "(Reserved)"',
+            '"token": "(Reserved)"',
             "Next page token: eav1OzQB0OM8rLdGXOEsyQWSG",
-            "postfix-passwd: postfix:*:12345:12345:x:/no",
         )
     ],
 )  # fmt: skip
