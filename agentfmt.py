@@ -4468,7 +4468,7 @@ PLAIN_VALUE = regex(
             # certificates and public keys, the tag of a folder of caches
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
             r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{24}.*",
-            r".{0,2}|(.)\1*|(?:\\*x?0{1,3})+|[!-/:-@\[-`{-~]{3}",
+            r".{0,2}|(.)\1*|(?:\\*x?0)+|[!-/:-@\[-`{-~]{3}",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})|.*\*{3}.*|\.\.\..*",
             r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
@@ -4803,10 +4803,12 @@ ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
 RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
-# What precedes a `pass` that is no verb.
+# A `pass` is a password if one of these precedes it in its line, or if it begins the line and is
+# set there.
 OF_USER = regex(
     rb"(?i)user|login|(?:admin|db|ftp|imap|mail|mysql|pg|proxy|root|rpc|smtp|sql|ssh)[_-]?\Z"
 )
+SETTING = regex(rb"[\"']?[ \t]*[:=]")
 VERDICT = regex(rb"PASS:")  # of a test
 YACC = regex(rb"token[ \t]+[<\w]")
 # What precedes no name of a secret: a condition, the words "public" and "next page".
@@ -5261,7 +5263,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
-        if not value or (form.name == "spaced" and text[value[1] : value[1] + 1] in b"\n"):
+        if not value or (form.name == "spaced" and text[value[1] : value[1] + 1] == b"\n"):
             continue
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         # Where a name is quoted, so is a value; else it is code.
@@ -5281,10 +5283,11 @@ def name_at(text: bytes, start: int, end: int) -> tuple[int, str] | None:
     begin = start - len(head) + len(head.rstrip(IN_NAMES))
     name, before = text[begin:end].decode(), text[begin - 1 : begin]
     if needed_by(name) == NUMBERED:
-        if OF_USER.search(head):
-            name = text[begin:start].decode() + "pwd"
-        elif VERDICT.match(text, begin):
+        if VERDICT.match(text, begin):
             return None
+        setting = SETTING.match(text, end) and begins_line(text, begin)
+        if setting or OF_USER.search(head.rpartition(b"\n")[2]):
+            name = text[begin:start].decode() + "pwd"
     if (before == b":" and RESOURCE.match(text, end)) or (
         before == b"%" and YACC.match(text, begin)
     ):
@@ -5304,6 +5307,11 @@ def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
         return text[begin:end].lower() != b"pass"
     if not before or (before == "upper" and not text[begin:end].isupper()):
         return not before
+    return begins_line(text, begin)
+
+
+def begins_line(text: bytes, begin: int) -> bool:
+    """Is a name the first of its line, but for what tools put before it?"""
     near = max(0, begin - NEAR)
     line = text.rfind(b"\n", near, begin) + 1
     return line >= near and LINE_BEGIN.fullmatch(text, line, begin) is not None

@@ -411,11 +411,11 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "key: exports.id_pkcs9_at_userPKCS12 = x", "{token:t.tokens.length-1,end:-1}",
             "        passphrase=passphrase_meta,", "%token kw_IA5String",
             'token: "string.$S2.delim"', "RegexToken:{name:n7.$type,x}", "# token = 1*tchar",
-            'DUMMY_PASS("twoaddressinstruction", X)', "pass:`screen`,",
+            'DUMMY_PASS("twoaddressinstruction", X)', "{id:1,pass:`screen`,",
 
             "apiKey += '&apikey=' + k", '"output_token": "Jobs[-1].JobId"',
             'password: "[type=password]"',
-            "(while (eq hif-token 'hif-logxor)", "--- PASS: Test1Dirs/divergent (0.06s)",
+            "(while (eq hif-token 'hif-logxor)\n", "--- PASS: Test1Dirs/divergent (0.06s)",
             "golang.org/x/oauth2 <40 hex>", "token: ':response-time',",
             'pat: []byte("RIFF\\x00\\x00P")',
             '(defvar atext-token "-^a-zA-Z0-9!#$%&+/=?_`{}|~")',
@@ -715,7 +715,8 @@ TRAPS = [
         "--password ", "token_", "token-token", "[REDACTED:", "[REDACTED:jwt]", "Bearer ",
         "authorization:", "authorization: basic ", "ghp_", "sk-", "eyJaaaaaaaa.", "xoxb-",
         "password=${", "password={{", 'password="\\', "password=<", "password=a.", "aab", "Q~",
-        "M" * 24 + ".", 'password: "a' + "-" * 200 + '!" ', "a.b=", "x.A", "1.1.", "a=,",
+        "M" * 24 + ".", 'password: "a' + "-" * 200 + '!" ',
+        'password="' + "0" * 200 + '!" ', "a.b=", "x.A", "1.1.", "a=,",
         "_a", "sha1=", "find(", "password,value", '"password","value":"', "export ",
         "SG.aaaaaaaaaaaaaaaa",
     )
