@@ -4097,19 +4097,17 @@ class Rule(NamedTuple):
             longest = max(PARTS.split(TECHNICAL.sub("Word", shown)), key=len)
             other = PUBLIC.fullmatch(shown) or FILE_NAME.match(text, last)
             return other is not None or not is_random(longest)
+        if self.name == "command-password":
+            prose = IDENTIFIED.search(text, max(0, first - NEAR), first)
+            if prose and not prose[1] and strength(shown) < NUMBERED:
+                return True
         if self.name.endswith("password") and is_plain(self.name, shown):
             return not shown.istitle()  # in a command it is no label
         if self.name == "authorization" and PROSE.match(text, first):
             return True
-        before = text[max(0, first - NEAR) : first]
-        if b"sha" in before and IN_DIGEST.search(before):
+        if IN_DIGEST.search(text, max(0, first - NEAR), first):
             return True
-        prose = b"entified" in before and not OF_SQL.search(before)
-        if prose and strength(shown) < NUMBERED:
-            return True
-        return stands_for_another(shown) or (
-            shown[-1:] in ENDS and stands_for_another(shown.rstrip(ENDS))
-        )
+        return any(map(stands_for_another, {shown, shown.rstrip("`.)")}))
 
     def parts(self) -> list[str]:
         parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split()]
@@ -4143,9 +4141,9 @@ EDGE_AFTER = r"(?:[^\w+/=-]|$)"
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
 AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
 PROSE = regex(rb"[a-z]+ [a-z]+ [a-z]")
-ENDS = "`.)"  # of a quotation or a sentence
 FILE_NAME = regex(rb"\.[a-z]")  # the end of one, or of a host
-OF_SQL = regex(rb"(?i)(?:[\"'`%)]|(?:user|to|exists) \S+) identified by \\*[\"']\Z")
+# SQL in lower case if a group matches, else prose.
+IDENTIFIED = regex(rb"(?:(user|to|exists) )?[a-z*]+ identified by \\*[\"']\Z")
 IN_DIGEST = regex(rb"sha(?:1|256|384|512)[=-][\w+/-]*\Z")
 # Such a word before it says that it is no secret.
 PUBLIC = regex(
@@ -4465,7 +4463,7 @@ PLAIN_VALUE = regex(
             r"[ *]?",
             r"(?!.{13})(?i:\w+-md5|x?oauth-?[0-9.]*a?|b64enc|utf-?[0-9]+(?:le|be)?) ?",
             r"AWS4-HMAC-SHA256 ?",
-            # certificates and public keys, the tag of a folder of caches
+            # certificates and public keys, the tag of a folder of caches, zeros in base64
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
             r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{24}.*",
             r".{0,2}|(.)\1*|(?:\\*x?0)+|[!-/:-@\[-`{-~]{3}",
@@ -4485,14 +4483,15 @@ PLAIN_VALUE = regex(
             r"(?: [^@]*)?",
             r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
             r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
+            r"/(?:app|data|dev|etc|home|mnt|opt|private|proc|root|run|srv|tmp|usr|Users|var)/\S*",
+            # lists of members, parameters, options
             r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?|--[a-z-]+=\S*",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
             r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*",  # a part of a text
-            r"(?=.{18})[a-z]\.(?:[A-Z]{0,4}[a-z]*[0-9]{0,4}[a-z]*)?(?:[A-Z]{1,4}[a-z]{2,}[0-9]{0,4})+",
-            r"/(?:app|data|dev|etc|home|mnt|opt|private|proc|root|run|srv|tmp|usr|Users|var)/\S*",
             # regular expressions, code
+            r"(?=.{18})[a-z]\.(?:[A-Z]{0,4}[a-z]*[0-9]{0,4}[a-z]*)?(?:[A-Z]{1,4}[a-z]{2,}[0-9]{0,4})+",
             r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)|[0-9]\*\(?[a-z]+",
             r".*(?:a-zA-Z|A-Za-z|a-z0-9|0-9a-f|0-9A-F).*",
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
@@ -4501,7 +4500,7 @@ PLAIN_VALUE = regex(
             r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([A-Za-z ]+\)|[a-z]+ \w+\(.*\)",
             r"[a-z]*\.\$(?:[A-Z]?[0-9]x?|\$|[a-z_]+\[?)(?:\.[a-z]+)*",
             r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
-            r"(?:\?.*)?",
+            r"(?:\?.*)?",  # files
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
     ),
@@ -4632,9 +4631,9 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
 
 def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -> bool:
     """Is this an ID, a digest, a signature of a build, or the first bytes of a kind of file?"""
-    if ends[-1] in ("signature", "pat") and ("\\x" in value or len(value) <= 16):
+    if quoted and ends[-1] in ("signature", "pat") and ("\\x" in value or len(value) <= 16):
         return True
-    if ends[0] == "signature" and quoted and HEX.fullmatch(value.removeprefix("0x")):
+    if quoted and ends[0] == "signature" and HEX.fullmatch(value.removeprefix("0x")):
         return True
     digest = ends[0] == "key" and SHA1.fullmatch(value)
     return bool(digest or (needed == RANDOM and UUID.fullmatch(value)))
@@ -4659,13 +4658,12 @@ def is_label(value: str, needed: int) -> bool:
         return (
             needed > NUMBERED
             or min(ACRONYM.sub("", value)) > "\u052f"
-            or (value.istitle() and not DIGIT.search(value))
+            or (value.istitle() and not any(map(str.isdigit, value)))
         )
     return value.istitle() and value.isalpha() and not LONG_WORD.search(value)
 
 
-DIGIT = regex("[0-9]")
-ACRONYM = regex(r"[A-Z:. -]")
+ACRONYM = regex(r"[A-Z:. -]")  # beside words of another alphabet
 
 
 def stands_for_another(value: str) -> bool:
@@ -5213,14 +5211,13 @@ URLSAFE = bytes.maketrans(b"+/", b"-_")
 
 
 @functools.cache
-def rule_pattern(rule: Rule) -> tuple[Any, int]:
-    """A rule's expression, and the group that is hidden; 0: all."""
-    pattern = expression(rule.expression())
-    return pattern, pattern.groups
+def rule_pattern(rule: Rule) -> Any:
+    return expression(rule.expression())
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    pattern, group = rule_pattern(rule)
+    pattern = rule_pattern(rule)
+    group = pattern.groups  # else all
     for match in pattern.finditer(text):
         first, last = match.span(group)
         if not rule.is_plain(text, first, last):

@@ -296,6 +296,7 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
         pytest.param("JWT_SECRET=p7R=x9Tq2!m4Wz", "JWT_SECRET=*", id="punctuated"),
         pytest.param('password="j.Smith01"', 'password="*"', id="initial"),
         pytest.param("API_TOKEN=acme::9f86d081884c7d65", "API_TOKEN=*", id="colons"),
+        pytest.param("GITLAB_PAT=a1b2c3d4e5", "GITLAB_PAT=*", id="short-one-of-the-environment"),
         pytest.param("password=blue17Dragon", "password=*", id="words-and-a-number"),
         pytest.param("password=hunter2huntertoken x", "password=* x", id="joined-to-a-word"),
         pytest.param("password: hunter2\nuser: x", "password: *\nuser: x", id="YAML"),
@@ -412,7 +413,6 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "        passphrase=passphrase_meta,", "%token kw_IA5String",
             'token: "string.$S2.delim"', "RegexToken:{name:n7.$type,x}", "# token = 1*tchar",
             'DUMMY_PASS("twoaddressinstruction", X)', "{id:1,pass:`screen`,",
-
             "apiKey += '&apikey=' + k", '"output_token": "Jobs[-1].JobId"',
             'password: "[type=password]"',
             "(while (eq hif-token 'hif-logxor)\n", "--- PASS: Test1Dirs/divergent (0.06s)",
@@ -604,6 +604,25 @@ def test_a_mention_of_a_key_is_left(text: str) -> None:
 )
 def test_code_that_holds_a_key_is_hidden(text: str) -> None:
     assert "MIIE" not in hide(text.format(PEM.format("BEGIN", "", "")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It was identified. See https://bob:{}@example.com/",
+        "unidentified: sshpass -p {} ssh x",
+        "on x to 'a'@'b'\n  identified by '{}';",
+        "create user bob identified by '{}'",
+        "alter user bob identified  by '{}'",
+    ],
+)
+def test_passwords_near_that_word_are_hidden(text: str) -> None:
+    assert "hunter" not in hide(text.format("hunter"))
+
+
+def test_prose_with_that_word_is_left() -> None:
+    text = 'the function is identified by "mainFuncDecl", ** identified by "colUsed"'
+    assert hide(text) == text
 
 
 def test_public_keys_are_left() -> None:
