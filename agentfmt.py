@@ -4103,6 +4103,9 @@ class Rule(NamedTuple):
                 return True
         if self.name.endswith("password") and is_plain(self.name, shown):
             return not shown.istitle()  # in a command it is no label
+        few = len(shown) > 15 and len(set(shown)) < 6  # a pattern, or DNA
+        if few or ("_" in shown and TYPE.fullmatch(shown)):
+            return True
         if self.name == "authorization" and PROSE.match(text, first):
             return True
         if IN_DIGEST.search(text, max(0, first - NEAR), first):
@@ -4143,7 +4146,7 @@ AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
 PROSE = regex(rb"[a-z]+ [a-z]+ [a-z]")
 FILE_NAME = regex(rb"\.[a-z]")  # the end of one, or of a host
 # SQL in lower case if a group matches, else prose.
-IDENTIFIED = regex(rb"(?:(user|to|exists) )?[a-z*]+ identified by \\*[\"']\Z")
+IDENTIFIED = regex(rb"(?:(user|to|exists) )?(?:[a-z*]+|--) identified by \\*[\"']\Z")
 IN_DIGEST = regex(rb"sha(?:1|256|384|512)[=-][\w+/-]*\Z")
 # Such a word before it says that it is no secret.
 PUBLIC = regex(
@@ -4275,7 +4278,7 @@ razorpay-key            ^rzp_(?:live|test)_ [A-Za-z0-9]{14,}                    
 braintree-token         ^access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}  access_token$production$<16 lower>$<32 hex>  access_token$production$<16 lower>
 teams-webhook           [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  https://«x.webhook.office.com/webhookb2/<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
 teams-webhook           ^IncomingWebhook/ ([\w/-]{40,})                             IncomingWebhook/«<32 hex>/<36 hex>»  IncomingWebhook/<8 hex>
-facebook-token          ^EAA [A-Za-z0-9]*[A-Za-z0-9]{90,}$                                EAA<160 alnum>                      EAA<40 alnum>
+facebook-token          ^EAA [0-9A-F]*[G-Za-z][A-Za-z0-9]*[A-Za-z0-9]{90,}$  EAA<160 alnum>                      EAA<40 alnum>
 facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                                  <16 digit>|<27 alnum>               <9 digit>|<27 alnum>
 twitter-token           ^A{15} [A-Za-z0-9%]*[A-Za-z0-9%]{60,}$                            AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
 dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}                                   sl.u.<130 url>                      sl.<40 alnum>
@@ -4393,14 +4396,22 @@ NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.sp
 NEEDED["pass"] = NUMBERED  # it is also a verb, and a stage of a program
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
-OTHERS = tuple(
-    "publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey partitionkey "
-    "routingkey objectkey s3key bypass compass minipass askpass allpass anypass surrogatepass "
-    "oldpwd sksk gpgkey pgpkey websocketkey websocketaccept multipass "
-    "publictoken publickeytoken nexttoken pagetoken changetoken locktoken sequencetoken "
-    "continuationtoken clientrequesttoken paginationtoken forwardtoken backwardtoken "
-    "idempotencytoken creationtoken jsonwebtoken".split()
-)
+OTHERS = {"oldpwd", "sksk", "websocketaccept"} | {
+    word + end
+    for end, *words in map(
+        str.split,
+        (
+            "key public pub idempotency cache primary foreign sort partition routing object s3 gpg "
+            "pgp websocket filter",
+            "pass by com x z kee pk mini multi ask any all low high band surrogate nsubj csubj aux "
+            "render",
+            "token public publickey start stop end skip delta sync next page change lock sequence "
+            "continuation clientrequest pagination forward backward idempotency creation jsonweb",
+        ),
+    )
+    for word in words
+}
+NAME_WORDS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 # They end other words, too, and count only where a word begins.
 SYLLABLES = ("sk", "pat", "sig", "api", "psk")
@@ -4426,6 +4437,12 @@ def is_secret_name(name: str) -> bool:
     return squash(name).endswith(SECRET_NAMES)
 
 
+def is_other(name: str) -> bool:
+    """Do the last words of a name say that it is no secret's?"""
+    words = NAME_WORDS.findall(name)
+    return any("".join(words[start:]).lower() in OTHERS for start in range(len(words)))
+
+
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
@@ -4435,7 +4452,7 @@ def ends_of(name: str) -> tuple[str, ...]:
             end
             for end in NEEDED
             if known.endswith(end)
-            and not known.endswith(OTHERS)
+            and not is_other(whole)
             and not (end in SYLLABLES and WITHIN.search(whole[: 1 - len(end)]))
         )
         if ends:
@@ -4453,11 +4470,11 @@ def needed_by(name: str) -> int:
 PLAIN_VALUE = regex(
     "|".join(
         (
-            r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"0[xX][0-9a-fA-F]{1,8}[uUlL]*|0b[01_]+|%5[bB]\w*%5[dD]",
+            r"[+-]?[0-9][0-9_]{0,14}|[0-9]{2}[A-Z][0-9]{2}|[+-]?[0-9][0-9_]*\.[0-9_.]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"\(?0[xX][0-9a-fA-F]{1,16}[uUlL]*\)?|0b[01_]+|%5[bB]\w*%5[dD]",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
-            r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|user|changeme)",
-            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success|error|ok|key_1234)",
+            r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|(?:user|value)[0-9]?|change-?me)",
+            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success!?|error|ok|n/a|key_1234)",
             r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)\??",
             r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
             r"[ *]?",
@@ -4466,13 +4483,13 @@ PLAIN_VALUE = regex(
             # certificates and public keys, the tag of a folder of caches, zeros in base64
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
             r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{24}.*",
-            r".{0,2}|(.)\1*|(?:\\*x?0)+|[!-/:-@\[-`{-~]{3}",
-            r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{6,})|.*\*{3}.*|\.\.\..*",
+            r".*(?:\\+x00){2}.*|.{0,2}|\[?(.)\1*\]?|(?:\\*x?0)+|[!-/:-@\[-`{-~]{3}",
+            r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{4,})|.*\*{3}.*|\.\.\..*",
             r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
-            r"\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[0-9]|\{[^}]*\}*|\(.*)",
-            r"%[A-Za-z_][\w.]*%|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*"
+            r"(?:pass:)?\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*|\$)?|[0-9]|\{[^}]*\}*|\(.*)",
+            r"%[A-Za-z_][\w.]*%|@+\w+@+|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*"
             r"|\[[^\]]*(?:\w[-=(]\w|\w\('|\\+\w)[^\]]*\].*|[A-Z]\w*\[-?[0-9]*\]\.\w+",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
@@ -4482,21 +4499,22 @@ PLAIN_VALUE = regex(
             r"(?:[a-z][a-z0-9+.:-]*|[A-Z]+)://?(?:(?:[A-Za-z_.-]{0,16}|\$\(\w+\))@)?[^\s@]*"
             r"(?: [^@]*)?",
             r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
-            r"[«·^].*|#[0-9a-fA-F]+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
+            r"[«·^].*|(?:#[0-9a-fA-F]+)+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
             r"/(?:app|data|dev|etc|home|mnt|opt|private|proc|root|run|srv|tmp|usr|Users|var)/\S*",
             # lists of members, parameters, options
             r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?|--[a-z-]+=\S*",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
-            r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*",  # a part of a text
+            r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*[0-9]?",  # a part of a text
             # regular expressions, code
             r"(?=.{18})[a-z]\.(?:[A-Z]{0,4}[a-z]*[0-9]{0,4}[a-z]*)?(?:[A-Z]{1,4}[a-z]{2,}[0-9]{0,4})+",
-            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)|[0-9]\*\(?[a-z]+",
+            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)|[0-9]\*\(?[A-Za-z]+",
             r".*(?:a-zA-Z|A-Za-z|a-z0-9|0-9a-f|0-9A-F).*",
-            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
-            r"[\w.:>-]+\(\)|\.\w+\(.*|[a-z]\w*\([^()]*['\",][^()]*\)|[0-9]+/[a-z].*",
-            r"[a-z]+(?:\|[a-z]+)+|[ ]?[+.&].*[+.&][ ]?",
+            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\[\\+[dsw]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
+            r"[A-Za-z_][\w:.>-]*\([\w*&:,. <>]*\);?",
+            r"\.\w+\(.*|[a-z]\w*\([^()]*['\",][^()]*\)|[0-9]+/[a-z].*",
+            r"\(?[a-z]+(?:\|[a-z]+)+\)?|[ ]?[+.&].*[+.&][ ]?",
             r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([A-Za-z ]+\)|[a-z]+ \w+\(.*\)",
             r"[a-z]*\.\$(?:[A-Z]?[0-9]x?|\$|[a-z_]+\[?)(?:\.[a-z]+)*",
             r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
@@ -4510,9 +4528,9 @@ PLAIN_VALUE = regex(
 CODE = regex(
     r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
     r"|type|dict|list|tuple|set|callable)\??"
-    r"|[&*]{0,2}[A-Za-z_$][\w.:>$-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
-    r"|[:@(\[{=~!].*|&(?:mut .*|\[.*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)|/[*/].*"
-    r"|.*\w(?:==|!==|===)\w.*|[0-9]+<<.*|[A-Za-z_.>-]+\+\+"
+    r"|[&*+-]{0,2}[A-Za-z_$][\w.:>$)-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
+    r"|[:@(\[{=~!].*|&(?:mut .*|\[.*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)|/[*/].*|\*/.*|#[A-Za-z ]+:?"
+    r"|.*\w(?:(?:==|!==|===)\w.*|!==?)|[0-9]+<<.*|[A-Za-z_.>-]+\+\+"
     r"|k(?:[A-Z][a-z]+[0-9]{0,4}){2,}|[a-z]+:\w{1,3}\.\$[a-z]+|(?!(?:[A-Z0-9]{4,5}_)+[A-Z0-9]{4,5}\Z)"
     r"(?:[A-Z0-9]{1,8}_)*[A-Z]{3,}_(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}"
     r"|q?r?/_?[\\^\[(].*|q[qrwx]?[{(\[/].*"
@@ -4535,12 +4553,13 @@ WORDY = regex(
     r"[_~$.@/?-]*(?:[0-9]{1,4}_)?[A-Za-z]+[0-9]{0,3}(?:[-_./: ,\[\]][A-Za-z]*[0-9]{0,3})*"
     r"(?:\$[0-9])?|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
 )
-NUMBERED_WORD = regex(r"[A-Za-z]{3,}[0-9]{1,3}")
+NUMBERED_WORD = regex(r"[A-Za-z]{3,}[0-9]{1,3}|[0-9]{1,4}-[a-z]{3,}")
 # Words of this field that hold digits.
 TECHNICAL = regex(
     r"(?:(?<![A-Za-z0-9])|(?<=[a-z])(?=[A-Z]))(?i:oauth[12]|ipv[46]|utf(?:8|16|32)"
     r"|base(?:32|64)|sha(?:1|256|512)|md5|s3|ec2|v[0-9]|k8s|n8n|x509|pkcs[0-9]{1,2}|http[23]|win32"
-    r"|(?:u?int|float)(?:8|16|32|64)|tpm2b?)(?![a-z0-9])"
+    r"|(?:u?int|float|[iuf])(?:8|16|32|64)|tpm2b?|m2m|p2p|e2e|i18n|l10n"
+    r"|(?:sec|prime)[pk]?[0-9]{3}[kr]?[0-9]|(?:ed|x)25519)(?![a-z0-9])"
 )
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
 FOUR_BY_FOUR = regex(r"[a-z]{4}(?: [a-z]{4}){3}")  # a password of an app
@@ -4563,19 +4582,20 @@ def strength(value: str) -> int:
     path = "/" in value and WORDY.fullmatch(words)
     if path or TYPE.fullmatch(words.strip("_")):
         return WORD
-    runs = STRETCHES.findall(value)
+    runs = STRETCHES.findall(words)
     size = sum(map(len, runs))
-    digits = any(map(str.isdigit, runs))
-    spoken = value.lower() if value.isupper() else value
+    spoken = words.lower() if words.isupper() else words
     length = 4.5 if UNSPEAKABLE.search(spoken) else 3.0  # of a run, in words it is more
     digest = HEX.fullmatch(value) and not value.replace("-", "").isdigit()
-    mixed = ALTERNATING.search(value) or (
-        digits and len(runs) > 3 and (8 <= size < length * len(runs) or digest)
+    numbers = sum(map(str.isdigit, runs))
+    joined = numbers == 1 and runs[-1].isdigit() and words.count("_") > 1 and WORDY.fullmatch(words)
+    mixed = ALTERNATING.search(words) or (
+        numbers and len(runs) > 3 and (8 <= size < length * len(runs) or digest) and not joined
     )
     if not mixed:
         if NUMBERED_WORD.fullmatch(value):
             return NUMBERED
-        return WORD if WORDY.fullmatch(value) or " " in value else HUMAN
+        return WORD if WORDY.fullmatch(words) or " " in value else HUMAN
     if " " in value:
         return HUMAN
     parts = PARTS.split(value)
@@ -4591,29 +4611,34 @@ def is_random(run: str) -> bool:
     """Are letters and digits in disorder, and neither words nor a pattern?"""
     size, most = len(run), 5 if run.islower() or run.isupper() else 3.3  # of a stretch
     words = sum(map(len, CAPITALIZED.findall(run)))
-    return size < most * len(STRETCHES.findall(run)) and words < 0.75 * size and len(set(run)) > 8
+    digits = any(map(str.isdigit, run))
+    few = (size > 26 and not digits) or len(set(run)) < 9
+    return size < most * len(STRETCHES.findall(run)) and words < 0.65 * size and not few
 
 
-def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -> bool:
+def is_plain(
+    name: str, value: str, least: int = WORD, needed: int | None = None, *, quoted: bool = True
+) -> bool:
     """Is this value no secret, given its name: a variable, a call, a version, an address, a
-    placeholder, a word? ``least`` is the strength its form needs; 0 if any word will do."""
+    placeholder, a word? ``least`` is the strength that its form needs, 0 if any word will do;
+    ``needed`` the one that its name needs, if its place tells more than the name."""
     ends = ends_of(name)
     if not ends:
         return True
     scheme = SCHEME.match(value)
     value = value[scheme.end() if scheme else 0 :][:NEAR]
     value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
+    if name == "url-password":
+        value = value.strip("[]")
     if not quoted and least:
         value = value.rstrip(")]};:,")
         if len(value) < 4:  # an identifier
             return True
     if stands_for_another(value) or (not quoted and is_code(value, least)):
         return True
-    tells, needed = strength(value), needed_by(name)
+    tells, needed = strength(value), needed_by(name) if needed is None else needed
     plain = squash(value if quoted else FURTHER_END.sub("", value))
-    if value == name or plain == ends[0] or (TYPE.fullmatch(value) and ends[0] in plain):
-        return True
-    if is_public(ends, value, needed, quoted=quoted):
+    if repeats(name, value, plain) or is_public(ends, value, needed, quoted=quoted):
         return True
     if tells < MIXED and ends[-1] in ADDRESSES and "@" not in value:
         return True
@@ -4622,11 +4647,24 @@ def is_plain(name: str, value: str, least: int = WORD, *, quoted: bool = True) -
         return True
     if least and tells < MIXED:
         # What stands behind it in other words may have been joined to a value with digits.
-        names = SECRET_NAMES if tells == WORD and not quoted else ends
-        chosen = name == "url-password" or LONG_WORD.fullmatch(value)
+        own = ends if ends[-1] != "pass" else ()  # people choose such passwords
+        in_url = name == "url-password"
+        other = not quoted or (in_url and "_" in value)
+        names = SECRET_NAMES if tells == WORD and other else own
+        chosen = (in_url and not other) or LONG_WORD.fullmatch(value)
         if ROOTED.fullmatch(value) or (plain.endswith(names) and not chosen):
             return True
     return tells < (max(least, needed) if least else WORD)
+
+
+def repeats(name: str, value: str, plain: str) -> bool:
+    """Does a value repeat its name, perhaps in an expression, a type, or a constant's end?"""
+    known, *ends = ends_of(name)
+    if plain == known or (TYPE.fullmatch(value) and known in plain):
+        return True
+    if value.startswith(name) and value[len(name) : len(name) + 1] in "=<>(:":
+        return True
+    return CONSTANT.fullmatch(value) is not None and plain.endswith(tuple(ends))
 
 
 def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -> bool:
@@ -4639,6 +4677,7 @@ def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -
     return bool(digest or (needed == RANDOM and UUID.fullmatch(value)))
 
 
+CONSTANT = regex(r"(?:[A-Z][A-Z0-9]*_)+[A-Z]+")
 SHA1 = regex(r"[0-9a-fA-F]{40}")  # no key has this size
 ESCAPED = regex(r"\\+(?:u|U[0-9a-fA-F]{4})([0-9a-fA-F]{4})")
 UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -4688,7 +4727,8 @@ def is_code(value: str, least: int) -> bool:
         return True
     value = value.rstrip(")]}:;,!")
     parts = (part.rstrip("0123456789") for part in value.split("."))
-    words = (strength(part) < MIXED or TYPE.fullmatch(part) for part in parts)
+    most = MIXED if value.count(".") < 2 else RANDOM
+    words = (strength(part) < most or TYPE.fullmatch(part) for part in parts)
     if EXPRESSION.fullmatch(value) and all(words):
         return True
     return CODE.fullmatch(value) is not None
@@ -4775,10 +4815,17 @@ BETWEEN = [regex(form.between.encode()) for form in FORMS]
 # After the first line of a key that is only mentioned: an elision, prose, or the key's other end
 # with too little between.
 PEM_MENTION = regex(
-    rb"(?:\\+n)?\.{3}(?:[\"'`)]|(?:\\+n)?-----END)"
+    rb"(?:\\+n)?(?:[A-Za-z0-9+/]{0,12}\.{3}(?:[\"'`)]|(?:\\+n)?-----END)|/\*)"
     rb"|[\"'`]+ (?:and|as|header|in|is|lines?|marker|or|prefix|then)\b"
-    rb"|(?![^\n-]{0,40}[A-Za-z0-9+/]{12})[^\n]{0,40}-----END [A-Z0-9 ]*PRIVATE KEY"
+    rb"|[\"'][ ]?,[ ]?(?:\"\"|'')\)|(?:\\+n)?[\"'][ ]?\+[ ]?[a-z][\w.]*[ ;)+]"
+    rb"|(?:(?![A-Za-z0-9+/]{12})[^\n]){0,100}?-----END [A-Z0-9 ]*PRIVATE KEY"
 )
+# Before it, and behind it: it is looked for.
+PEM_SOUGHT = regex(
+    rb"(?:[=!]=[ ]?[bru]?[\"']|\b(?i:find|index_?of|includes?|contains?|(?:starts|ends)_?with"
+    rb"|(?:has|trim|strip|remove)_?(?:prefix|suffix)|l?r?strip|split)\([bru]?[\"'])\Z"
+)
+PEM_SOUGHT_END = regex(rb"(?:\\+n)?[\"'][ ]?(?:[):;]|and\b|or\b|&&|\|\|)")
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
@@ -4798,6 +4845,7 @@ AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||\.[A-Za-z$]|$)", re.MULTILINE)
 UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*])+")
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`\\]|\\[!#$&*])+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
+END_TAG = regex(rb"\\?</([\w:.-]*)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
 RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
@@ -4807,8 +4855,13 @@ OF_USER = regex(
     rb"(?i)user|login|(?:admin|db|ftp|imap|mail|mysql|pg|proxy|root|rpc|smtp|sql|ssh)[_-]?\Z"
 )
 SETTING = regex(rb"[\"']?[ \t]*[:=]")
-VERDICT = regex(rb"PASS:")  # of a test
+VERDICT = regex(rb"PASS:|return ?\{pass:")  # of a test
 YACC = regex(rb"token[ \t]+[<\w]")
+# Behind a name: the end of a function's head, or a member.
+CODE_BEHIND = regex(rb"\)[^=\n]{0,40}:\n[ \t]*(?:\"{3}|'{3})|->[A-Za-z_]")
+ENTRY = regex(rb"(?i)[\\\"']*[ \t\n]*,?[ \t\n]*[\\\"']*value[\\\"']*[ ]?[:=]")  # after its key
+LISTED = regex(rb"[:=>][ \t\n]*\[")
+STOPS = ((b",", b";"), (b"\n",))  # behind a value: without quotes, and of one that isn't closed
 # What precedes no name of a secret: a condition, the words "public" and "next page".
 NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|next page)[ \t])\Z")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
@@ -5244,8 +5297,13 @@ def private_keys(text: bytes) -> Iterator[Span]:
 
 def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
     """The first lines of private keys that are more than mentioned."""
-    begins = PEM_BEGIN.finditer(text, position)
-    return (begin for begin in begins if not PEM_MENTION.match(text, begin.end()))
+    for begin in PEM_BEGIN.finditer(text, position):
+        sought = PEM_SOUGHT.search(text, max(0, begin.start() - NEAR), begin.start())
+        if PEM_MENTION.match(text, begin.end()) or (
+            sought and PEM_SOUGHT_END.match(text, begin.end())
+        ):
+            continue
+        yield begin
 
 
 def assigned_value(text: bytes, start: int, end: int) -> Span | None:
@@ -5253,8 +5311,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     named = name_at(text, start, end)
     if named is None:
         return None
-    begin, name = named
-    needed = needed_by(name)
+    begin, name, needed = named
     for form, pattern in zip(FORMS, BETWEEN, strict=True):
         between = pattern.match(text, end)
         if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
@@ -5262,38 +5319,47 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value or (form.name == "spaced" and text[value[1] : value[1] + 1] == b"\n"):
             continue
+        if name.lower() == "key" and ENTRY.match(text, value[1]):
+            return None
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         # Where a name is quoted, so is a value; else it is code.
         least = MIXED if not value[2] and text[end : end + 1] in b"\"'" else form.least(needed)
-        if least and not value[2] and text[value[1] : value[1] + 1] in (b",", b";"):
+        behind = text[value[1] : value[1] + 1]
+        # A word is rather code, or one of several.
+        if least and (behind in STOPS[value[2]] or LISTED.search(text, end, between.end())):
             least = max(least, NUMBERED)
-        plain = is_plain(name, shown, least, quoted=value[2])
+        quoted = value[2] and behind != b"\n"
+        plain = is_plain(name, shown, least, needed, quoted=quoted)
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
 
 
-def name_at(text: bytes, start: int, end: int) -> tuple[int, str] | None:
-    """Where the name that ends in a secret one begins, and the name; None if it names no value."""
+def name_at(text: bytes, start: int, end: int) -> tuple[int, str, int] | None:
+    """Where the name that ends in a secret one begins, the name, and the strength that its value
+    needs; None if it names no value."""
     head = text[max(0, start - NEAR) : start]
     begin = start - len(head) + len(head.rstrip(IN_NAMES))
     name, before = text[begin:end].decode(), text[begin - 1 : begin]
-    if needed_by(name) == NUMBERED:
-        if VERDICT.match(text, begin):
+    needed = needed_by(name)
+    if needed == NUMBERED:
+        if VERDICT.search(text, max(0, begin - len("return {")), end + 1):
             return None
         setting = SETTING.match(text, end) and begins_line(text, begin)
         if setting or OF_USER.search(head.rpartition(b"\n")[2]):
-            name = text[begin:start].decode() + "pwd"
+            needed = WORD
     if (before == b":" and RESOURCE.match(text, end)) or (
         before == b"%" and YACC.match(text, begin)
     ):
+        return None
+    if CODE_BEHIND.match(text, end):
         return None
     if before == b"/" and text[end : end + 1] in b"> \t":  # the end of an element, or of a path
         return None
     if NOT_NAMED.search(text, max(0, begin - NEAR), begin):
         return None
-    return begin, name
+    return begin, name, needed
 
 
 def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
@@ -5328,7 +5394,11 @@ def value_of(
     if kind == "element":
         element = ELEMENT.match(text, start, limit)
         tag = text[max(0, end - NEAR) : end].rpartition(b"<")[2]
-        return (*element.span(), True) if element and b"href=" not in tag else None
+        if not element or b"href=" in tag:
+            return None
+        end_tag = END_TAG.match(text, element.end())
+        other = end_tag and b">" not in tag and not tag.lower().startswith(end_tag[1].lower())
+        return None if other else (*element.span(), True)
     word = (UNQUOTED if kind == "value" else TO_BLANK).match(text, start, limit)
     if not word or (kind == "line" and not LINE_END.match(text, word.end())):
         return None
