@@ -4104,7 +4104,8 @@ class Rule(NamedTuple):
         if self.name.endswith("password") and is_plain(self.name, shown):
             return not shown.istitle()  # in a command it is no label
         few = len(shown) > 15 and len(set(shown)) < 6  # a pattern, or DNA
-        if few or ("_" in shown and TYPE.fullmatch(shown)):
+        protein = len(shown) > 26 and shown.isalpha() and shown.isupper()
+        if few or protein or ("_" in shown and TYPE.fullmatch(shown)):
             return True
         if self.name == "authorization" and PROSE.match(text, first):
             return True
@@ -4393,6 +4394,8 @@ NAME_ENDS = {
     "login sk creds pat crumb api",
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
+# What these name is made by machines.
+MACHINE_NAMES = {"token", "apikey", "accesskey", *NAME_ENDS[RANDOM].split()}
 NEEDED["pass"] = NUMBERED  # it is also a verb, and a stage of a program
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
@@ -4470,10 +4473,10 @@ def needed_by(name: str) -> int:
 PLAIN_VALUE = regex(
     "|".join(
         (
-            r"[+-]?[0-9][0-9_]{0,14}|[0-9]{2}[A-Z][0-9]{2}|[+-]?[0-9][0-9_]*\.[0-9_.]*|(?:sha[0-9]{1,3}|md5)[=:-].*",
+            r"[+-]?[0-9][0-9_]{0,14}|[0-9]{2}[A-Z][0-9]{2}|[+-]?[0-9][0-9_]*\.[0-9_.]*(?:[eE][+-]?[0-9]+|-)?|(?:sha[0-9]{1,3}|md5)[=:-].*",
             r"\(?0[xX][0-9a-fA-F]{1,16}[uUlL]*\)?|0b[01_]+|%5[bB]\w*%5[dD]",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
-            r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|(?:user|value)[0-9]?|change-?me)",
+            r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|(?:user|value)[0-9]?|(?:change|replace)[_-]?me)",
             r"(?!.{13})(?i:pass|passed|fail|failed|failure|success!?|error|ok|n/a|key_1234)",
             r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)\??",
             r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
@@ -4489,7 +4492,8 @@ PLAIN_VALUE = regex(
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
             r"(?:pass:)?\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*|\$)?|[0-9]|\{[^}]*\}*|\(.*)",
-            r"%[A-Za-z_][\w.]*%|@+\w+@+|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*"
+            r"%[^%]*%|@+\w+@+|[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*"
+            r"|\[+\w*\]*!?|\[%.*"
             r"|\[[^\]]*(?:\w[-=(]\w|\w\('|\\+\w)[^\]]*\].*|[A-Z]\w*\[-?[0-9]*\]\.\w+",
             # versions and ranges of these
             r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
@@ -4502,17 +4506,19 @@ PLAIN_VALUE = regex(
             r"[«·^].*|(?:#[0-9a-fA-F]+)+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
             r"/(?:app|data|dev|etc|home|mnt|opt|private|proc|root|run|srv|tmp|usr|Users|var)/\S*",
             # lists of members, parameters, options
-            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?|--[a-z-]+=\S*",
+            r"(?:[a-z]+=[^\s,;&]*[,;&])+[a-z]+=\S*|[?&:][a-z_-]+=?|--[a-z-]+=\S*",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
-            r"[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)|[a-z_]{2,}=[A-Za-z_.]*[0-9]?",  # a part of a text
+            r"[,;&]?[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)",  # a part of a text
+            r"[a-z_]{2,}=[A-Za-z_.]*[0-9]?",
             # regular expressions, code
             r"(?=.{18})[a-z]\.(?:[A-Z]{0,4}[a-z]*[0-9]{0,4}[a-z]*)?(?:[A-Z]{1,4}[a-z]{2,}[0-9]{0,4})+",
             r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)|[0-9]\*\(?[A-Za-z]+",
             r".*(?:a-zA-Z|A-Za-z|a-z0-9|0-9a-f|0-9A-F).*",
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\[\\+[dsw]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
             r"[A-Za-z_][\w:.>-]*\([\w*&:,. <>]*\);?",
+            r"\[?[0-9a-f:.]*::[0-9a-f:.]*(?:\]:?[0-9]*)?",
             r"\.\w+\(.*|[a-z]\w*\([^()]*['\",][^()]*\)|[0-9]+/[a-z].*",
             r"\(?[a-z]+(?:\|[a-z]+)+\)?|[ ]?[+.&].*[+.&][ ]?",
             r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([A-Za-z ]+\)|[a-z]+ \w+\(.*\)",
@@ -4529,7 +4535,8 @@ CODE = regex(
     r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
     r"|type|dict|list|tuple|set|callable)\??"
     r"|[&*+-]{0,2}[A-Za-z_$][\w.:>$)-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
-    r"|[:@(\[{=~!].*|&(?:mut .*|\[.*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)|/[*/].*|\*/.*|#[A-Za-z ]+:?"
+    r"|[:@(\[{=~!].*|&(?:mut .*|[\[(].*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)"
+    r"|/[*/].*|\*/.*|#[A-Za-z ]+:?"
     r"|.*\w(?:(?:==|!==|===)\w.*|!==?)|[0-9]+<<.*|[A-Za-z_.>-]+\+\+"
     r"|k(?:[A-Z][a-z]+[0-9]{0,4}){2,}|[a-z]+:\w{1,3}\.\$[a-z]+|(?!(?:[A-Z0-9]{4,5}_)+[A-Z0-9]{4,5}\Z)"
     r"(?:[A-Z0-9]{1,8}_)*[A-Z]{3,}_(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}"
@@ -4569,7 +4576,7 @@ UNSPEAKABLE = regex(
     r"[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|(?!n?gths?)[b-df-hj-np-tv-xz]{4}"
 )
 ALTERNATING = regex(r"(?:[A-Z]{1,3}[a-z]{1,2}){4}(?![a-z])")
-CAPITALIZED = regex(r"[A-Z][a-z]{2,}")
+SPOKEN_PARTS = regex(r"[A-Z][a-z]{2,}|[a-z]{4,}")
 STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -4610,7 +4617,7 @@ def strength(value: str) -> int:
 def is_random(run: str) -> bool:
     """Are letters and digits in disorder, and neither words nor a pattern?"""
     size, most = len(run), 5 if run.islower() or run.isupper() else 3.3  # of a stretch
-    words = sum(map(len, CAPITALIZED.findall(run)))
+    words = 0 if run.islower() else sum(map(len, SPOKEN_PARTS.findall(run)))
     digits = any(map(str.isdigit, run))
     few = (size > 26 and not digits) or len(set(run)) < 9
     return size < most * len(STRETCHES.findall(run)) and words < 0.65 * size and not few
@@ -4639,6 +4646,8 @@ def is_plain(
     tells, needed = strength(value), needed_by(name) if needed is None else needed
     plain = squash(value if quoted else FURTHER_END.sub("", value))
     if repeats(name, value, plain) or is_public(ends, value, needed, quoted=quoted):
+        return True
+    if tells < RANDOM and MACHINE_NAMES.issuperset(ends[1:]) and not UNPUNCTUATED.fullmatch(value):
         return True
     if tells < MIXED and ends[-1] in ADDRESSES and "@" not in value:
         return True
@@ -4675,6 +4684,9 @@ def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -
         return True
     digest = ends[0] == "key" and SHA1.fullmatch(value)
     return bool(digest or (needed == RANDOM and UUID.fullmatch(value)))
+
+
+UNPUNCTUATED = regex(r"[\w+/=.:~%@|$*-]*")  # tokens that aren't, are code, or long
 
 
 CONSTANT = regex(r"(?:[A-Z][A-Z0-9]*_)+[A-Z]+")
@@ -4849,21 +4861,24 @@ END_TAG = regex(rb"\\?</([\w:.-]*)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
 RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
-# A `pass` is a password if one of these precedes it in its line, or if it begins the line and is
-# set there.
+# A `pass` is a password if one of these precedes it in its line or its name, or if it is set at
+# the beginning of its line: it alone, or a name in upper case.
 OF_USER = regex(
-    rb"(?i)user|login|(?:admin|db|ftp|imap|mail|mysql|pg|proxy|root|rpc|smtp|sql|ssh)[_-]?\Z"
+    rb"(?i:user|login)|(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:admin|api|app|auth|bind|broker|client|conn(?:ection)?|db|default|domain|ftp"
+    rb"|guest|host|http|imap|jdbc|key|ldap|mail|master|mongo|mqtt|my|mysql|net|new|old|pg|pop3?"
+    rb"|postgres|proxy|rabbit(?:mq)?|redis|root|rpc|samba|secret|server|service|smb|smtp|sql|ssh"
+    rb"|store|sudo|svc|temp|test|vnc|vpn|web|wifi|wpa|zip)[_-]?\Z"
 )
 SETTING = regex(rb"[\"']?[ \t]*[:=]")
 VERDICT = regex(rb"PASS:|return ?\{pass:")  # of a test
 YACC = regex(rb"token[ \t]+[<\w]")
 # Behind a name: the end of a function's head, or a member.
-CODE_BEHIND = regex(rb"\)[^=\n]{0,40}:\n[ \t]*(?:\"{3}|'{3})|->[A-Za-z_]")
+CODE_BEHIND = regex(rb"\)[^=\n]{0,40}:\n[ \t]*(?:\"{3}|'{3})|(?:->|::)[A-Za-z_]|=`[^`\n]{0,200} ")
 ENTRY = regex(rb"(?i)[\\\"']*[ \t\n]*,?[ \t\n]*[\\\"']*value[\\\"']*[ ]?[:=]")  # after its key
 LISTED = regex(rb"[:=>][ \t\n]*\[")
 STOPS = ((b",", b";"), (b"\n",))  # behind a value: without quotes, and of one that isn't closed
 # What precedes no name of a secret: a condition, the words "public" and "next page".
-NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|next page)[ \t])\Z")
+NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|next page)[ \t]|/etc/)\Z")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
 IN_NAMES, BASE64 = b"-_" + ALPHANUMERIC, b"+/" + ALPHANUMERIC
@@ -5346,7 +5361,8 @@ def name_at(text: bytes, start: int, end: int) -> tuple[int, str, int] | None:
     if needed == NUMBERED:
         if VERDICT.search(text, max(0, begin - len("return {")), end + 1):
             return None
-        setting = SETTING.match(text, end) and begins_line(text, begin)
+        alone = name.isupper() or not text[begin:start].strip(b"-")
+        setting = alone and SETTING.match(text, end) and begins_line(text, begin)
         if setting or OF_USER.search(head.rpartition(b"\n")[2]):
             needed = WORD
     if (before == b":" and RESOURCE.match(text, end)) or (
