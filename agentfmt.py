@@ -4101,11 +4101,10 @@ class Rule(NamedTuple):
             prose = IDENTIFIED.search(text, max(0, first - NEAR), first)
             if prose and not prose[1] and strength(shown) < NUMBERED:
                 return True
-        if self.name.endswith("password") and is_plain(self.name, shown):
-            return not shown.istitle()  # in a command it is no label
-        few = len(shown) > 15 and len(set(shown)) < 6  # a pattern, or DNA
-        protein = len(shown) > 26 and shown.isalpha() and shown.isupper()
-        if few or protein or ("_" in shown and TYPE.fullmatch(shown)):
+        if self.name.endswith("password"):
+            if is_plain(self.name, shown):
+                return not shown.istitle()  # in a command it is no label
+        elif is_uniform(shown):
             return True
         if self.name == "authorization" and PROSE.match(text, first):
             return True
@@ -4125,6 +4124,14 @@ class Rule(NamedTuple):
         return ALONE if self.of_any_issuer else EDGE * self.source.startswith("^")
 
 
+def is_uniform(shown: str) -> bool:
+    """Is what looks like a token of too few characters: a pattern, DNA, a protein, a constant?"""
+    few = len(shown) > 15 and len(set(shown)) < 6
+    one_case = len(shown) > 26 and ONE_CASE.fullmatch(shown)
+    return bool(few or one_case or ("_" in shown and TYPE.fullmatch(shown)))
+
+
+ONE_CASE = regex(r"[A-Z]+|[a-z]+")
 ENOUGH = 32  # characters of a token for the first look: with more it is larger, and no finer
 GROUP = r"(?<!\\)\((?!\?)"
 
@@ -4408,8 +4415,9 @@ OTHERS = {"oldpwd", "sksk", "websocketaccept"} | {
             "pgp websocket filter",
             "pass by com x z kee pk mini multi ask any all low high band surrogate nsubj csubj aux "
             "render",
-            "token public publickey start stop end skip delta sync next page change lock sequence "
-            "continuation clientrequest pagination forward backward idempotency creation jsonweb",
+            "token public publickey tik start stop end skip delta sync next page change lock "
+            "sequence continuation clientrequest pagination forward backward idempotency creation "
+            "jsonweb",
         ),
     )
     for word in words
@@ -4474,7 +4482,7 @@ PLAIN_VALUE = regex(
     "|".join(
         (
             r"[+-]?[0-9][0-9_]{0,14}|[0-9]{2}[A-Z][0-9]{2}|[+-]?[0-9][0-9_]*\.[0-9_.]*(?:[eE][+-]?[0-9]+|-)?|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"\(?0[xX][0-9a-fA-F]{1,16}[uUlL]*\)?|0b[01_]+|%5[bB]\w*%5[dD]",
+            r"\(?0[xX](?:[0-9a-fA-F]{1,16}|[0-9a-fA-F]{40})[uUlL]*\)?|0b[01_]+|%5[bB]\w*%5[dD]",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|(?:user|value)[0-9]?|(?:change|replace)[_-]?me)",
             r"(?!.{13})(?i:pass|passed|fail|failed|failure|success!?|error|ok|n/a|key_1234)",
@@ -4486,7 +4494,10 @@ PLAIN_VALUE = regex(
             # certificates and public keys, the tag of a folder of caches, zeros in base64
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
             r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{24}.*",
-            r".*(?:\\+x00){2}.*|.{0,2}|\[?(.)\1*\]?|(?:\\*x?0)+|[!-/:-@\[-`{-~]{3}",
+            # bytes, lists in a string, paths of SVG
+            r".*x00\\+x00.*|x[0-9a-f]{2}(?:\\+x[0-9a-f]{2}){0,2}|(?:.*\\0(?![0-7])){2}.*",
+            r"[Mm][0-9.]+[, ][0-9.]+[A-Za-z][0-9.,-]+.*",
+            r".{0,2}|\[?(.)\1*\]?|(?:\\*x?0)+|[!-/:-@\[-`{-~]{3}",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{4,})|.*\*{3}.*|\.\.\..*",
             r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
@@ -4517,12 +4528,12 @@ PLAIN_VALUE = regex(
             r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)|[0-9]\*\(?[A-Za-z]+",
             r".*(?:a-zA-Z|A-Za-z|a-z0-9|0-9a-f|0-9A-F).*",
             r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\[\\+[dsw]|\\+[dswDSW][+*]|\[[^\]]*\w-\w[^\]]*\][+*?{]).*|\[.+\][+*?]",
-            r"[A-Za-z_][\w:.>-]*\([\w*&:,. <>]*\);?",
+            r"[A-Za-z_][\w:.>-]*\([\w*&:,. <>\[\]]*\);?|[\w./-]*/\$\{?\w+\}?(?:\.\w+)?",
             r"\[?[0-9a-f:.]*::[0-9a-f:.]*(?:\]:?[0-9]*)?",
             r"\.\w+\(.*|[a-z]\w*\([^()]*['\",][^()]*\)|[0-9]+/[a-z].*",
-            r"\(?[a-z]+(?:\|[a-z]+)+\)?|[ ]?[+.&].*[+.&][ ]?",
+            r"\(?[A-Za-z]+(?:\|[A-Za-z]+)+\)?|(?:string|number) [<>=|&].*|[ ]?[+.&].*[+.&][ ]?",
             r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([A-Za-z ]+\)|[a-z]+ \w+\(.*\)",
-            r"[a-z]*\.\$(?:[A-Z]?[0-9]x?|\$|[a-z_]+\[?)(?:\.[a-z]+)*",
+            r"[\w.#-]+\[\w+[*^$~|]?=[\w'-]+\]|[a-z]*\.\$(?:[A-Z]?[0-9]x?|\$|[a-z_]+\[?)(?:\.[a-z]+)*",
             r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
             r"(?:\?.*)?",  # files
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
@@ -4536,8 +4547,8 @@ CODE = regex(
     r"|type|dict|list|tuple|set|callable)\??"
     r"|[&*+-]{0,2}[A-Za-z_$][\w.:>$)-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
     r"|[:@(\[{=~!].*|&(?:mut .*|[\[(].*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)"
-    r"|/[*/].*|\*/.*|#[A-Za-z ]+:?"
-    r"|.*\w(?:(?:==|!==|===)\w.*|!==?)|[0-9]+<<.*|[A-Za-z_.>-]+\+\+"
+    r"|/[*/].*|\*/.*|#[A-Za-z ]+:?|[A-Za-z_]+(?:\+[A-Za-z_]+)+\+?"
+    r"|.*\w(?:(?:==|!==|===)\w.*|!==?)|[0-9]+<<.*|[A-Za-z_.>-]+(?:\+\+|--)|(?:\+\+|--)[A-Za-z_.>-]+"
     r"|k(?:[A-Z][a-z]+[0-9]{0,4}){2,}|[a-z]+:\w{1,3}\.\$[a-z]+|(?!(?:[A-Z0-9]{4,5}_)+[A-Z0-9]{4,5}\Z)"
     r"(?:[A-Z0-9]{1,8}_)*[A-Z]{3,}_(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}"
     r"|q?r?/_?[\\^\[(].*|q[qrwx]?[{(\[/].*"
@@ -4605,6 +4616,8 @@ def strength(value: str) -> int:
         return WORD if WORDY.fullmatch(words) or " " in value else HUMAN
     if " " in value:
         return HUMAN
+    if DOTTED.fullmatch(value) and all(strength(part) < MIXED for part in value.split(".")):
+        return WORD
     parts = PARTS.split(value)
     return (
         RANDOM
@@ -4612,6 +4625,9 @@ def strength(value: str) -> int:
         and (digest or len(parts) == 1 or any(strength(part) >= MIXED for part in parts))
         else MIXED
     )
+
+
+DOTTED = regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}")
 
 
 def is_random(run: str) -> bool:
@@ -4649,7 +4665,7 @@ def is_plain(
         return True
     if tells < RANDOM and MACHINE_NAMES.issuperset(ends[1:]) and not UNPUNCTUATED.fullmatch(value):
         return True
-    if tells < MIXED and ends[-1] in ADDRESSES and "@" not in value:
+    if ends[-1] in ADDRESSES and not holds_secret(value, tells):
         return True
     short = needed > NUMBERED and len(value) < 6
     if least and (short or is_label(value, needed) or plain in NEEDED):
@@ -4666,10 +4682,21 @@ def is_plain(
     return tells < (max(least, needed) if least else WORD)
 
 
+def holds_secret(address: str, tells: int) -> bool:
+    """Has a database's or a service's address a secret within? Named ones are found by name."""
+    user = ADDRESS_USER.search(address)
+    if not user:
+        return "@" in address or (tells >= MIXED and "=" not in address)
+    return strength(user[1]) >= MIXED if user[2] is None else not is_plain("url-password", user[2])
+
+
+ADDRESS_USER = regex(r"(?://|\A)([^/@\s:]+)(?::([^/\s]*))?@")
+
+
 def repeats(name: str, value: str, plain: str) -> bool:
     """Does a value repeat its name, perhaps in an expression, a type, or a constant's end?"""
     known, *ends = ends_of(name)
-    if plain == known or (TYPE.fullmatch(value) and known in plain):
+    if plain in (known, squash(name)) or (TYPE.fullmatch(value) and known in plain):
         return True
     if value.startswith(name) and value[len(name) : len(name) + 1] in "=<>(:":
         return True
@@ -4835,7 +4862,8 @@ PEM_MENTION = regex(
 # Before it, and behind it: it is looked for.
 PEM_SOUGHT = regex(
     rb"(?:[=!]=[ ]?[bru]?[\"']|\b(?i:find|index_?of|includes?|contains?|(?:starts|ends)_?with"
-    rb"|(?:has|trim|strip|remove)_?(?:prefix|suffix)|l?r?strip|split)\([bru]?[\"'])\Z"
+    rb"|(?:has|trim|strip|remove)_?(?:prefix|suffix)|l?r?strip|split)\([bru]?[\"']"
+    rb"|(?:mem|str)n?(?:str|cmp|mem)\([^\"'\n]{0,60}\")\Z"
 )
 PEM_SOUGHT_END = regex(rb"(?:\\+n)?[\"'][ ]?(?:[):;]|and\b|or\b|&&|\|\|)")
 # A private key may span many lines, and its end may be missing.
@@ -4865,7 +4893,7 @@ RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
 # the beginning of its line: it alone, or a name in upper case.
 OF_USER = regex(
     rb"(?i:user|login)|(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:admin|api|app|auth|bind|broker|client|conn(?:ection)?|db|default|domain|ftp"
-    rb"|guest|host|http|imap|jdbc|key|ldap|mail|master|mongo|mqtt|my|mysql|net|new|old|pg|pop3?"
+    rb"|guest|host|http|imap|jdbc|key|ldap|machine|mail|master|mongo|mqtt|my|mysql|net|new|old|pg|pop3?"
     rb"|postgres|proxy|rabbit(?:mq)?|redis|root|rpc|samba|secret|server|service|smb|smtp|sql|ssh"
     rb"|store|sudo|svc|temp|test|vnc|vpn|web|wifi|wpa|zip)[_-]?\Z"
 )
