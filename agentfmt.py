@@ -4104,7 +4104,7 @@ class Rule(NamedTuple):
         if self.name.endswith("password"):
             if is_plain(self.name, shown):
                 return not shown.istitle()  # in a command it is no label
-        elif is_uniform(shown):
+        elif is_uniform(shown) or (self.name == "url-user" and strength(shown) < HUMAN):
             return True
         if self.name == "authorization" and PROSE.match(text, first):
             return True
@@ -4412,15 +4412,17 @@ OTHERS = {"oldpwd", "sksk", "websocketaccept"} | {
         str.split,
         (
             "key public pub idempotency cache primary foreign sort partition routing object s3 gpg "
-            "pgp websocket filter",
-            "pass by com x z kee pk mini multi ask any all low high band surrogate nsubj csubj aux "
-            "render",
-            "token public publickey tik start stop end skip delta sync next page change lock "
-            "sequence continuation clientrequest pagination forward backward idempotency creation "
+            "pgp websocket",
+            "token public publickey tik skip next page change lock sequence "
+            "continuation clientrequest pagination forward backward idempotency creation "
             "jsonweb",
         ),
     )
     for word in words
+}
+OTHER_PASSES = {"bypass", "compass", "xpass", "keepass", "pkpass", "minipass", "multipass"} | {
+    *("askpass", "anypass", "allpass", "lowpass", "highpass", "bandpass", "surrogatepass"),
+    *("nsubjpass", "csubjpass", "auxpass"),
 }
 NAME_WORDS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
@@ -4451,6 +4453,8 @@ def is_secret_name(name: str) -> bool:
 def is_other(name: str) -> bool:
     """Do the last words of a name say that it is no secret's?"""
     words = NAME_WORDS.findall(name)
+    if re.split("[-_]", name)[-1].lower() in OTHER_PASSES:
+        return True
     return any("".join(words[start:]).lower() in OTHERS for start in range(len(words)))
 
 
@@ -4482,10 +4486,10 @@ PLAIN_VALUE = regex(
     "|".join(
         (
             r"[+-]?[0-9][0-9_]{0,14}|[0-9]{2}[A-Z][0-9]{2}|[+-]?[0-9][0-9_]*\.[0-9_.]*(?:[eE][+-]?[0-9]+|-)?|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"\(?0[xX](?:[0-9a-fA-F]{1,16}|[0-9a-fA-F]{40})[uUlL]*\)?|0b[01_]+|%5[bB]\w*%5[dD]",
+            r"\(?0[xX](?:0{0,15}[0-9a-fA-F]{1,8}0{0,15}|[0-9a-fA-F]{40})[uUlL]*\)?|0b[01_]+|%5[bB]\w*%5[dD]",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|(?:user|value)[0-9]?|(?:change|replace)[_-]?me)",
-            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success!?|error|ok|n/a|key_1234)",
+            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success!?|error|ok|n/a|key_1234|[0-9]+-(?:bit|byte|style))",
             r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)\??",
             r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
             r"[ *]?",
@@ -4498,7 +4502,7 @@ PLAIN_VALUE = regex(
             r".*x00\\+x00.*|x[0-9a-f]{2}(?:\\+x[0-9a-f]{2}){0,2}|(?:.*\\0(?![0-7])){2}.*",
             r"[Mm][0-9.]+[, ][0-9.]+[A-Za-z][0-9.,-]+.*",
             r".{0,2}|\[?(.)\1*\]?|(?:\\*x?0)+|[!-/:-@\[-`{-~]{3}",
-            r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{4,})|.*\*{3}.*|\.\.\..*",
+            r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{5,})|.*\*{3}.*|\.\.\..*",
             r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
             r"(?![0-9A-Za-z_-]*\Z)(?:"
             # variables of shells and templates, placeholders, format strings
@@ -4517,12 +4521,12 @@ PLAIN_VALUE = regex(
             r"[«·^].*|(?:#[0-9a-fA-F]+)+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
             r"/(?:app|data|dev|etc|home|mnt|opt|private|proc|root|run|srv|tmp|usr|Users|var)/\S*",
             # lists of members, parameters, options
-            r"(?:[a-z]+=[^\s,;&]*[,;&])+[a-z]+=\S*|[?&:][a-z_-]+=?|--[a-z-]+=\S*",
+            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?|--[a-z-]+=\S*",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
             r"[,;&]?[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)",  # a part of a text
-            r"[a-z_]{2,}=[A-Za-z_.]*[0-9]?",
+            r"[a-z_]{2,}=[A-Za-z_.]*",
             # regular expressions, code
             r"(?=.{18})[a-z]\.(?:[A-Z]{0,4}[a-z]*[0-9]{0,4}[a-z]*)?(?:[A-Z]{1,4}[a-z]{2,}[0-9]{0,4})+",
             r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)|[0-9]\*\(?[A-Za-z]+",
@@ -4571,13 +4575,14 @@ WORDY = regex(
     r"[_~$.@/?-]*(?:[0-9]{1,4}_)?[A-Za-z]+[0-9]{0,3}(?:[-_./: ,\[\]][A-Za-z]*[0-9]{0,3})*"
     r"(?:\$[0-9])?|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
 )
-NUMBERED_WORD = regex(r"[A-Za-z]{3,}[0-9]{1,3}|[0-9]{1,4}-[a-z]{3,}")
+NUMBERED_WORD = regex(r"[A-Za-z]{3,}[0-9]{1,3}")
 # Words of this field that hold digits.
 TECHNICAL = regex(
     r"(?:(?<![A-Za-z0-9])|(?<=[a-z])(?=[A-Z]))(?i:oauth[12]|ipv[46]|utf(?:8|16|32)"
     r"|base(?:32|64)|sha(?:1|256|512)|md5|s3|ec2|v[0-9]|k8s|n8n|x509|pkcs[0-9]{1,2}|http[23]|win32"
-    r"|(?:u?int|float|[iuf])(?:8|16|32|64)|tpm2b?|m2m|p2p|e2e|i18n|l10n"
-    r"|(?:sec|prime)[pk]?[0-9]{3}[kr]?[0-9]|(?:ed|x)25519)(?![a-z0-9])"
+    r"|(?:u?int|float)(?:8|16|32|64)|tpm2b?|m2m|p2p|e2e|i18n|l10n"
+    r"|(?:sec|prime)[pk]?[0-9]{3}[kr]?[0-9]|(?:ed|x)25519)(?![a-z0-9]|[A-Z](?![a-z]))"
+    r"|(?<![A-Za-z0-9])[iuf](?:8|16|32|64)(?![A-Za-z0-9])"
 )
 LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
 FOUR_BY_FOUR = regex(r"[a-z]{4}(?: [a-z]{4}){3}")  # a password of an app
@@ -4598,7 +4603,7 @@ def strength(value: str) -> int:
         return HUMAN
     words = TECHNICAL.sub("WORD" if value.isupper() else "Word", value)
     path = "/" in value and WORDY.fullmatch(words)
-    if path or TYPE.fullmatch(words.strip("_")):
+    if path or TYPE.fullmatch(words.strip("_")) or HUMPS.fullmatch(words):
         return WORD
     runs = STRETCHES.findall(words)
     size = sum(map(len, runs))
@@ -4616,8 +4621,6 @@ def strength(value: str) -> int:
         return WORD if WORDY.fullmatch(words) or " " in value else HUMAN
     if " " in value:
         return HUMAN
-    if DOTTED.fullmatch(value) and all(strength(part) < MIXED for part in value.split(".")):
-        return WORD
     parts = PARTS.split(value)
     return (
         RANDOM
@@ -4627,7 +4630,7 @@ def strength(value: str) -> int:
     )
 
 
-DOTTED = regex(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}")
+HUMPS = regex(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+){3,}[0-9]?")
 
 
 def is_random(run: str) -> bool:
@@ -4663,7 +4666,7 @@ def is_plain(
     plain = squash(value if quoted else FURTHER_END.sub("", value))
     if repeats(name, value, plain) or is_public(ends, value, needed, quoted=quoted):
         return True
-    if tells < RANDOM and MACHINE_NAMES.issuperset(ends[1:]) and not UNPUNCTUATED.fullmatch(value):
+    if tells < MIXED and MACHINE_NAMES.issuperset(ends[1:]) and not UNPUNCTUATED.fullmatch(value):
         return True
     if ends[-1] in ADDRESSES and not holds_secret(value, tells):
         return True
@@ -4686,10 +4689,11 @@ def holds_secret(address: str, tells: int) -> bool:
     """Has a database's or a service's address a secret within? Named ones are found by name."""
     user = ADDRESS_USER.search(address)
     if not user:
-        return "@" in address or (tells >= MIXED and "=" not in address)
+        return "@" in address or (tells >= MIXED and not FIELDS_SET.fullmatch(address))
     return strength(user[1]) >= MIXED if user[2] is None else not is_plain("url-password", user[2])
 
 
+FIELDS_SET = regex(r"(?:\w+:)?[A-Za-z][\w ]*=[^;]*;.*")
 ADDRESS_USER = regex(r"(?://|\A)([^/@\s:]+)(?::([^/\s]*))?@")
 
 
@@ -4713,7 +4717,7 @@ def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -
     return bool(digest or (needed == RANDOM and UUID.fullmatch(value)))
 
 
-UNPUNCTUATED = regex(r"[\w+/=.:~%@|$*-]*")  # tokens that aren't, are code, or long
+UNPUNCTUATED = regex(r"(?!#)[\w+/=.:~%@|$*!#&^?-]*")  # or people chose it, or it is code
 
 
 CONSTANT = regex(r"(?:[A-Z][A-Z0-9]*_)+[A-Z]+")
@@ -4765,12 +4769,15 @@ def is_code(value: str, least: int) -> bool:
     if least and TYPE.fullmatch(value.strip("_+")):
         return True
     value = value.rstrip(")]}:;,!")
-    parts = (part.rstrip("0123456789") for part in value.split("."))
-    most = MIXED if value.count(".") < 2 else RANDOM
-    words = (strength(part) < most or TYPE.fullmatch(part) for part in parts)
-    if EXPRESSION.fullmatch(value) and all(words):
+    parts = [part.rstrip("0123456789") for part in JOINS.split(value)]
+    mixed = [part for part in parts if strength(part) >= MIXED and not TYPE.fullmatch(part)]
+    few = len(mixed) <= (len(parts) // 2 if len(parts) > 3 else 0)
+    if few and EXPRESSION.fullmatch(value):
         return True
     return CODE.fullmatch(value) is not None
+
+
+JOINS = regex(r"\.|::|->")
 
 
 class Form(NamedTuple):
@@ -4854,9 +4861,10 @@ BETWEEN = [regex(form.between.encode()) for form in FORMS]
 # After the first line of a key that is only mentioned: an elision, prose, or the key's other end
 # with too little between.
 PEM_MENTION = regex(
-    rb"(?:\\+n)?(?:[A-Za-z0-9+/]{0,12}\.{3}(?:[\"'`)]|(?:\\+n)?-----END)|/\*)"
+    rb"(?:\\+n)?[A-Za-z0-9+/]{0,12}\.{3}(?:[\"'`)]|(?:\\+n)?-----END)|\\+n/\*"
     rb"|[\"'`]+ (?:and|as|header|in|is|lines?|marker|or|prefix|then)\b"
-    rb"|[\"'][ ]?,[ ]?(?:\"\"|'')\)|(?:\\+n)?[\"'][ ]?\+[ ]?[a-z][\w.]*[ ;)+]"
+    rb"|[\"'][ ]?,[ ]?(?:\"\"|'')\)|(?:\\+n)?[\"'][ ]?\+[ ]?"
+    rb"(?i:[a-z_.]*(?:key|body|data|content|64|der|encoded)[a-z_]*)[ ;)+]"
     rb"|(?:(?![A-Za-z0-9+/]{12})[^\n]){0,100}?-----END [A-Z0-9 ]*PRIVATE KEY"
 )
 # Before it, and behind it: it is looked for.
@@ -4890,21 +4898,28 @@ QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
 RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
 # A `pass` is a password if one of these precedes it in its line or its name, or if it is set at
-# the beginning of its line: it alone, or a name in upper case.
+# the beginning of its line, and not to an identifier.
 OF_USER = regex(
-    rb"(?i:user|login)|(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:admin|api|app|auth|bind|broker|client|conn(?:ection)?|db|default|domain|ftp"
-    rb"|guest|host|http|imap|jdbc|key|ldap|machine|mail|master|mongo|mqtt|my|mysql|net|new|old|pg|pop3?"
-    rb"|postgres|proxy|rabbit(?:mq)?|redis|root|rpc|samba|secret|server|service|smb|smtp|sql|ssh"
-    rb"|store|sudo|svc|temp|test|vnc|vpn|web|wifi|wpa|zip)[_-]?\Z"
+    rb"(?i)user|login|(?:admin|auth|become|bind|bmc|broker|cert|client|conn(?:ection)?|db|default"
+    rb"|domain|ftp|git|guest|host|http|imap|ipmi|jdbc|jenkins|key_?store|ldap|machine|mail|master"
+    rb"|mongo|mqtt|mysql|oracle|p12|pfx|pg|pop3?|postgres|proxy|rabbit(?:mq)?|redis|root|router|rpc"
+    rb"|samba|secret|server|service|smb|smtp|sql|ssh|store|sudo|svc|temp|test|vnc|vpn|wifi|wpa|zip"
+    rb"|(?<![a-z])(?:api|app|key|my|net|new|old|web))[_-]?\Z"
 )
 SETTING = regex(rb"[\"']?[ \t]*[:=]")
-VERDICT = regex(rb"PASS:|return ?\{pass:")  # of a test
+IDENTIFIER_SET = regex(rb"[\"']?[ \t]*[:=][ \t]*[\"']?[a-z]+(?:_[a-z]+)+[\"',;]")
+VERDICT = regex(rb"(?:\breturn ?\{pass|\bPASS):\Z")  # of a test
 YACC = regex(rb"token[ \t]+[<\w]")
 # Behind a name: the end of a function's head, or a member.
-CODE_BEHIND = regex(rb"\)[^=\n]{0,40}:\n[ \t]*(?:\"{3}|'{3})|(?:->|::)[A-Za-z_]|=`[^`\n]{0,200} ")
-ENTRY = regex(rb"(?i)[\\\"']*[ \t\n]*,?[ \t\n]*[\\\"']*value[\\\"']*[ ]?[:=]")  # after its key
+CODE_BEHIND = regex(
+    rb"\)[^=\n]{0,40}:\n[ \t]*(?:\"{3}|'{3})|=`[^`\n]{0,200} "
+    rb"|(?:->|::)[A-Za-z_](?!\w{0,40}\([ ]?\\*[\"'])"
+)
+ENTRY = regex(  # after its key
+    rb"(?i)[\\\"']{0,4}[ \t\n]{0,40}(?:,[ \t\n]{0,40})?(?:[\\\"']{1,4})?value[\\\"']{0,4}[ ]?:"
+)
 LISTED = regex(rb"[:=>][ \t\n]*\[")
-STOPS = ((b",", b";"), (b"\n",))  # behind a value: without quotes, and of one that isn't closed
+LIST_WORD = regex(r"[A-Z]?[a-z]{1,9}(?:[._-]?[A-Z]?[a-z]{2,9})?")
 # What precedes no name of a secret: a condition, the words "public" and "next page".
 NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|next page)[ \t]|/etc/)\Z")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
@@ -5362,16 +5377,17 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value or (form.name == "spaced" and text[value[1] : value[1] + 1] == b"\n"):
             continue
-        if name.lower() == "key" and ENTRY.match(text, value[1]):
+        if name in ("key", "Key") and ENTRY.match(text, value[1]):
             return None
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         # Where a name is quoted, so is a value; else it is code.
         least = MIXED if not value[2] and text[end : end + 1] in b"\"'" else form.least(needed)
         behind = text[value[1] : value[1] + 1]
         # A word is rather code, or one of several.
-        if least and (behind in STOPS[value[2]] or LISTED.search(text, end, between.end())):
+        listed = LIST_WORD.fullmatch(shown) and LISTED.search(text, end, between.end())
+        if least and (listed or (behind in (b",", b";") and not value[2])):
             least = max(least, NUMBERED)
-        quoted = value[2] and behind != b"\n"
+        quoted = value[2] and (behind != b"\n" or strength(shown) >= MIXED)
         plain = is_plain(name, shown, least, needed, quoted=quoted)
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
@@ -5387,10 +5403,10 @@ def name_at(text: bytes, start: int, end: int) -> tuple[int, str, int] | None:
     name, before = text[begin:end].decode(), text[begin - 1 : begin]
     needed = needed_by(name)
     if needed == NUMBERED:
-        if VERDICT.search(text, max(0, begin - len("return {")), end + 1):
+        if name.lower() == "pass" and VERDICT.search(text, max(0, begin - NEAR), end + 1):
             return None
-        alone = name.isupper() or not text[begin:start].strip(b"-")
-        setting = alone and SETTING.match(text, end) and begins_line(text, begin)
+        setting = SETTING.match(text, end) and begins_line(text, begin)
+        setting = setting and not (begin < start and IDENTIFIER_SET.match(text, end))
         if setting or OF_USER.search(head.rpartition(b"\n")[2]):
             needed = WORD
     if (before == b":" and RESOURCE.match(text, end)) or (
