@@ -4096,6 +4096,7 @@ class Rule(NamedTuple):
         if self.of_any_issuer:
             longest = max(PARTS.split(TECHNICAL.sub("Word", shown)), key=len)
             other = PUBLIC.fullmatch(shown) or FILE_NAME.match(text, last)
+            other = other or MACRO.search(text, max(0, first - NEAR), first)
             return other is not None or not is_random(longest)
         if self.name == "command-password":
             prose = IDENTIFIED.search(text, max(0, first - NEAR), first)
@@ -4152,6 +4153,7 @@ EDGE_AFTER = r"(?:[^\w+/=-]|$)"
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
 AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
 PROSE = regex(rb"[a-z]+ [a-z]+ [a-z]")
+MACRO = regex(rb"#[ \t]*(?:define|if|ifn?def|endif)\b[^\n]{0,12}\Z")
 FILE_NAME = regex(rb"\.[a-z]")  # the end of one, or of a host
 # SQL in lower case if a group matches, else prose.
 IDENTIFIED = regex(rb"(?:(user|to|exists) )?(?:[a-z*]+|--) identified by \\*[\"']\Z")
@@ -4489,7 +4491,7 @@ PLAIN_VALUE = regex(
             r"\(?0[xX](?:0{0,15}[0-9a-fA-F]{1,8}0{0,15}|[0-9a-fA-F]{40})[uUlL]*\)?|0b[01_]+|%5[bB]\w*%5[dD]",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test|(?:user|value)[0-9]?|(?:change|replace)[_-]?me)",
-            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success!?|error|ok|n/a|key_1234|[0-9]+-(?:bit|byte|style))",
+            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success!?|error|ok|n/a|key_1234|md5|sha[0-9]+|v[0-9](?:alpha|beta)[0-9]|[0-9]+-(?:bit|byte|style))",
             r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)\??",
             r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
             r"[ *]?",
@@ -4499,7 +4501,8 @@ PLAIN_VALUE = regex(
             r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
             r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{24}.*",
             # bytes, lists in a string, paths of SVG
-            r".*x00\\+x00.*|x[0-9a-f]{2}(?:\\+x[0-9a-f]{2}){0,2}|(?:.*\\0(?![0-7])){2}.*",
+            r".*x00\\+x00.*|[\w -]+\\+x00|x[0-9a-f]{2}(?:\\+x[0-9a-f]{2}){0,2}",
+            r"(?:.*\\0(?![0-7])){2}.*|.*/\*/.*",
             r"[Mm][0-9.]+[, ][0-9.]+[A-Za-z][0-9.,-]+.*",
             r".{0,2}|\[?(.)\1*\]?|(?:\\*x?0)+|[!-/:-@\[-`{-~]{3}",
             r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{5,})|.*\*{3}.*|\.\.\..*",
@@ -4524,6 +4527,7 @@ PLAIN_VALUE = regex(
             r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?|--[a-z-]+=\S*",
             # sentences
             r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
+            r"(?=(?:.* (?:an?|the|to|of|is|in|and|or|for) ){2})[a-z]+(?: [\w',()/-]+){4,}",
             r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
             r"[,;&]?[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)",  # a part of a text
             r"[a-z_]{2,}=[A-Za-z_.]*",
@@ -4538,7 +4542,7 @@ PLAIN_VALUE = regex(
             r"\(?[A-Za-z]+(?:\|[A-Za-z]+)+\)?|(?:string|number) [<>=|&].*|[ ]?[+.&].*[+.&][ ]?",
             r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([A-Za-z ]+\)|[a-z]+ \w+\(.*\)",
             r"[\w.#-]+\[\w+[*^$~|]?=[\w'-]+\]|[a-z]*\.\$(?:[A-Z]?[0-9]x?|\$|[a-z_]+\[?)(?:\.[a-z]+)*",
-            r"[\w.:/-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
+            r"[\w.:/%-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
             r"(?:\?.*)?",  # files
             r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
         )
@@ -4551,12 +4555,12 @@ CODE = regex(
     r"|type|dict|list|tuple|set|callable)\??"
     r"|[&*+-]{0,2}[A-Za-z_$][\w.:>$)-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
     r"|[:@(\[{=~!].*|&(?:mut .*|[\[(].*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)"
-    r"|/[*/].*|\*/.*|#[A-Za-z ]+:?|[A-Za-z_]+(?:\+[A-Za-z_]+)+\+?"
+    r"|/[*/].*|\*/.*|#[A-Za-z ]+:?|[a-z]\w*[+][0-9]{1,2}|[A-Za-z_]+(?:\+[A-Za-z_]+)+\+?"
     r"|.*\w(?:(?:==|!==|===)\w.*|!==?)|[0-9]+<<.*|[A-Za-z_.>-]+(?:\+\+|--)|(?:\+\+|--)[A-Za-z_.>-]+"
     r"|k(?:[A-Z][a-z]+[0-9]{0,4}){2,}|[a-z]+:\w{1,3}\.\$[a-z]+|(?!(?:[A-Z0-9]{4,5}_)+[A-Z0-9]{4,5}\Z)"
     r"(?:[A-Z0-9]{1,8}_)*[A-Z]{3,}_(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}"
     r"|q?r?/_?[\\^\[(].*|q[qrwx]?[{(\[/].*"
-    r"|(?:return|throw|new|typeof|void|await|this|self|lambda)\b.*|\$[0-9a-f]{16}\$.*",
+    r"|(?:return|throw|new|typeof|void|await|yield|this|self|lambda)\b.*|\$[0-9a-f]{16}\$.*",
     re.DOTALL,
 )
 TYPE = regex(
@@ -4671,7 +4675,7 @@ def is_plain(
     if ends[-1] in ADDRESSES and not holds_secret(value, tells):
         return True
     short = needed > NUMBERED and len(value) < 6
-    if least and (short or is_label(value, needed) or plain in NEEDED):
+    if least and (short or is_label(value, needed) or plain in NEEDED or plain in TRANSLATED):
         return True
     if least and tells < MIXED:
         # What stands behind it in other words may have been joined to a value with digits.
@@ -4730,6 +4734,15 @@ ADDRESSES = ("dsn", "connectionstring", "databaseurl")
 PLACEHOLDER = regex(
     r"\$?\{+(?:[A-Za-z_][\w.]*(?:[!:(\[][^{}]*)?|[0-9]?)\}*|\$?\{[\w.\[\]()!:?\"'-]*\}"
     r"|%(?![0-9A-F]{2})(?:\(\w*\)?[a-z]?|[-0-9.]{0,3}[A-Za-z](?![A-Za-z0-9])|[0-9])"
+)
+
+
+# The word itself in the languages of messages.
+TRANSLATED = frozenset(
+    "contraseña contrasena contrasenya contrasinal clave senha palavrapasse motdepasse passwort "
+    "kennwort wachtwoord paswoord passord adgangskode kodeord lösenord salasana parool parole "
+    "slaptažodis hasło haslo heslo jelszó jelszo parola parolă lozinka zaporka geslo katasandi "
+    "mậtkhẩu matkhau pasahitza lykilorð şifre пароль парола лозинка κωδικός".split()
 )
 
 
@@ -4864,7 +4877,7 @@ PEM_MENTION = regex(
     rb"(?:\\+n)?[A-Za-z0-9+/]{0,12}\.{3}(?:[\"'`)]|(?:\\+n)?-----END)|\\+n/\*"
     rb"|[\"'`]+ (?:and|as|header|in|is|lines?|marker|or|prefix|then)\b"
     rb"|[\"'][ ]?,[ ]?(?:\"\"|'')\)|(?:\\+n)?[\"'][ ]?\+[ ]?"
-    rb"(?i:[a-z_.]*(?:key|body|data|content|64|der|encoded)[a-z_]*)[ ;)+]"
+    rb"(?i:(?:[a-z_.]{1,40}\()?[a-z_.]*(?:key|body|data|content|64|der|encoded)[a-z_]*)[ ;()+]"
     rb"|(?:(?![A-Za-z0-9+/]{12})[^\n]){0,100}?-----END [A-Z0-9 ]*PRIVATE KEY"
 )
 # Before it, and behind it: it is looked for.
