@@ -4127,12 +4127,13 @@ class Rule(NamedTuple):
 
 def is_uniform(shown: str) -> bool:
     """Is what looks like a token of too few characters: a pattern, DNA, a protein, a constant?"""
-    few = len(shown) > 15 and len(set(shown)) < 6
-    one_case = len(shown) > 26 and ONE_CASE.fullmatch(shown)
-    return bool(few or one_case or ("_" in shown and TYPE.fullmatch(shown)))
+    if len(shown) > 15 and len(set(shown)) < 6:
+        return True
+    if shown.isupper() and "_" in shown:
+        return TYPE.fullmatch(shown) is not None
+    return len(shown) > 26 and shown.isalpha() and (shown.isupper() or shown.islower())
 
 
-ONE_CASE = regex(r"[A-Z]+|[a-z]+")
 ENOUGH = 32  # characters of a token for the first look: with more it is larger, and no finer
 GROUP = r"(?<!\\)\((?!\?)"
 
@@ -4422,10 +4423,10 @@ OTHERS = {"oldpwd", "sksk", "websocketaccept"} | {
     )
     for word in words
 }
-OTHER_PASSES = {"bypass", "compass", "xpass", "keepass", "pkpass", "minipass", "multipass"} | {
-    *("askpass", "anypass", "allpass", "lowpass", "highpass", "bandpass", "surrogatepass"),
-    *("nsubjpass", "csubjpass", "auxpass"),
-}
+OTHER_PASSES = tuple(
+    "nopass bypass compass xpass keepass pkpass minipass multipass askpass anypass allpass lowpass "
+    "highpass bandpass surrogatepass nsubjpass csubjpass auxpass".split()
+)
 NAME_WORDS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 # They end other words, too, and count only where a word begins.
@@ -4455,7 +4456,7 @@ def is_secret_name(name: str) -> bool:
 def is_other(name: str) -> bool:
     """Do the last words of a name say that it is no secret's?"""
     words = NAME_WORDS.findall(name)
-    if re.split("[-_]", name)[-1].lower() in OTHER_PASSES:
+    if re.split("[-_]", name)[-1].lower().endswith(OTHER_PASSES):
         return True
     return any("".join(words[start:]).lower() in OTHERS for start in range(len(words)))
 
@@ -4642,7 +4643,7 @@ def is_random(run: str) -> bool:
     size, most = len(run), 5 if run.islower() or run.isupper() else 3.3  # of a stretch
     words = 0 if run.islower() else sum(map(len, SPOKEN_PARTS.findall(run)))
     digits = any(map(str.isdigit, run))
-    few = (size > 26 and not digits) or len(set(run)) < 9
+    few = (size > 26 and not digits) or len(set(run)) < (9 if HEX.fullmatch(run) else 11)
     return size < most * len(STRETCHES.findall(run)) and words < 0.65 * size and not few
 
 
@@ -4670,7 +4671,7 @@ def is_plain(
     plain = squash(value if quoted else FURTHER_END.sub("", value))
     if repeats(name, value, plain) or is_public(ends, value, needed, quoted=quoted):
         return True
-    if tells < MIXED and MACHINE_NAMES.issuperset(ends[1:]) and not UNPUNCTUATED.fullmatch(value):
+    if tells < MIXED and is_punctuated(ends, value):
         return True
     if ends[-1] in ADDRESSES and not holds_secret(value, tells):
         return True
@@ -4698,7 +4699,7 @@ def holds_secret(address: str, tells: int) -> bool:
 
 
 FIELDS_SET = regex(r"(?:\w+:)?[A-Za-z][\w ]*=[^;]*;.*")
-ADDRESS_USER = regex(r"(?://|\A)([^/@\s:]+)(?::([^/\s]*))?@")
+ADDRESS_USER = regex(r"(?://|\A(?=.*@(?:\w+\(|/)))([^/@\s:]+)(?::([^/\s]*))?@")
 
 
 def repeats(name: str, value: str, plain: str) -> bool:
@@ -4721,7 +4722,13 @@ def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -
     return bool(digest or (needed == RANDOM and UUID.fullmatch(value)))
 
 
-UNPUNCTUATED = regex(r"(?!#)[\w+/=.:~%@|$*!#&^?-]*")  # or people chose it, or it is code
+def is_punctuated(ends: tuple[str, ...], value: str) -> bool:
+    """Does a short value that machines make hold the punctuation of code?"""
+    made = len(value) < 32 and MACHINE_NAMES.issuperset(ends[1:])
+    return made and not UNPUNCTUATED.fullmatch(value)
+
+
+UNPUNCTUATED = regex(r"(?!#)[\w+/=.:~%@|$*!#&^?-]*")
 
 
 CONSTANT = regex(r"(?:[A-Z][A-Z0-9]*_)+[A-Z]+")
@@ -4911,16 +4918,17 @@ QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"
 # After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
 RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
 # A `pass` is a password if one of these precedes it in its line or its name, or if it is set at
-# the beginning of its line, and not to an identifier.
+# the beginning of its line: it alone, or a name in upper case.
 OF_USER = regex(
-    rb"(?i)user|login|(?:admin|auth|become|bind|bmc|broker|cert|client|conn(?:ection)?|db|default"
-    rb"|domain|ftp|git|guest|host|http|imap|ipmi|jdbc|jenkins|key_?store|ldap|machine|mail|master"
-    rb"|mongo|mqtt|mysql|oracle|p12|pfx|pg|pop3?|postgres|proxy|rabbit(?:mq)?|redis|root|router|rpc"
-    rb"|samba|secret|server|service|smb|smtp|sql|ssh|store|sudo|svc|temp|test|vnc|vpn|wifi|wpa|zip"
-    rb"|(?<![a-z])(?:api|app|key|my|net|new|old|web))[_-]?\Z"
+    rb"(?i)user|login|(?:admin|artifactory|auth|backup|become|bind|bmc|broker|cassandra|cert|client"
+    rb"|conn(?:ection)?|couch|db|default|device|domain|elastic|ftp|git(?:hub|lab)?|grafana|guest"
+    rb"|host|http|imap|influx|ipmi|jdbc|jenkins|kafka|key_?store|kibana|ldap|luks|machine|mail"
+    rb"|master|mongo|mqtt|mysql|nexus|oracle|p12|pfx|pg|pop3?|postgres|proxy|rabbit(?:mq)?|redis"
+    rb"|root|router|rpc|samba|secret|server|service|smb|smtp|snmp|sonar|sql|ssh|store|sudo|svc"
+    rb"|telnet|temp|test|vault|vnc|vpn|wifi|wpa2?|zabbix|zip"
+    rb"|(?<![a-z])(?:api|app|key|my|net|new|old|san|web))[_-]?\Z"
 )
 SETTING = regex(rb"[\"']?[ \t]*[:=]")
-IDENTIFIER_SET = regex(rb"[\"']?[ \t]*[:=][ \t]*[\"']?[a-z]+(?:_[a-z]+)+[\"',;]")
 VERDICT = regex(rb"(?:\breturn ?\{pass|\bPASS):\Z")  # of a test
 YACC = regex(rb"token[ \t]+[<\w]")
 # Behind a name: the end of a function's head, or a member.
@@ -5418,10 +5426,12 @@ def name_at(text: bytes, start: int, end: int) -> tuple[int, str, int] | None:
     if needed == NUMBERED:
         if name.lower() == "pass" and VERDICT.search(text, max(0, begin - NEAR), end + 1):
             return None
-        setting = SETTING.match(text, end) and begins_line(text, begin)
-        setting = setting and not (begin < start and IDENTIFIER_SET.match(text, end))
+        alone = name.isupper() or not text[begin:start].strip(b"-")
+        setting = alone and SETTING.match(text, end) and begins_line(text, begin)
         if setting or OF_USER.search(head.rpartition(b"\n")[2]):
             needed = WORD
+        elif not alone:
+            needed = HUMAN
     if (before == b":" and RESOURCE.match(text, end)) or (
         before == b"%" and YACC.match(text, begin)
     ):

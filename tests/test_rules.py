@@ -292,6 +292,11 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
         pytest.param("KEY='<32 alnum>'\nVALUE='x'", "KEY='*'\nVALUE='x'", id="key-and-value"),
         pytest.param("CLIENT_SECRET='V4HDDJTUQLDPKSPI'", "CLIENT_SECRET='*'", id="V4-is-no-word"),
         pytest.param("DATABASE_URL: cWpzbmZmLXN1bGpocS0x=", "DATABASE_URL: *", id="k8s-data"),
+        pytest.param("dsn='A3@vYKx2MT0V'", "dsn='*'", id="address-that-is-none"),
+        pytest.param("relayPass: 'Summer2024!'", "relayPass: '*'", id="pass-of-anything"),
+        pytest.param(
+            "api_key = '~TAWQ8TMO tQKsnmK<BfebX;2e11C|O:>zu!h'", "api_key = '*'", id="long-salt"
+        ),
         pytest.param("WINXP_PASS : penguin", "WINXP_PASS : *", id="pass-in-upper-case"),
         pytest.param("vnc_pass = 'monkey'", "vnc_pass = '*'", id="pass-of-a-service"),
         pytest.param("ldapBindPass: 'monkey'", "ldapBindPass: '*'", id="pass-of-a-service-camel"),
@@ -512,6 +517,8 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "USERNAME_PASSWORD = b'\\x02'", 'from_tiktoken("cl100k_base")',
             '"token":"0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2"',
             "lpCompletionKey',b'\\x00\\x00\\x08\\x11lpOverlapped2',",
+            "ARGSNOPASS='-v 3 -l anp -u $USER'", "          on_pass: allow",
+            "{ratingFail:'a',ratingPass:'Good2'}", '{"GL_Z6Y10Z6CB10Z6A10Z6Y10Z6CR10Z6A10_422_NV"}',
             "const token = yield* Deferred.token(x)", "password:`contraseña`, x", "http://u:heslo@h",
             "#define BOOST_EXCEPTION_FA5836A2CADA11DC8CD47C8555D89593\n", "char *cpwd = colon2+1;",
             'kdf(key, b"SMBC2SCipherKey\\x00")', 'pwd: bytes = b"md5" + md5(x)', "auth: v1beta1",
