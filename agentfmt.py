@@ -4490,7 +4490,7 @@ PLAIN_VALUE = regex(
         (
             r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*(?:[eE][+-]?[0-9]+|-)?",
             r"[0-9]{2}[A-Z][0-9]{2}|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"\(?0[xX](?:0{0,15}[0-9a-fA-F]{1,8}0{0,15}|[0-9a-fA-F]{40})[uUlL]*\)?",
+            r"\(?0[xX]0{0,15}[0-9a-fA-F]{1,8}0{0,15}[uUlL]*\)?",
             r"0b[01_]+|%5[bB]\w*%5[dD]",
             r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
             r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test)",
@@ -4718,10 +4718,12 @@ def repeats(name: str, value: str, plain: str) -> bool:
 
 
 def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -> bool:
-    """Is this an ID, a digest, a signature of a build, or the first bytes of a kind of file?"""
+    """Is this an ID, an address, a digest, a signature of a build, or a file's first bytes?"""
     if quoted and ends[-1] in ("signature", "pat") and ("\\x" in value or len(value) <= 16):
         return True
     if quoted and ends[0] == "signature" and HEX.fullmatch(value.removeprefix("0x")):
+        return True
+    if ends[-1] == "token" and CONTRACT.fullmatch(value):
         return True
     digest = ends[0] == "key" and SHA1.fullmatch(value)
     return bool(digest or (needed == RANDOM and UUID.fullmatch(value)))
@@ -4737,6 +4739,7 @@ UNPUNCTUATED = regex(r"(?!#)[\w+/=.:~%@|$*!#&^?-]*")
 
 
 CONSTANT = regex(r"(?:[A-Z][A-Z0-9]*_)+[A-Z]+")
+CONTRACT = regex(r"0x[0-9a-fA-F]{40}")  # its address
 SHA1 = regex(r"[0-9a-fA-F]{40}")  # no key has this size
 ESCAPED = regex(r"\\+(?:u|U[0-9a-fA-F]{4})([0-9a-fA-F]{4})")
 UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -297,6 +297,7 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
         pytest.param(
             "api_key = '~TAWQ8TMO tQKsnmK<BfebX;2e11C|O:>zu!h'", "api_key = '*'", id="long-salt"
         ),
+        pytest.param("AUTHKEY=0x<40 hex>", "AUTHKEY=*", id="key-of-SHA-1's-size"),
         pytest.param("WINXP_PASS : penguin", "WINXP_PASS : *", id="pass-in-upper-case"),
         pytest.param("vnc_pass = 'monkey'", "vnc_pass = '*'", id="pass-of-a-service"),
         pytest.param("ldapBindPass: 'monkey'", "ldapBindPass: '*'", id="pass-of-a-service-camel"),
