@@ -4095,9 +4095,11 @@ class Rule(NamedTuple):
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if self.of_any_issuer:
             longest = max(PARTS.split(TECHNICAL.sub("Word", shown)), key=len)
-            other = PUBLIC.fullmatch(shown) or FILE_NAME.match(text, last)
-            other = other or MACRO.search(text, max(0, first - NEAR), first)
-            return other is not None or not is_random(longest)
+            return not is_random(longest) or bool(
+                PUBLIC.fullmatch(shown)
+                or FILE_NAME.match(text, last)
+                or MACRO.search(text, max(0, first - NEAR), first)
+            )
         if self.name == "command-password":
             prose = IDENTIFIED.search(text, max(0, first - NEAR), first)
             if prose and not prose[1] and strength(shown) < NUMBERED:
@@ -4455,9 +4457,9 @@ def is_secret_name(name: str) -> bool:
 
 def is_other(name: str) -> bool:
     """Do the last words of a name say that it is no secret's?"""
-    words = NAME_WORDS.findall(name)
     if re.split("[-_]", name)[-1].lower().endswith(OTHER_PASSES):
         return True
+    words = NAME_WORDS.findall(name)
     return any("".join(words[start:]).lower() in OTHERS for start in range(len(words)))
 
 
@@ -4674,7 +4676,7 @@ def is_plain(
         return True
     tells, needed = strength(value), needed_by(name) if needed is None else needed
     plain = squash(value if quoted else FURTHER_END.sub("", value))
-    if repeats(name, value, plain) or is_public(ends, value, needed, quoted=quoted):
+    if repeats(name, ends, value, plain) or is_public(ends, value, needed, quoted=quoted):
         return True
     if tells < MIXED and is_punctuated(ends, value):
         return True
@@ -4707,14 +4709,13 @@ FIELDS_SET = regex(r"(?:\w+:)?[A-Za-z][\w ]*=[^;]*;.*")
 ADDRESS_USER = regex(r"(?://|\A(?=.*@(?:\w+\(|/)))([^/@\s:]+)(?::([^/\s]*))?@")
 
 
-def repeats(name: str, value: str, plain: str) -> bool:
+def repeats(name: str, ends: tuple[str, ...], value: str, plain: str) -> bool:
     """Does a value repeat its name, perhaps in an expression, a type, or a constant's end?"""
-    known, *ends = ends_of(name)
-    if plain in (known, squash(name)) or (TYPE.fullmatch(value) and known in plain):
+    if plain in (ends[0], squash(name)) or (TYPE.fullmatch(value) and ends[0] in plain):
         return True
     if value.startswith(name) and value[len(name) : len(name) + 1] in "=<>(:":
         return True
-    return CONSTANT.fullmatch(value) is not None and plain.endswith(tuple(ends))
+    return CONSTANT.fullmatch(value) is not None and plain.endswith(ends[1:])
 
 
 def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -> bool:
@@ -4797,11 +4798,11 @@ def is_code(value: str, least: int) -> bool:
     if least and TYPE.fullmatch(value.strip("_+")):
         return True
     value = value.rstrip(")]}:;,!")
-    parts = [part.rstrip("0123456789") for part in JOINS.split(value)]
-    mixed = [part for part in parts if strength(part) >= MIXED and not TYPE.fullmatch(part)]
-    few = len(mixed) <= (len(parts) // 2 if len(parts) > 3 else 0)
-    if few and EXPRESSION.fullmatch(value):
-        return True
+    if EXPRESSION.fullmatch(value):
+        parts = [part.rstrip("0123456789") for part in JOINS.split(value)]
+        mixed = [part for part in parts if strength(part) >= MIXED and not TYPE.fullmatch(part)]
+        if len(mixed) <= (len(parts) // 2 if len(parts) > 3 else 0):
+            return True
     return CODE.fullmatch(value) is not None
 
 
@@ -4939,13 +4940,13 @@ OF_USER = regex(
 SETTING = regex(rb"[\"']?[ \t]*[:=]")
 VERDICT = regex(rb"(?:\breturn ?\{pass|\bPASS):\Z")  # of a test
 YACC = regex(rb"token[ \t]+[<\w]")
-# Behind a name: the end of a function's head, or a member.
+# Behind a name: the end of a function's head, a command, or a member that is no setter.
 CODE_BEHIND = regex(
     rb"\)[^=\n]{0,40}:\n[ \t]*(?:\"{3}|'{3})|=`[^`\n]{0,200} "
     rb"|(?:->|::)[A-Za-z_](?!\w{0,40}\([ ]?\\*[\"'])"
 )
 ENTRY = regex(  # after its key
-    rb"(?i)[\\\"']{0,4}[ \t\n]{0,40}(?:,[ \t\n]{0,40})?(?:[\\\"']{1,4})?value[\\\"']{0,4}[ ]?:"
+    rb"(?i)[\\\"']{0,4}[ \t\n]{0,40}(?:,[ \t\n]{0,40})?[\\\"']{0,4}value[\\\"']{0,4}[ ]?:"
 )
 LISTED = regex(rb"[:=>][ \t\n]*\[")
 LIST_WORD = regex(r"[A-Z]?[a-z]{1,9}(?:[._-]?[A-Z]?[a-z]{2,9})?")
@@ -5385,12 +5386,12 @@ def private_keys(text: bytes) -> Iterator[Span]:
 def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
     """The first lines of private keys that are more than mentioned."""
     for begin in PEM_BEGIN.finditer(text, position):
-        sought = PEM_SOUGHT.search(text, max(0, begin.start() - NEAR), begin.start())
-        if PEM_MENTION.match(text, begin.end()) or (
-            sought and PEM_SOUGHT_END.match(text, begin.end())
-        ):
-            continue
-        yield begin
+        start, end = begin.span()
+        sought = PEM_SOUGHT_END.match(text, end) and PEM_SOUGHT.search(
+            text, max(0, start - NEAR), start
+        )
+        if not sought and not PEM_MENTION.match(text, end):
+            yield begin
 
 
 def assigned_value(text: bytes, start: int, end: int) -> Span | None:
@@ -5404,14 +5405,16 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
-        if not value or (form.name == "spaced" and text[value[1] : value[1] + 1] == b"\n"):
+        if not value:
+            continue
+        behind = text[value[1] : value[1] + 1]
+        if form.name == "spaced" and behind == b"\n":
             continue
         if name in ("key", "Key") and ENTRY.match(text, value[1]):
             return None
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         # Where a name is quoted, so is a value; else it is code.
         least = MIXED if not value[2] and text[end : end + 1] in b"\"'" else form.least(needed)
-        behind = text[value[1] : value[1] + 1]
         # A word is rather code, or one of several.
         listed = LIST_WORD.fullmatch(shown) and LISTED.search(text, end, between.end())
         if least and (listed or (behind in (b",", b";") and not value[2])):
