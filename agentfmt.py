@@ -701,10 +701,10 @@ class Event(Struct, gc=False):
     ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``made``
     returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
     is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
-    events count but aren't printed; ``foreign`` is set if the line that is printed is another
-    agent's; ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are
-    the spans of its line that alone may hold secrets, None if others may; ``where`` is its
-    FILE:LINE. An event without a line is implied: its run ended without one.
+    events count but aren't printed; ``line`` is the line of another agent that it was made from;
+    ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are the spans
+    of its line that alone may hold secrets, None if others may; ``where`` is its FILE:LINE. An
+    event without a line is implied: its run ended without one.
     """
 
     type: str | None = None
@@ -715,13 +715,40 @@ class Event(Struct, gc=False):
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     made: Internal = msgspec.field(name="\x7fmade", default=None)
+    line: Internal = msgspec.field(name="\x7fline", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
     tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
-    foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
     where: Internal = msgspec.field(name="\x7fwhere", default=None)
+
+
+class Line(Struct, gc=False, eq=False):
+    """A line of another agent, to which its events refer. It must not refer to them: such a cycle
+    would never be collected.
+
+    ``places`` are those of its words, if it is printed in place of its events. One without a
+    counterpart is an event of its own type; ``apart`` says how that stands to runs.
+    """
+
+    raw: bytes
+    places: Places | None = None
+    apart: str = ""
+
+
+APART = "apart"  # a line without a counterpart
+RUNLESS = "runless"  # one that also shows no run
+EARLY = "early"  # one that belongs to the next run of its FILE, whatever session it names
+
+
+def is_apart(event: Event) -> bool:
+    return event.line is not None and event.line.apart != ""
+
+
+def printed_line(event: Event) -> Line | None:
+    """The line of another agent that is printed in place of an event."""
+    return event.line if event.line and event.line.places is not None else None
 
 
 class TextBlock(Struct, gc=False):
@@ -1180,7 +1207,7 @@ NOT_BEGUN = OpenCall()
 
 def end_of_subagent(event: Event) -> Action | None:
     """The action that the end of a background task becomes, unless its line is untranslated."""
-    if event.subtype != "task_notification" or event.foreign or event.hidden:
+    if event.subtype != "task_notification" or is_apart(event) or event.hidden:
         return None
     told = Node(details(event))
     status, took = as_text(told["status"]), as_count(told["duration_ms"])
@@ -2037,6 +2064,7 @@ def find_code(pattern: str, text: str) -> int | None:
 
 Place: TypeAlias = "tuple[str, ...]"  # names of members, outermost first
 Places: TypeAlias = "tuple[Place, ...]"
+SPOKEN_PLACES: Places = (("message", "content", "text"), ("message", "content"), ("text",))
 
 
 def places_in(*rows: str) -> dict[str, Places]:
@@ -2045,23 +2073,12 @@ def places_in(*rows: str) -> dict[str, Places]:
     return {kind: tuple(tuple(path.split(".")) for path in paths) for kind, *paths in split}
 
 
-class Foreign(Struct, gc=False, eq=False):
-    """The translation of an event that is printed as the agent's own line, and the places of its
-    words. It must not refer to the event: such a cycle would never be collected."""
-
-    parts: Sequence[Event] = ()
-    places: Places | None = None
-
-
 SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # other agents' as well
 CURSOR_TYPES = SHARED_TYPES | frozenset(
     "system thinking tool_call interaction_query connection retry turn_ended".split()
 )
 ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
 STRUCTURED = {"structured_output", "structured_result"}  # of results: the answer by a schema
-UNTRANSLATED = Foreign()  # for a line without a counterpart
-RUNLESS = Foreign()  # for one that also shows no run
-EARLY = Foreign()  # for one that belongs to the next run of its FILE, whatever session it names
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
@@ -2088,11 +2105,6 @@ SAID = {
     "assistant": b'assistant","message":{"role":"assistant","content":[{"type":"text","text":%b}]}',
     "user": b'user","message":{"role":"user","content":[{"type":"text","text":%b}]}',
 }
-
-
-def parts_of(event: Event) -> Sequence[Event]:
-    """The translation of a foreign event; any other event itself."""
-    return (event.foreign and event.foreign.parts) or (event,)
 
 
 class Dialect:
@@ -2126,6 +2138,7 @@ class Dialect:
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
+        self.line: Line | None = None  # the current event's
         self.acts = False  # it holds nothing but acts, or the event has no counterpart
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
@@ -2161,6 +2174,8 @@ class Dialect:
         """Translate an event; one without a counterpart is returned itself, or dropped if its type
         is shared: then it only repeats."""
         maker, self.event, self.parts, self.acts = self.maker, event, [], True
+        places = self.places.get(event.type or "", SPOKEN_PLACES) if maker.native else None
+        told = self.line = Line(event.raw, places)
         if not event.session_id:
             event.session_id = self.session
         if maker.redacts:
@@ -2170,26 +2185,13 @@ class Dialect:
             line = decode_as(event.raw, self.kind) if self.kind else Node(details(event))
         self.read(line)
         if self.parts:
-            return self.parts if not maker.native else (self.joined(),)
+            return self.parts
         if event.type in SHARED_TYPES and not maker.native:
             return ()
         self.acts = event.type not in CURSOR_TYPES
-        event.foreign = event.foreign or UNTRANSLATED
+        event.raw, event.line, told.apart = told.raw, told, told.apart or APART
         event.hidden = not maker.native and (self.acts or event.type == "system")
         return (event,)
-
-    def joined(self) -> Event:
-        """The translation of a line that is printed itself, once, in one event."""
-        event, parts, last = self.event, self.parts, self.parts[-1]
-        if self.acts and len(parts) == 1 and not self.maker.redacts:
-            last.raw, last.foreign = event.raw, UNTRANSLATED
-            return last
-        foreign = Foreign(parts, self.places.get(event.type or ""))
-        whole = msgspec.structs.replace(last, raw=event.raw, foreign=foreign)
-        if whole.type == "assistant" and isinstance(whole, SpokenEvent):
-            texts = [words_of(part) for part in parts if part.type == "assistant"]
-            whole.message = Message(content="".join(texts))
-        return whole
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
         made = functools.partial(line_members, kind, subtype, self.session, members)
@@ -2200,7 +2202,7 @@ class Dialect:
     ) -> Any:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
-        new = maker.kind(kind, subtype, self.session, call_id, None, parent, MADE, made)
+        new = maker.kind(kind, subtype, self.session, call_id, None, parent, MADE, made, self.line)
         if made and maker.lines:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
@@ -2322,8 +2324,8 @@ class Dialect:
 
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
-        if self.maker.redacts and places:
-            self.event.raw = blank_strings(self.event.raw, places)
+        if self.maker.redacts and places and self.line:
+            self.line.raw = blank_strings(self.line.raw, places)
 
 
 class Cursor(Dialect):
@@ -2404,9 +2406,9 @@ class Claude(Dialect):
         elif subtype == "init":
             self.init()
         elif kind in CONTROL_TYPES:
-            self.event.foreign = RUNLESS
+            self.line.apart = RUNLESS
         elif (line.hook_name or "").endswith(":resume"):
-            self.event.foreign = EARLY
+            self.line.apart = EARLY
         elif subtype == "permission_denied" and line.tool_use_id:
             self.denied.add(line.tool_use_id)
         elif subtype in CLAUDE_TASKS:
@@ -2449,7 +2451,7 @@ class Claude(Dialect):
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
         if self.ended and isinstance(content, str) and content.startswith("<local-command-"):
-            self.event.foreign = RUNLESS  # what a command of the host printed
+            self.line.apart = RUNLESS  # what a command of the host printed
             return
         self.woken = False
         self.begin_message(line.message and line.message.id)
@@ -3113,7 +3115,7 @@ class Conversations:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if not self.shown and not named and (not parts or event.foreign):
+        if not self.shown and not named and (not parts or event.line):
             event.session_id, event.hidden = named, False
             return (event,)  # perhaps another agent's
         return parts
@@ -3174,7 +3176,7 @@ class Conversations:
     def finish(self, session: str) -> None:
         """Forget a conversation; what it adds at its end is due."""
         known = self.sessions.pop(session)
-        known.parts = []
+        known.parts, known.line = [], None
         known.finish()
         for part in known.parts:
             part.hidden = self.maker.native
@@ -3333,44 +3335,35 @@ class Runs:
         self.dialects.due.clear()
 
     def add_acts(self, found: Sequence[Event]) -> list[Event]:
-        """Count a line that only adds to the previous one's run; its events that are read."""
+        """Count events that only add to the previous one's run; those that are read."""
         run: Any = self.run
-        read = []
-        for whole in found:
-            parts = parts_of(whole)
-            run.events += len(parts)
-            if self.is_unread(whole):
-                continue
-            whole.run = run
-            for part in parts:
-                part.run = run
-                if part.type == "tool_call":
-                    self.track(run, part)
-            read.append(whole)
+        run.events += len(found)
+        read = [event for event in found if not self.is_unread(event)]
+        for event in read:
+            event.run = run
+            if event.type == "tool_call":
+                self.track(run, event)
         return read
 
-    def is_unread(self, whole: Event) -> bool:
+    def is_unread(self, event: Event) -> bool:
         """Is an event of no use to later stages: words that nobody reads, or a line that is neither
         translated nor printed?"""
-        if whole.type in self.unread:
-            return not whole.foreign or all(part.type == whole.type for part in parts_of(whole))
-        return whole.foreign is not None and whole.hidden and whole.type not in CURSOR_TYPES
+        return event.type in self.unread or (
+            is_apart(event) and event.hidden and event.type not in CURSOR_TYPES
+        )
 
     def dispatch(
         self, event: Event, found: Sequence[Event] | None, session: object
     ) -> Iterator[Event]:
-        """Follow each part of an event's translation; ``session``: that it named as it was read."""
+        """Follow each event of a line; ``session``: that the line named as it was read."""
         yield from self.follow_due() if self.dialects.due else ()
         self.line, self.run = event.raw, None
-        for whole in (event,) if found is None else found:
-            parts = parts_of(whole)
-            for part in parts:
-                self.advance(part)
-                yield from self.ends() if self.implied_ends else ()
-                if part is parts[-1] and not self.is_unread(whole):
-                    whole.run = part.run
-                    yield whole
-                yield from self.ends() if self.failures else ()
+        for one in (event,) if found is None else found:
+            self.advance(one)
+            yield from self.ends() if self.implied_ends else ()
+            if not self.is_unread(one):
+                yield one
+            yield from self.ends() if self.failures else ()
         talk = self.dialects.shown
         begun = self.run and self.run.state == BEGUN and not self.fail_on
         self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
@@ -3435,11 +3428,12 @@ class Runs:
         session, or an error without a session, shows a run whose end is unknown; so do several
         events of unknown type, or without a type unless they look like an ordinary log's."""
         source, stray = self.source, event.type == "error" and not event.session_id
-        key: object = EARLY if event.foreign is EARLY else event.session_id or source
+        apart = event.line.apart if event.line else ""
+        key: object = EARLY if apart == EARLY else event.session_id or source
         self.check_fail_on(event, self.matches)
         late = self.had_run.get(hash(key), False)
         source.has_run = source.has_run or late
-        if late or event.foreign is RUNLESS:
+        if late or apart == RUNLESS:
             return
         if stray and source.dialect and source.dialect.ended:
             key = source.dialect.session  # the next run of its session takes it
@@ -3633,8 +3627,8 @@ def describe_matches(matches: Matches) -> str:
 
 
 def event_kind(event: Event) -> str:
-    if event.foreign and not event.foreign.parts and event.type not in ACTS:
-        return OTHER  # it has no counterpart
+    if event.type not in ACTS and is_apart(event):
+        return OTHER
     if event.type == "system":
         return INIT if event.subtype == "init" else OTHER
     if event.type == "turn_ended":
@@ -3801,7 +3795,7 @@ class RunNotes:
                 self.files |= {hash(path)} if path else set()
         elif event.type == "system" and event.subtype == "init":
             self.model = first_text(details(event).get("model"))
-        elif event.type not in KNOWN_TYPES and event.foreign is None:
+        elif event.type not in KNOWN_TYPES and not is_apart(event):
             add_count(self.unknown, event.type or "without a type")
 
     def ask(self, event: Event) -> None:
@@ -4018,9 +4012,7 @@ class Selection:
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, known = self.simple, self.known
         for event in events:
-            kind = None
-            if simple and event.foreign is None:
-                kind = (event.type, event.subtype, *event_tools(event))
+            kind = (event.type, event.subtype, *event_tools(event)) if simple else None
             if kind is None or kind not in known:
                 if len(known) > CACHED_DECISIONS:  # the input may have any number of types
                     known.clear()
@@ -4030,15 +4022,11 @@ class Selection:
             yield event
 
     def keeps(self, event: Event) -> bool:
-        """A result is dropped only if it is named, so that a filtered stream keeps its verdict.
-
-        A foreign event is kept if a part of it is selected, and not all parts are dropped.
-        """
-        parts, result = parts_of(event), event.type == "result"
-        drop = [choice for choice in self.drop if not result or choice.names("result")]
-        asked = [any([choice.matches(part) for choice in self.only]) for part in parts]  # noqa: C419
-        refused = [any([choice.matches(part) for choice in drop]) for part in parts]  # noqa: C419
-        return not all(refused) and (result or not self.only or any(asked))
+        """A result is dropped only if it is named, so that a filtered stream keeps its verdict."""
+        result = event.type == "result"
+        drop = (choice for choice in self.drop if not result or choice.names("result"))
+        asked = result or not self.only or any(choice.matches(event) for choice in self.only)
+        return asked and not any(choice.matches(event) for choice in drop)
 
 
 # ---------------------------------------------------------------- secrets
@@ -5680,7 +5668,6 @@ STAND_IN = regex(rf"(?:{CREATED})?\[{_CLASS}\](?: [0-9]+)?")
 ANY_MARKER = regex(rf"\[(?:REDACTED:([\w.:-]+)|{_CLASS})\]")
 FLAG = regex(r"--?[A-Za-z][\w-]*")
 SPOKEN_TYPES = frozenset(("assistant", "thinking"))
-SPOKEN_PLACES = (("message", "content", "text"), ("message", "content"), ("text",))
 
 
 class EventRedactor:
@@ -5702,7 +5689,7 @@ class EventRedactor:
         words = "" if edits is None else words_of(event)
         quick = self.token_strings(raw, event, words)
         found = [*find_strings(raw)] if quick is None else quick
-        places = (event.foreign.places if event.foreign else None) or SPOKEN_PLACES
+        places = (event.line.places if event.line else None) or SPOKEN_PLACES
         spoken = [one for one in found if one.path in places and not one.is_key]
         if quick is None and edits is not None and "".join(one.text for one in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
@@ -5736,7 +5723,7 @@ class EventRedactor:
 
     def token_strings(self, raw: bytes, event: Event, words: str) -> list[StringLiteral] | None:
         """The words and the values with tokens, if nothing else can be a secret: nearly always."""
-        if event.tokens is None or event.foreign or not event.raw.startswith(b"{"):
+        if event.tokens is None or event.line or not event.raw.startswith(b"{"):
             return None
         plain = without_escapes(raw)
         spoken = dict(one.span(1) for one in SPOKEN_TEXT.finditer(plain)) if words else {}
@@ -5990,12 +5977,13 @@ class RunWords:
                 self.closed += self.open.pop(key).close(cut_off=cut_off)
 
 
-def lines_of_parts(event: Event) -> bytes:
-    """A foreign line with those that it was translated into: the end of a call repeats what its
-    start said, which the line itself may not hold."""
-    parts = (part for part in parts_of(event) if part is not event)
-    made = [part.raw for part in parts if part.type not in SPOKEN_TYPES]
-    return b"\n".join((event.raw, *made))
+def lines_with(event: Event) -> bytes:
+    """An event's line with the one that is printed: the end of a call repeats what its start said,
+    which that may not hold."""
+    line = printed_line(event)
+    if line is None:
+        return event.raw
+    return line.raw if event.type in SPOKEN_TYPES else b"\n".join((line.raw, event.raw))
 
 
 class Redactor:
@@ -6027,7 +6015,7 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        lines = [event.raw if event.foreign is None else lines_of_parts(event) for event in batch]
+        lines = [event.raw if event.line is None else lines_with(event) for event in batch]
         suspects = self.redaction.suspects(lines, tokens=True)
         for number, tokens in suspects.items():
             batch[number].edits, batch[number].tokens = (), tokens or None
@@ -6141,13 +6129,15 @@ class Redactor:
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
         waits = map(held.__contains__, map(id, pending))
         count = next(itertools.compress(itertools.count(), waits), len(pending))
-        self.ready += [
-            event if event.edits is None else self.rewritten(event, state, self.redaction)
-            for event in pending[:count]
-        ]
+        while 0 < count < len(pending) and is_line_split(*pending[count - 1 : count + 1]):
+            count -= 1
+        released = pending[:count]
+        if any(event.edits is not None for event in released):
+            released = self.rewrite(released, state.cwd)
+        self.ready += released
         self.size -= sum(sizes[:count])
         del pending[:count], sizes[:count]
-        new = [len(event.raw) + EVENT_OVERHEAD for event in pending[len(sizes) :]]
+        new = [size_of(event) for event in pending[len(sizes) :]]
         sizes += new
         self.size += sum(new)
 
@@ -6165,12 +6155,11 @@ class Redactor:
 
     def remember_cwd(self, state: RunWords, event: Event) -> None:
         """Remember a run's directory if it has two or more components and no secret."""
-        for part in parts_of(event):
-            cwd = first_text(details(part).get("cwd"))
-            cwd = self.scanner.conceal(cwd) if self.scanner else cwd
-            parts = [part for part in re.split(r"[/\\]", cwd) if part]
-            if len(parts) > 1 and "[REDACTED:" not in cwd:
-                state.cwd = cwd.rstrip("/\\")
+        cwd = first_text(details(event).get("cwd"))
+        cwd = self.scanner.conceal(cwd) if self.scanner else cwd
+        parts = [part for part in re.split(r"[/\\]", cwd) if part]
+        if len(parts) > 1 and "[REDACTED:" not in cwd:
+            state.cwd = cwd.rstrip("/\\")
 
     def finish(self) -> list[Event]:
         """Release all events of input that was cut off; beginnings of secrets are hidden."""
@@ -6180,16 +6169,26 @@ class Redactor:
         ready, self.ready = self.ready, []
         return ready
 
-    def rewritten(self, event: Event, state: RunWords, redaction: EventRedactor) -> Event:
+    def rewrite(self, events: list[Event], cwd: str | None) -> list[Event]:
+        """Events with those redacted that need it; a line that is printed in place of events
+        changes by the edits of all of them."""
+        for line, group in itertools.groupby(events, printed_line):
+            whole = join_words(line, [*group]) if line else None
+            if line and whole and whole.edits is not None:
+                line.raw = self.redacted(whole, cwd, self.redaction)
+        return [self.rewritten(event, cwd) if event.edits is not None else event for event in events]
+
+    def rewritten(self, event: Event, cwd: str | None) -> Event:
         """The redacted event."""
-        if event.foreign:  # its calls have action lines of their own
-            event.foreign.parts = [
-                part if part.type in SPOKEN_TYPES else self.rewritten(part, state, self.unprinted)
-                for part in event.foreign.parts
-            ]
-        edits = (event.edits or ()) if event.type in self.spoken else None
-        raw = redaction.redact_event(event, state.cwd, edits)
+        line = printed_line(event)
+        if line and event.type in SPOKEN_TYPES:  # no other output reads its words
+            return event
+        raw = self.redacted(event, cwd, self.unprinted if line else self.redaction)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
+
+    def redacted(self, event: Event, cwd: str | None, redaction: EventRedactor) -> bytes:
+        edits = (event.edits or ()) if event.type in self.spoken else None
+        return redaction.redact_event(event, cwd, edits)
 
     def decidable(self, text: str, parts: list[Part]) -> int:
         """The length of the text that can be decided while its last line is incomplete."""
@@ -6234,6 +6233,30 @@ class Redactor:
             over = PEM_END.search(data)
             found.append((-1, over.end() if over else len(data), ""))
         return merged(found)
+
+
+def is_line_split(before: Event, after: Event) -> bool:
+    """Are two events made from one line that is printed?"""
+    line = printed_line(before)
+    return line is not None and line is after.line
+
+
+def join_words(line: Line, events: list[Any]) -> Event:
+    """An event with the words of a line's events of the last one's type, and with their edits."""
+    kind, words, edits = events[-1].type, "", list[Replacement]()
+    for event in events:
+        if event.type == kind:
+            edits += [(a + len(words), b + len(words), new) for a, b, new in event.edits or ()]
+            words += words_of(event)
+    doubtful = any(event.edits is not None for event in events)
+    whole = SpokenEvent(kind, message=Message(words), text=words)
+    whole.raw, whole.line, whole.edits = line.raw, line, edits if doubtful else None
+    return whole
+
+
+def size_of(event: Event) -> int:
+    """The bytes of an event in memory, about."""
+    return len(event.raw) + (len(event.line.raw) if event.line else 0) + EVENT_OVERHEAD
 
 
 def in_characters(data: bytes, changes: list[Change]) -> Iterator[Replacement]:
@@ -6301,12 +6324,10 @@ KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
 
 
 def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
-    """Decode an event from its changed line; no stage decodes a foreign line again."""
-    if event.foreign:
-        event.raw = raw
-        return event
+    """Decode an event from its changed line."""
     new = reread(raw)
     new.raw, new.run, new.hidden, new.where = raw, event.run, event.hidden, event.where
+    new.line = event.line
     if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
         new.started = event.started
     return new
@@ -6869,13 +6890,28 @@ class Json(Writer):
 NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
 
 
-class StreamJson(Writer):
-    """The lines of events: the input's own, or, for cursor, translated ones."""
+class CursorLines(Writer):
+    """The line of each event, in Cursor's vocabulary."""
 
     thinking = words = True
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         return (event.raw.strip() for event in events if not event.hidden)
+
+
+class StreamJson(Writer):
+    """The input's own lines: each once, if an event of it is not hidden."""
+
+    thinking = words = True
+    printed: Line | None = None  # the last one of another agent
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            line = event.line
+            if event.hidden or (line is not None and line is self.printed):
+                continue
+            self.printed = line
+            yield (line or event).raw.strip()
 
 
 class Table(Writer):
@@ -6980,7 +7016,7 @@ class CallTable(Table):
 
 
 WRITERS: dict[str, type[Writer]] = {
-    "text": Text, "json": Json, "stream-json": StreamJson, "cursor": StreamJson,
+    "text": Text, "json": Json, "stream-json": StreamJson, "cursor": CursorLines,
     "runs": RunTable, "calls": CallTable,
 }  # fmt: skip
 EVENT_OUTPUTS = ("stream-json", "cursor")  # they print events
@@ -6990,13 +7026,9 @@ def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> It
     """Pass each event to other writers after the main one; their lines go to stderr."""
     for event in events:
         yield event
-        if event.type in SPOKEN_TYPES and not event.foreign:
-            continue
-        for part in parts_of(event):
-            part.hidden = event.hidden
-            for other in others:
-                for line in other.lines((part,)):
-                    report.write(line)
+        for other in others if event.type not in SPOKEN_TYPES else ():
+            for line in other.lines((event,)):
+                report.write(line)
 
 
 def make_writers(to: str, view: View, report: Report) -> tuple[Writer, list[Writer]]:
