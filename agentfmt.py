@@ -37,7 +37,7 @@ Contents, in the order of the file:
     command        options, files, and the exit status
 
 The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect translates
-another agent's lines into it; later stages know only that a line may stand for several events.
+another agent's lines into it; later stages know only that several events may have one line.
 """
 
 from __future__ import annotations
@@ -729,7 +729,8 @@ class Line(Struct, gc=False, eq=False):
     would never be collected.
 
     ``places`` are those of its words, if it is printed in place of its events. One without a
-    counterpart is an event of its own type; ``apart`` says how that stands to runs.
+    counterpart is an event of its own type; ``apart`` says how that stands to runs. What is made at
+    the end of a conversation comes from no line: then ``raw`` is empty.
     """
 
     raw: bytes
@@ -740,6 +741,13 @@ class Line(Struct, gc=False, eq=False):
 APART = "apart"  # a line without a counterpart
 RUNLESS = "runless"  # one that also shows no run
 EARLY = "early"  # one that belongs to the next run of its FILE, whatever session it names
+NO_SESSION = object()  # differs from any event's session
+
+
+def line_as_read(event: Event) -> bytes:
+    """The line of the input that an event was made from, or b""."""
+    line: Line | Event = event.line or event
+    return line.raw
 
 
 def is_apart(event: Event) -> bool:
@@ -1431,6 +1439,7 @@ class Source:
         self.too_long = f"longer than --max-line {limit}"
         self.lines = 0  # or objects, up to the end of the current block
         self.left = iter(list[bytes]())  # lines of the block that are still unread
+        self.events: Sequence[Event] = ()  # of the block, unless they are read one by one
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event followed a prefix
         self.rejected = 0  # lines since the last end of a run
@@ -1441,13 +1450,15 @@ class Source:
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
+        self.agent = ""  # its name
+        self.session: object = NO_SESSION  # that the last event named, if its dialect is sure
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
     def begin(self, block: bytes) -> list[bytes]:
         """Start the next block; its lines."""
         lines = lines_of(block)
         self.lines += len(lines)
-        self.left = iter(lines)
+        self.left, self.events = iter(lines), ()
         return lines
 
     def number(self) -> int:
@@ -1749,7 +1760,8 @@ class Reader:
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
             decode = (source.dialect or self).decode
-            return zip(source.left, [*map(decode, lines)], strict=True)
+            source.events = [*map(decode, lines)]
+            return zip(source.left, source.events, strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
 
@@ -2088,7 +2100,7 @@ class EventMaker(Struct, frozen=True, gc=False):
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``redacts``: strings that can't be redacted are blanked. ``lines``: a stage reads the line of
-    each event; else it is made where a stage asks for details.
+    each event; else it is made where a stage asks for details. ``silent``: no stage reads words.
     """
 
     kind: type[Event]
@@ -2096,6 +2108,7 @@ class EventMaker(Struct, frozen=True, gc=False):
     converts: bool = False
     redacts: bool = False
     lines: bool = False
+    silent: bool = False
 
 
 MADE = b"{}"  # stands for a line that nobody has read yet
@@ -2138,8 +2151,7 @@ class Dialect:
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
-        self.line: Line | None = None  # the current event's
-        self.acts = False  # it holds nothing but acts, or the event has no counterpart
+        self.line = Line(b"")  # the current event's
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
         # Deltas, by kind and sub-agent.
@@ -2173,11 +2185,14 @@ class Dialect:
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself, or dropped if its type
         is shared: then it only repeats."""
-        maker, self.event, self.parts, self.acts = self.maker, event, [], True
-        places = self.places.get(event.type or "", SPOKEN_PLACES) if maker.native else None
-        told = self.line = Line(event.raw, places)
+        maker, self.event, self.parts = self.maker, event, []
         if not event.session_id:
             event.session_id = self.session
+        if maker.silent and event.type in self.deltas and self.latest in ACTS:
+            event.type = "assistant"  # it is only counted
+            return (event,)
+        places = self.places.get(event.type or "", SPOKEN_PLACES) if maker.native else None
+        told = self.line = Line(event.raw, places)
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         line: Any = event
@@ -2188,9 +2203,10 @@ class Dialect:
             return self.parts
         if event.type in SHARED_TYPES and not maker.native:
             return ()
-        self.acts = event.type not in CURSOR_TYPES
         event.raw, event.line, told.apart = told.raw, told, told.apart or APART
-        event.hidden = not maker.native and (self.acts or event.type == "system")
+        event.hidden = not maker.native and (
+            event.type == "system" or event.type not in CURSOR_TYPES
+        )
         return (event,)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
@@ -2206,7 +2222,6 @@ class Dialect:
         if made and maker.lines:
             new.raw, new.made = encode_json(made()), None
         self.parts.append(new)
-        self.acts = self.acts and kind in ACTS
         if kind != "error" and subtype != "task_notification":
             self.latest = kind
         return new
@@ -2324,7 +2339,7 @@ class Dialect:
 
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
-        if self.maker.redacts and places and self.line:
+        if self.maker.redacts and places:
             self.line.raw = blank_strings(self.line.raw, places)
 
 
@@ -3087,8 +3102,7 @@ DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
 class Conversations:
     """Recognizes the agent of each session, and has its events translated.
 
-    Most events bypass this class: Runs.follow handles those that go on in the same session. A
-    session has one agent. An event without a session belongs to the agent that it shows, else to
+    A session has one agent. An event without a session belongs to the agent that it shows, else to
     the last conversation of its FILE. Until an event decides, it is Cursor's.
     """
 
@@ -3098,24 +3112,52 @@ class Conversations:
         self.maker = maker
         self.strict = strict
         self.sessions: dict[str, Dialect] = {}
-        self.shown: Dialect | None = None  # the last event's, if it is sure and not Cursor's
         self.due: list[Event] = []  # made at the end of conversations
 
-    def translate(self, source: Source, event: Event) -> Sequence[Event] | None:
-        """Translate an event; None if it is Cursor's, like the next ones of its session.
+    def translate(
+        self, source: Source, pairs: Iterable[tuple[bytes, Event]]
+    ) -> Iterable[tuple[bytes, Event]]:
+        """A block in Cursor's vocabulary: lines and events. Nearly always it only goes on in the
+        Cursor session of the event before it."""
+        session, events = source.session, source.events
+        goes_on = session and isinstance(source.dialect, Cursor) and events
+        if goes_on and not [event for event in events if event.session_id != session]:
+            return pairs
+        return itertools.chain.from_iterable(self.stretches(source, pairs))
+
+    def stretches(
+        self, source: Source, pairs: Iterable[tuple[bytes, Event]]
+    ) -> Iterator[Iterable[tuple[bytes, Event]]]:
+        """Parts of a block: the translation of an event, or what goes on after it in a session of
+        Cursor's. Which events name the same session is known unless they are read one by one."""
+        named = itertools.groupby([event.session_id for event in source.events])
+        counts = [(session, len([*same])) for session, same in named]
+        for session, count in counts or [(None, sys.maxsize)]:
+            stretch = itertools.islice(pairs, count)
+            for line, event in stretch:
+                event.raw = line
+                found = self.translate_one(source, event)
+                found = found if not self.due else (*self.take_due(), *found)
+                yield zip(map(RAW_OF, found), found, strict=True)
+                if session and session == source.session and isinstance(source.dialect, Cursor):
+                    yield stretch
+
+    def translate_one(self, source: Source, event: Event) -> Sequence[Event]:
+        """Translate an event; one of Cursor's is returned itself.
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        named, known = event.session_id, self.conversation_of(source, event)
-        if known is None:
+        named, known = event.session_id, source.dialect
+        own = ACTS if isinstance(known, Cursor) else known.own if known else ()
+        if named != source.session or not (named or event.type in own):
+            known = self.conversation_of(source, event)
+        if known is None or isinstance(known, Cursor):
             return (event,)
-        if isinstance(known, Cursor):
-            return None
         if self.strict:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if not self.shown and not named and (not parts or event.line):
+        if source.session is NO_SESSION and not named and (not parts or event.line):
             event.session_id, event.hidden = named, False
             return (event,)  # perhaps another agent's
         return parts
@@ -3133,13 +3175,16 @@ class Conversations:
             late = event.type == "error" and not sign and last and last.ended
             if not session and (another or late):
                 known = sure = None
+                if event.type == "error" and last and last.ended:  # its next run may take it
+                    event.line = Line(event.raw, None, EARLY)
             elif name:
                 known = self.named_conversation(source, event, DIALECTS[name])
                 if isinstance(known, Cursor) and last and not isinstance(last, Cursor):
                     self.name_session(event, known.session)
-        self.shown = known if known and sure and not isinstance(known, Cursor) else None
+        source.session = session if known and sure else NO_SESSION
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
+            source.agent = known.name
             if session in self.sessions:  # the most recently active one
                 self.sessions[session] = self.sessions.pop(session)
         return known
@@ -3160,7 +3205,7 @@ class Conversations:
         if session:
             self.sessions[session] = known
             if len(self.sessions) > MAX_RUNS:
-                self.finish(next(iter(self.sessions)))
+                self.forget(next(iter(self.sessions)))
         return known
 
     def new_name(self, event: Event) -> str:
@@ -3173,14 +3218,32 @@ class Conversations:
         names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
         return next(name for name in names if name not in self.sessions)
 
-    def finish(self, session: str) -> None:
+    def forget(self, session: str) -> None:
         """Forget a conversation; what it adds at its end is due."""
         known = self.sessions.pop(session)
-        known.parts, known.line = [], None
+        known.parts, known.line = [], Line(b"")
         known.finish()
         for part in known.parts:
             part.hidden = self.maker.native
         self.due += known.parts
+
+    def take_due(self) -> list[Event]:
+        due, self.due = self.due, []
+        return due
+
+    def finish(self) -> list[tuple[bytes, Event]]:
+        """What all conversations add at their ends."""
+        for session in list(self.sessions):
+            self.forget(session)
+        return [(one.raw, one) for one in self.take_due()]
+
+    def unnamed(self, source: Source) -> list[str | None]:
+        """Sessions that go with their FILE, because no line names them."""
+        named = (known.session for known in source.agents.values())
+        return [session for session in named if session not in self.sessions]
+
+
+RAW_OF = operator.attrgetter("raw")
 
 
 # ---------------------------------------------------------------- runs
@@ -3193,8 +3256,6 @@ INIT, ACT, END, OTHER = "init", "act", "end", "other"
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
-NO_SESSION = object()  # differs from any event's session
-NO_TYPES = frozenset[str | None]()
 END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
@@ -3249,29 +3310,23 @@ class Runs:
     """The state machine: which run an event belongs to, when runs open and end, and how.
 
     Thinking and assistant events are most of a stream. Without ``thinking``, or ``words``, they are
-    counted here and dropped: the writer doesn't read them. A ``silent`` writer reads no words in
-    events of any type.
+    counted here and dropped: the writer doesn't read them.
     """
 
     def __init__(
         self,
         report: Report,
-        dialects: Conversations,
         *,
         thinking: bool,
         words: bool,
-        silent: bool = False,
         fail_on: Sequence[Selector] = (),
         locates: bool = False,
     ) -> None:
-        """``dialects`` translate each event that isn't simply one more of its run. ``locates``:
-        calls get their FILE:LINE."""
+        """``locates``: calls get their FILE:LINE."""
         self.locates = locates
         self.report = report
-        self.dialects = dialects
         read = {"thinking": thinking, "assistant": words}
         self.unread = frozenset(kind for kind in read if not read[kind])
-        self.silent = silent
         self.fail_on = fail_on
         self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
         self.had_run: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
@@ -3279,29 +3334,23 @@ class Runs:
         self.first_given_up, self.given_up_count = "", 0
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
-        self.line = b""  # the current one, as it was read
         self.run: Run | None = None  # of the previous event
-        # Of the previous event, while its run is begun: the session that it names, if any, the
-        # types that need no other look, and its conversation, unless that is Cursor's.
-        self.session: object = NO_SESSION
-        self.plain: frozenset[str | None] = ACTS
-        self.talk: Dialect | None = None
+        self.session: object = NO_SESSION  # of the previous event, while its run is begun
         self.implied_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[str] = []  # messages that follow the output of failed runs
 
-    def follow(self, source: Source, events: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
+    def follow(self, source: Source, pairs: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the previous event's run, and only counted."""
         if source is not self.source:
-            self.source, self.session, self.talk = source, NO_SESSION, None
+            self.source, self.session = source, NO_SESSION
             if not self.runs:
                 self.report.prose = None
-        read = ACTS - self.unread
-        session, plain, run, acts = self.session, self.plain, self.run, 0
-        for line, event in events:
+        session, run, acts, unread = self.session, self.run, 0, self.unread
+        for line, event in pairs:
             kind = event.type
-            if event.session_id == session and kind in plain:
+            if event.session_id == session and (kind in ACTS or (session and is_apart(event))):
                 acts += 1
-                if kind not in read:
+                if kind in unread or event.hidden:
                     continue
                 event.raw, event.run = line, run
                 if kind == "tool_call":
@@ -3311,66 +3360,23 @@ class Runs:
             if acts:
                 run.events += acts  # type: ignore[union-attr]
                 acts = 0
-            event.raw, named, talk = line, event.session_id, self.talk
-            if talk and named == session and (named or kind in talk.own):
-                found: Any = talk.translate(event)
-            else:
-                found = self.dialects.translate(source, event)
-            if found is not None and talk and talk.acts and talk is self.dialects.shown:
-                yield from self.add_acts(found)
-            else:
-                yield from self.dispatch(event, found, named)
-                session, plain, run = self.session, self.plain, self.run
+            event.raw = line
+            yield from self.advance(event)
+            session, run = self.session, self.run
         if acts:
             run.events += acts  # type: ignore[union-attr]
 
-    def follow_due(self) -> Iterator[Event]:
-        """What conversations add at their ends; it comes from no line of the FILE."""
-        last, self.line, self.talk = self.source.last, b"", None
-        for event in self.dialects.due:
-            self.advance(event)
-            self.source.last = last
-            yield event
-            yield from self.ends()
-        self.dialects.due.clear()
-
-    def add_acts(self, found: Sequence[Event]) -> list[Event]:
-        """Count events that only add to the previous one's run; those that are read."""
-        run: Any = self.run
-        run.events += len(found)
-        read = [event for event in found if not self.is_unread(event)]
-        for event in read:
-            event.run = run
-            if event.type == "tool_call":
-                self.track(run, event)
-        return read
-
-    def is_unread(self, event: Event) -> bool:
-        """Is an event of no use to later stages: words that nobody reads, or a line that is neither
-        translated nor printed?"""
-        return event.type in self.unread or (
-            is_apart(event) and event.hidden and event.type not in CURSOR_TYPES
-        )
-
-    def dispatch(
-        self, event: Event, found: Sequence[Event] | None, session: object
-    ) -> Iterator[Event]:
-        """Follow each event of a line; ``session``: that the line named as it was read."""
-        yield from self.follow_due() if self.dialects.due else ()
-        self.line, self.run = event.raw, None
-        for one in (event,) if found is None else found:
-            self.advance(one)
-            yield from self.ends() if self.implied_ends else ()
-            if not self.is_unread(one):
-                yield one
-            yield from self.ends() if self.failures else ()
-        talk = self.dialects.shown
+    def advance(self, event: Event) -> Iterator[Event]:
+        """Follow an event that may open or end runs; with the implied ends before it."""
+        self.step(event)
         begun = self.run and self.run.state == BEGUN and not self.fail_on
-        self.session, self.talk = session if begun else NO_SESSION, talk if begun else None
-        self.plain = ACTS if found is None else talk.deltas if talk and self.silent else NO_TYPES
+        self.session = event.session_id if begun else NO_SESSION
+        yield from self.ends() if self.implied_ends else ()
+        if event.type not in self.unread and not (event.hidden and is_apart(event)):
+            yield event
+        yield from self.ends() if self.failures else ()
 
-    def advance(self, event: Event) -> None:
-        """Follow an event that may open or end runs."""
+    def step(self, event: Event) -> None:
         kind, key = event_kind(event), event.session_id or self.source
         event.run = run = self.find_run(event, key, kind)
         if run is None and event.parent_tool_use_id is not None and self.had_run.get(hash(key)):
@@ -3379,9 +3385,10 @@ class Runs:
             run = action(self, run, event)
         self.run = event.run = run
         if run:
-            self.source.last, self.source.has_run = run, True
-            if self.line and self.source.dialect:
-                run.agent = self.source.dialect.name
+            self.source.has_run = True
+            if line_as_read(event):
+                self.source.last = run
+                run.agent = self.source.agent or run.agent
             if event.type == "tool_call":
                 self.track(run, event)
             elif event.type == "error":
@@ -3412,7 +3419,7 @@ class Runs:
         known = self.had_run.get(hash(key), False)
         if run is None and kind == END and not known:  # only its last line may name the session
             begun = as_text(details(event).get("begun_as"))
-            run = self.runs.get(begun if begun or self.dialects.shown else self.source)
+            run = self.runs.get(begun if begun or event.line else self.source)
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)  # the most recently active one
         self.had_run.pop(hash(key), None)
@@ -3435,11 +3442,9 @@ class Runs:
         source.has_run = source.has_run or late
         if late or apart == RUNLESS:
             return
-        if stray and source.dialect and source.dialect.ended:
-            key = source.dialect.session  # the next run of its session takes it
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        known = event.type in CURSOR_TYPES or (self.dialects.shown and event.session_id)
+        log = log and b'type\\"' not in event.raw and b'"type"' not in event.raw
+        known = event.type in CURSOR_TYPES or (event.line and event.session_id)
         certain = stray or (key is not source and known) or wraps_event(event)
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in CURSOR_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
@@ -3474,9 +3479,10 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.started_ms = event_time(self.line)
+        run.started_ms = event_time(line_as_read(event))
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
+        self.source.outside.pop(EARLY, None)
         if run.session:
             self.had_run[hash(key)] = True
             self.source.outside.pop(key, None)
@@ -3505,7 +3511,6 @@ class Runs:
                 matches[choice.text] = (count + 1, where)
 
     def begin(self, run: Run, event: Event) -> Run:
-        self.source.outside.pop(EARLY, None)
         run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
         return run
@@ -3588,9 +3593,9 @@ class Runs:
             yield Event(run=run, hidden=True)
         yield END_OF_INPUT
 
-    def end_of_file(self, source: Source) -> Iterator[Event]:
-        named = (talk.session for talk in source.agents.values())
-        for key in (source, *(name for name in named if name not in self.dialects.sessions)):
+    def end_of_file(self, source: Source, unnamed: Iterable[str | None]) -> Iterator[Event]:
+        """Runs of ``unnamed`` sessions end, too."""
+        for key in (source, *unnamed):
             if key in self.runs:
                 self.end_unfinished(self.runs[key])
             self.had_run.pop(hash(key), None)
@@ -3606,9 +3611,6 @@ class Runs:
             self.report.fail_file(source)
 
     def end_of_input(self) -> Iterator[Event]:
-        for session in list(self.dialects.sessions):
-            self.dialects.finish(session)
-        yield from self.follow_due()
         if self.given_up_count:
             more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
             why = f"least recently active of more than {MAX_RUNS} open runs"
@@ -5977,13 +5979,13 @@ class RunWords:
                 self.closed += self.open.pop(key).close(cut_off=cut_off)
 
 
-def lines_with(event: Event) -> bytes:
+def searched_lines(event: Event) -> bytes:
     """An event's line with the one that is printed: the end of a call repeats what its start said,
     which that may not hold."""
+    made: bytes = event.raw
     line = printed_line(event)
-    if line is None:
-        return event.raw
-    return line.raw if event.type in SPOKEN_TYPES else b"\n".join((line.raw, event.raw))
+    heard = line and event.type in SPOKEN_TYPES
+    return made if line is None else line.raw if heard else b"\n".join((line.raw, made))
 
 
 class Redactor:
@@ -6015,7 +6017,7 @@ class Redactor:
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
-        lines = [event.raw if event.line is None else lines_with(event) for event in batch]
+        lines = [event.raw if event.line is None else searched_lines(event) for event in batch]
         suspects = self.redaction.suspects(lines, tokens=True)
         for number, tokens in suspects.items():
             batch[number].edits, batch[number].tokens = (), tokens or None
@@ -6129,15 +6131,13 @@ class Redactor:
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
         waits = map(held.__contains__, map(id, pending))
         count = next(itertools.compress(itertools.count(), waits), len(pending))
-        while 0 < count < len(pending) and is_line_split(*pending[count - 1 : count + 1]):
+        line = printed_line(pending[count]) if count < len(pending) else None
+        while line and count and pending[count - 1].line is line:  # its events stay together
             count -= 1
-        released = pending[:count]
-        if any(event.edits is not None for event in released):
-            released = self.rewrite(released, state.cwd)
-        self.ready += released
+        self.ready += self.rewrite(pending[:count], state.cwd)
         self.size -= sum(sizes[:count])
         del pending[:count], sizes[:count]
-        new = [size_of(event) for event in pending[len(sizes) :]]
+        new = [len(line_as_read(one)) + EVENT_OVERHEAD for one in pending[len(sizes) :]]
         sizes += new
         self.size += sum(new)
 
@@ -6170,16 +6170,17 @@ class Redactor:
         return ready
 
     def rewrite(self, events: list[Event], cwd: str | None) -> list[Event]:
-        """Events with those redacted that need it; a line that is printed in place of events
+        """Events with those redacted that need it; a line that is printed in place of its events
         changes by the edits of all of them."""
+        if all(event.edits is None for event in events):
+            return events
         for line, group in itertools.groupby(events, printed_line):
-            whole = join_words(line, [*group]) if line else None
-            if line and whole and whole.edits is not None:
-                line.raw = self.redacted(whole, cwd, self.redaction)
-        return [self.rewritten(event, cwd) if event.edits is not None else event for event in events]
+            parts = [*group] if line else []
+            if line and any(part.edits is not None for part in parts):
+                line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
+        return [event if event.edits is None else self.rewritten(event, cwd) for event in events]
 
     def rewritten(self, event: Event, cwd: str | None) -> Event:
-        """The redacted event."""
         line = printed_line(event)
         if line and event.type in SPOKEN_TYPES:  # no other output reads its words
             return event
@@ -6235,28 +6236,17 @@ class Redactor:
         return merged(found)
 
 
-def is_line_split(before: Event, after: Event) -> bool:
-    """Are two events made from one line that is printed?"""
-    line = printed_line(before)
-    return line is not None and line is after.line
-
-
 def join_words(line: Line, events: list[Any]) -> Event:
-    """An event with the words of a line's events of the last one's type, and with their edits."""
+    """A line that is printed as one event, of the type of its last one; with the words of its
+    events of that type, and with their edits."""
     kind, words, edits = events[-1].type, "", list[Replacement]()
     for event in events:
         if event.type == kind:
             edits += [(a + len(words), b + len(words), new) for a, b, new in event.edits or ()]
             words += words_of(event)
-    doubtful = any(event.edits is not None for event in events)
     whole = SpokenEvent(kind, message=Message(words), text=words)
-    whole.raw, whole.line, whole.edits = line.raw, line, edits if doubtful else None
+    whole.raw, whole.line, whole.edits = line.raw, line, edits
     return whole
-
-
-def size_of(event: Event) -> int:
-    """The bytes of an event in memory, about."""
-    return len(event.raw) + (len(event.line.raw) if event.line else 0) + EVENT_OVERHEAD
 
 
 def in_characters(data: bytes, changes: list[Change]) -> Iterator[Replacement]:
@@ -7075,18 +7065,20 @@ Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
 def make_conversations(
-    reader: Reader, to: str, dialect: str, redaction: EventRedactor | None
+    reader: Reader, to: str, dialect: str, redaction: EventRedactor | None, *, silent: bool
 ) -> Conversations:
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
-    maker = EventMaker(reader.kind, native, converts, native and redacts, redacts or converts)
+    lines = redacts or converts
+    maker = EventMaker(reader.kind, native, converts, native and redacts, lines, silent)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
 
 
 def follow_streams(
-    streams: Streams, reader: Reader, runs: Runs, max_line: int, unwrap: str
+    streams: Streams, reader: Reader, talks: Conversations, runs: Runs, max_line: int, unwrap: str
 ) -> Iterator[Iterable[Event]]:
     """The events of each frame with their runs, and the implied ends."""
+    source = Source("")
     try:
         for name, arriving in streams:
             source = Source(name, max_line, unwrap)
@@ -7094,10 +7086,11 @@ def follow_streams(
             if source.looks_like:
                 reader.report.failure(f"{source.name}: this is {source.looks_like}")
             for frame in frames:
-                yield runs.follow(source, reader.read(source, frame))
+                yield runs.follow(source, talks.translate(source, reader.read(source, frame)))
                 if not frame:
                     reader.report.warn_without_run(source, silent=True)
-            yield runs.end_of_file(source)
+            yield runs.end_of_file(source, talks.unnamed(source))
+        yield runs.follow(source, talks.finish())
         yield runs.end_of_input()
     except Interrupted:
         yield runs.interrupted()
@@ -7135,14 +7128,13 @@ def convert(
     writer, others = make_writers(to, view, report)
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    made = make_conversations(reader, to, dialect, redaction)
+    silent = not (writer.words or writer.thinking or fail_on)
+    talks = make_conversations(reader, to, dialect, redaction, silent=silent)
     dropped = [kind for kind in SPOKEN_TYPES if to in EVENT_OUTPUTS and drops_type(kind, drop)]
     runs = Runs(
         report,
-        made,
         thinking=thinking and writer.thinking and "thinking" not in dropped,
         words=writer.words and "assistant" not in dropped,
-        silent=not (writer.words or writer.thinking),
         fail_on=fail_on,
         locates=to == "calls",
     )
@@ -7156,7 +7148,7 @@ def convert(
         out.flush()
 
     try:
-        for events in follow_streams(streams, reader, runs, max_line, unwrap):
+        for events in follow_streams(streams, reader, talks, runs, max_line, unwrap):
             events = selection.mark(events) if selection else events
             write(redactor.redact(events) if redactor else events)
     finally:  # also after a signal: held events are written

@@ -770,9 +770,7 @@ def test_what_is_remembered_is_freed() -> None:
     source = agentfmt.Source("-")
 
     def take(line: bytes) -> None:
-        event = reader.reread(line)
-        event.raw = line
-        dialects.translate(source, event)
+        [*dialects.translate(source, [(line, reader.reread(line))])]
 
     for number in range(agentfmt.MAX_RUNS + 5):
         take(message("assistant", use("Bash"), session=f"s{number}"))

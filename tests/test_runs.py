@@ -296,9 +296,9 @@ def follow(lines: Iterable[bytes]) -> agentfmt.Runs:
     source = agentfmt.Source("-")
     reader = agentfmt.Reader(agentfmt.Event, report)
     dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(agentfmt.Event))
-    runs = agentfmt.Runs(report, dialects, thinking=False, words=False)
+    runs = agentfmt.Runs(report, thinking=False, words=False)
     for line in lines:
-        for _ in runs.follow(source, reader.read(source, line)):
+        for _ in runs.follow(source, dialects.translate(source, reader.read(source, line))):
             pass
     return runs
 
