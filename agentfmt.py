@@ -701,10 +701,11 @@ class Event(Struct, gc=False):
     ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``made``
     returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
     is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
-    events count but aren't printed; ``line`` is the line of another agent that it was made from;
-    ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are the spans
-    of its line that alone may hold secrets, None if others may; ``where`` is its FILE:LINE. An
-    event without a line is implied: its run ended without one.
+    events count but aren't printed; ``line`` is the line of another agent that is printed in its
+    place; ``apart`` says how another agent's line without a counterpart stands to runs: it is an
+    event of its own type; ``edits`` are redaction's changes to its words, None if it needs none;
+    ``tokens`` are the spans of its line that alone may hold secrets, None if others may; ``where``
+    is its FILE:LINE. An event without a line is implied: its run ended without one.
     """
 
     type: str | None = None
@@ -716,6 +717,7 @@ class Event(Struct, gc=False):
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
     made: Internal = msgspec.field(name="\x7fmade", default=None)
     line: Internal = msgspec.field(name="\x7fline", default=None)
+    apart: Internal = msgspec.field(name="\x7fapart", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
     tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
@@ -725,38 +727,17 @@ class Event(Struct, gc=False):
 
 
 class Line(Struct, gc=False, eq=False):
-    """A line of another agent, to which its events refer. It must not refer to them: such a cycle
-    would never be collected.
-
-    ``places`` are those of its words, if it is printed in place of its events. One without a
-    counterpart is an event of its own type; ``apart`` says how that stands to runs. What is made at
-    the end of a conversation comes from no line: then ``raw`` is empty.
-    """
+    """A line of another agent that is printed, and the places of its words. Its events refer to it,
+    and it must not refer to them: such a cycle would never be collected."""
 
     raw: bytes
-    places: Places | None = None
-    apart: str = ""
+    places: Places
 
 
 APART = "apart"  # a line without a counterpart
 RUNLESS = "runless"  # one that also shows no run
 EARLY = "early"  # one that belongs to the next run of its FILE, whatever session it names
 NO_SESSION = object()  # differs from any event's session
-
-
-def line_as_read(event: Event) -> bytes:
-    """The line of the input that an event was made from, or b""."""
-    line: Line | Event = event.line or event
-    return line.raw
-
-
-def is_apart(event: Event) -> bool:
-    return event.line is not None and event.line.apart != ""
-
-
-def printed_line(event: Event) -> Line | None:
-    """The line of another agent that is printed in place of an event."""
-    return event.line if event.line and event.line.places is not None else None
 
 
 class TextBlock(Struct, gc=False):
@@ -1215,7 +1196,7 @@ NOT_BEGUN = OpenCall()
 
 def end_of_subagent(event: Event) -> Action | None:
     """The action that the end of a background task becomes, unless its line is untranslated."""
-    if event.subtype != "task_notification" or is_apart(event) or event.hidden:
+    if event.subtype != "task_notification" or event.apart or event.hidden:
         return None
     told = Node(details(event))
     status, took = as_text(told["status"]), as_count(told["duration_ms"])
@@ -1450,7 +1431,7 @@ class Source:
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
-        self.agent = ""  # its name
+        self.agent = "cursor"  # its name
         self.session: object = NO_SESSION  # that the last event named, if its dialect is sure
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
 
@@ -2151,7 +2132,7 @@ class Dialect:
         self.event = Event()  # the current one
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
-        self.line = Line(b"")  # the current event's
+        self.line: Any = None  # the current event's, if it is printed
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
         # Deltas, by kind and sub-agent.
@@ -2191,8 +2172,8 @@ class Dialect:
         if maker.silent and event.type in self.deltas and self.latest in ACTS:
             event.type = "assistant"  # it is only counted
             return (event,)
-        places = self.places.get(event.type or "", SPOKEN_PLACES) if maker.native else None
-        told = self.line = Line(event.raw, places)
+        if maker.native:
+            self.line = Line(event.raw, self.places.get(event.type or "", SPOKEN_PLACES))
         if maker.redacts:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         line: Any = event
@@ -2203,7 +2184,7 @@ class Dialect:
             return self.parts
         if event.type in SHARED_TYPES and not maker.native:
             return ()
-        event.raw, event.line, told.apart = told.raw, told, told.apart or APART
+        event.line, event.apart = self.line, event.apart or APART
         event.hidden = not maker.native and (
             event.type == "system" or event.type not in CURSOR_TYPES
         )
@@ -2340,7 +2321,7 @@ class Dialect:
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
         if self.maker.redacts and places:
-            self.line.raw = blank_strings(self.line.raw, places)
+            self.event.raw = self.line.raw = blank_strings(self.event.raw, places)
 
 
 class Cursor(Dialect):
@@ -2421,9 +2402,9 @@ class Claude(Dialect):
         elif subtype == "init":
             self.init()
         elif kind in CONTROL_TYPES:
-            self.line.apart = RUNLESS
+            self.event.apart = RUNLESS
         elif (line.hook_name or "").endswith(":resume"):
-            self.line.apart = EARLY
+            self.event.apart = EARLY
         elif subtype == "permission_denied" and line.tool_use_id:
             self.denied.add(line.tool_use_id)
         elif subtype in CLAUDE_TASKS:
@@ -2466,7 +2447,7 @@ class Claude(Dialect):
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
         if self.ended and isinstance(content, str) and content.startswith("<local-command-"):
-            self.line.apart = RUNLESS  # what a command of the host printed
+            self.event.apart = RUNLESS  # what a command of the host printed
             return
         self.woken = False
         self.begin_message(line.message and line.message.id)
@@ -3137,8 +3118,9 @@ class Conversations:
             for line, event in stretch:
                 event.raw = line
                 found = self.translate_one(source, event)
-                found = found if not self.due else (*self.take_due(), *found)
-                yield zip(map(RAW_OF, found), found, strict=True)
+                if self.due:
+                    yield self.take_due()
+                yield zip(itertools.repeat(line), found)
                 if session and session == source.session and isinstance(source.dialect, Cursor):
                     yield stretch
 
@@ -3157,7 +3139,7 @@ class Conversations:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if source.session is NO_SESSION and not named and (not parts or event.line):
+        if source.session is NO_SESSION and not named and (not parts or event.apart):
             event.session_id, event.hidden = named, False
             return (event,)  # perhaps another agent's
         return parts
@@ -3176,7 +3158,7 @@ class Conversations:
             if not session and (another or late):
                 known = sure = None
                 if event.type == "error" and last and last.ended:  # its next run may take it
-                    event.line = Line(event.raw, None, EARLY)
+                    event.apart = EARLY
             elif name:
                 known = self.named_conversation(source, event, DIALECTS[name])
                 if isinstance(known, Cursor) and last and not isinstance(last, Cursor):
@@ -3221,29 +3203,26 @@ class Conversations:
     def forget(self, session: str) -> None:
         """Forget a conversation; what it adds at its end is due."""
         known = self.sessions.pop(session)
-        known.parts, known.line = [], Line(b"")
+        known.parts, known.line = [], None
         known.finish()
         for part in known.parts:
             part.hidden = self.maker.native
         self.due += known.parts
 
-    def take_due(self) -> list[Event]:
+    def take_due(self) -> list[tuple[bytes, Event]]:
         due, self.due = self.due, []
-        return due
+        return [(b"", event) for event in due]
 
     def finish(self) -> list[tuple[bytes, Event]]:
-        """What all conversations add at their ends."""
+        """What all conversations add at their ends; it comes from no line."""
         for session in list(self.sessions):
             self.forget(session)
-        return [(one.raw, one) for one in self.take_due()]
+        return self.take_due()
 
     def unnamed(self, source: Source) -> list[str | None]:
         """Sessions that go with their FILE, because no line names them."""
         named = (known.session for known in source.agents.values())
         return [session for session in named if session not in self.sessions]
-
-
-RAW_OF = operator.attrgetter("raw")
 
 
 # ---------------------------------------------------------------- runs
@@ -3334,6 +3313,7 @@ class Runs:
         self.first_given_up, self.given_up_count = "", 0
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
+        self.line = b""  # the current one, as it was read
         self.run: Run | None = None  # of the previous event
         self.session: object = NO_SESSION  # of the previous event, while its run is begun
         self.implied_ends: list[Event] = []  # for runs that ended without an event
@@ -3348,11 +3328,13 @@ class Runs:
         session, run, acts, unread = self.session, self.run, 0, self.unread
         for line, event in pairs:
             kind = event.type
-            if event.session_id == session and (kind in ACTS or (session and is_apart(event))):
+            if event.session_id == session and (kind in ACTS or (session and event.apart)):
                 acts += 1
                 if kind in unread or event.hidden:
                     continue
-                event.raw, event.run = line, run
+                event.run = run
+                if not event.raw:  # a line of Cursor's that goes on in its session
+                    event.raw = line
                 if kind == "tool_call":
                     self.track(run, event)  # type: ignore[arg-type]
                 yield event
@@ -3360,7 +3342,7 @@ class Runs:
             if acts:
                 run.events += acts  # type: ignore[union-attr]
                 acts = 0
-            event.raw = line
+            self.line, event.raw = line, event.raw or line
             yield from self.advance(event)
             session, run = self.session, self.run
         if acts:
@@ -3372,7 +3354,7 @@ class Runs:
         begun = self.run and self.run.state == BEGUN and not self.fail_on
         self.session = event.session_id if begun else NO_SESSION
         yield from self.ends() if self.implied_ends else ()
-        if event.type not in self.unread and not (event.hidden and is_apart(event)):
+        if event.type not in self.unread and not (event.hidden and event.apart):
             yield event
         yield from self.ends() if self.failures else ()
 
@@ -3386,9 +3368,8 @@ class Runs:
         self.run = event.run = run
         if run:
             self.source.has_run = True
-            if line_as_read(event):
-                self.source.last = run
-                run.agent = self.source.agent or run.agent
+            if self.line:
+                self.source.last, run.agent = run, self.source.agent
             if event.type == "tool_call":
                 self.track(run, event)
             elif event.type == "error":
@@ -3419,7 +3400,8 @@ class Runs:
         known = self.had_run.get(hash(key), False)
         if run is None and kind == END and not known:  # only its last line may name the session
             begun = as_text(details(event).get("begun_as"))
-            run = self.runs.get(begun if begun or event.line else self.source)
+            foreign = self.source.agent != "cursor"
+            run = self.runs.get(begun if begun or foreign else self.source)
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)  # the most recently active one
         self.had_run.pop(hash(key), None)
@@ -3435,16 +3417,15 @@ class Runs:
         session, or an error without a session, shows a run whose end is unknown; so do several
         events of unknown type, or without a type unless they look like an ordinary log's."""
         source, stray = self.source, event.type == "error" and not event.session_id
-        apart = event.line.apart if event.line else ""
-        key: object = EARLY if apart == EARLY else event.session_id or source
+        key: object = EARLY if event.apart is EARLY else event.session_id or source
         self.check_fail_on(event, self.matches)
         late = self.had_run.get(hash(key), False)
         source.has_run = source.has_run or late
-        if late or apart == RUNLESS:
+        if late or event.apart is RUNLESS:
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        log = log and b'type\\"' not in event.raw and b'"type"' not in event.raw
-        known = event.type in CURSOR_TYPES or (event.line and event.session_id)
+        log = log and b'type\\"' not in self.line and b'"type"' not in self.line
+        known = event.type in CURSOR_TYPES or (event.apart and event.session_id)
         certain = stray or (key is not source and known) or wraps_event(event)
         evidence = SURE_FOREIGN if certain else 0 if log else event.type not in CURSOR_TYPES
         room = key in source.outside or len(source.outside) < MAX_RUNS
@@ -3479,7 +3460,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.started_ms = event_time(line_as_read(event))
+        run.started_ms = event_time(self.line)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
         self.source.outside.pop(EARLY, None)
@@ -3629,7 +3610,7 @@ def describe_matches(matches: Matches) -> str:
 
 
 def event_kind(event: Event) -> str:
-    if event.type not in ACTS and is_apart(event):
+    if event.type not in ACTS and event.apart:
         return OTHER
     if event.type == "system":
         return INIT if event.subtype == "init" else OTHER
@@ -3797,7 +3778,7 @@ class RunNotes:
                 self.files |= {hash(path)} if path else set()
         elif event.type == "system" and event.subtype == "init":
             self.model = first_text(details(event).get("model"))
-        elif event.type not in KNOWN_TYPES and not is_apart(event):
+        elif event.type not in KNOWN_TYPES and not event.apart:
             add_count(self.unknown, event.type or "without a type")
 
     def ask(self, event: Event) -> None:
@@ -5691,7 +5672,7 @@ class EventRedactor:
         words = "" if edits is None else words_of(event)
         quick = self.token_strings(raw, event, words)
         found = [*find_strings(raw)] if quick is None else quick
-        places = (event.line.places if event.line else None) or SPOKEN_PLACES
+        places = event.line.places if event.line else SPOKEN_PLACES
         spoken = [one for one in found if one.path in places and not one.is_key]
         if quick is None and edits is not None and "".join(one.text for one in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
@@ -5982,10 +5963,8 @@ class RunWords:
 def searched_lines(event: Event) -> bytes:
     """An event's line with the one that is printed: the end of a call repeats what its start said,
     which that may not hold."""
-    made: bytes = event.raw
-    line = printed_line(event)
-    heard = line and event.type in SPOKEN_TYPES
-    return made if line is None else line.raw if heard else b"\n".join((line.raw, made))
+    made = b"" if event.type in SPOKEN_TYPES else event.raw
+    return b"\n".join((event.line.raw, made))
 
 
 class Redactor:
@@ -6131,13 +6110,13 @@ class Redactor:
         held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
         waits = map(held.__contains__, map(id, pending))
         count = next(itertools.compress(itertools.count(), waits), len(pending))
-        line = printed_line(pending[count]) if count < len(pending) else None
+        line = pending[count].line if count < len(pending) else None
         while line and count and pending[count - 1].line is line:  # its events stay together
             count -= 1
         self.ready += self.rewrite(pending[:count], state.cwd)
         self.size -= sum(sizes[:count])
         del pending[:count], sizes[:count]
-        new = [len(line_as_read(one)) + EVENT_OVERHEAD for one in pending[len(sizes) :]]
+        new = [len((one.line or one).raw) + EVENT_OVERHEAD for one in pending[len(sizes) :]]
         sizes += new
         self.size += sum(new)
 
@@ -6174,17 +6153,16 @@ class Redactor:
         changes by the edits of all of them."""
         if all(event.edits is None for event in events):
             return events
-        for line, group in itertools.groupby(events, printed_line):
+        for line, group in itertools.groupby(events, operator.attrgetter("line")):
             parts = [*group] if line else []
             if line and any(part.edits is not None for part in parts):
                 line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
         return [event if event.edits is None else self.rewritten(event, cwd) for event in events]
 
     def rewritten(self, event: Event, cwd: str | None) -> Event:
-        line = printed_line(event)
-        if line and event.type in SPOKEN_TYPES:  # no other output reads its words
+        if event.line and event.type in SPOKEN_TYPES:  # no other output reads its words
             return event
-        raw = self.redacted(event, cwd, self.unprinted if line else self.redaction)
+        raw = self.redacted(event, cwd, self.unprinted if event.line else self.redaction)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
     def redacted(self, event: Event, cwd: str | None, redaction: EventRedactor) -> bytes:
@@ -6317,7 +6295,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
     """Decode an event from its changed line."""
     new = reread(raw)
     new.raw, new.run, new.hidden, new.where = raw, event.run, event.hidden, event.where
-    new.line = event.line
+    new.line, new.apart = event.line, event.apart
     if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
         new.started = event.started
     return new
@@ -6893,15 +6871,14 @@ class StreamJson(Writer):
     """The input's own lines: each once, if an event of it is not hidden."""
 
     thinking = words = True
-    printed: Line | None = None  # the last one of another agent
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        last = None
         for event in events:
-            line = event.line
-            if event.hidden or (line is not None and line is self.printed):
-                continue
-            self.printed = line
-            yield (line or event).raw.strip()
+            line = event.line or event
+            if not event.hidden and line is not last:
+                last = line
+                yield line.raw.strip()
 
 
 class Table(Writer):

@@ -631,7 +631,7 @@ SELECTED = [
     ("only-none", ["--only", "read"], False),
     ("drop-one-part", ["--drop", "assistant"], True),
     ("drop-every-part", ["--drop", "assistant", "--drop", "tool_call"], False),
-    ("both", ["--only", "assistant", "--drop", "assistant"], True),
+    ("both", ["--only", "assistant", "--drop", "assistant"], False),
 ]
 
 
