@@ -732,6 +732,7 @@ class Line(Struct, gc=False, eq=False):
 
     raw: bytes
     places: Places
+    run: Internal = None  # of its last event: redaction keeps its events together
 
 
 APART = "apart"  # a line without a counterpart
@@ -3163,7 +3164,8 @@ class Conversations:
                 known = self.named_conversation(source, event, DIALECTS[name])
                 if isinstance(known, Cursor) and last and not isinstance(last, Cursor):
                     self.name_session(event, known.session)
-        source.session = session if known and sure else NO_SESSION
+        goes_on = session or (event.type in ACTS if isinstance(known, Cursor) else sure)
+        source.session = session if known and goes_on else NO_SESSION
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
             source.agent = known.name
@@ -5967,6 +5969,16 @@ def searched_lines(event: Event) -> bytes:
     return b"\n".join((event.line.raw, made))
 
 
+def run_of(event: Event) -> Run | None:
+    """The run among whose events an event waits: that of its line's last one."""
+    found: Run | None = (event.line or event).run
+    return found
+
+
+def id_of_line(event: Event) -> int:
+    return id(event.line or event)
+
+
 class Redactor:
     """Redacts events, and returns them in order.
 
@@ -5992,7 +6004,7 @@ class Redactor:
         self.size = 0  # bytes of waiting events
         self.ready: list[Event] = []
         # A directory in an event concerns those that follow.
-        self.together = id if "paths" in redaction.classes else operator.attrgetter("run")
+        self.together = id_of_line if "paths" in redaction.classes else run_of
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch, now = list(events), time.monotonic()
@@ -6000,9 +6012,12 @@ class Redactor:
         suspects = self.redaction.suspects(lines, tokens=True)
         for number, tokens in suspects.items():
             batch[number].edits, batch[number].tokens = (), tokens or None
+        for event in batch:
+            if event.line is not None:
+                event.line.run = event.run
         for _, group in itertools.groupby(batch, self.together):
             stretch = [*group]
-            run = stretch[0].run
+            run = run_of(stretch[0])
             state = self.runs.get(run) or self.runs.setdefault(run, RunWords())
             state.last_s = now
             state.pending += stretch
@@ -6051,7 +6066,7 @@ class Redactor:
 
     def pause(self, state: RunWords, event: Event) -> None:
         """Take an event without words, which may end segments."""
-        state.ended = state.ended or ends_run(event)
+        state.ended = state.ended or (ends_run(event) and event.run is run_of(event))
         if state.ended or event.type in SEGMENT_ENDS or event_kind(event) == INIT:
             state.close(*state.open, cut_off=not event.raw)  # else by a terminal event
         if event.type == "system" and "paths" in self.redaction.classes:
