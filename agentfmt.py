@@ -6230,9 +6230,10 @@ class Redactor:
 
 
 def join_words(line: Line, events: list[Any]) -> Event:
-    """A line that is printed as one event, of the type of its last one; with the words of its
-    events of that type, and with their edits."""
-    kind, words, edits = events[-1].type, "", list[Replacement]()
+    """A line that is printed as one event, of the type of its last one with words; with the words
+    of its events of that type, and with their edits."""
+    kinds = [event.type for event in events if event.type in SPOKEN_TYPES]
+    kind, words, edits = kinds[-1] if kinds else events[-1].type, "", list[Replacement]()
     for event in events:
         if event.type == kind:
             edits += [(a + len(words), b + len(words), new) for a, b, new in event.edits or ()]
