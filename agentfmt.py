@@ -13,28 +13,33 @@ it as failed. The verdicts of all runs make the exit status.
 
 Contents, in the order of the file:
 
-    vocabulary     numbers of exit statuses, limits and their reasons
-    text           escaping for terminals and CI runners, widths, cutting, sizes, durations, paths
-    JSON           undecoded values, partial types for objects, the positions of strings
-    files          signals, reading and writing descriptors
-    events         one line and the few members that stages look at
-    calls          Cursor's tools, their printed labels; what a call is about and how it ended
-    messages       messages on stderr, excerpts, rejected lines, the exit status
-    reading        frames, envelopes of log collectors, lines to events
-    conversations  other agents' tools, arguments and failures in Cursor's terms; the moves
-    agents         Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi
-    recognition    which agent wrote a line; one conversation per session
-    runs           the state machine: when runs open and end, and their verdicts
-    words          the assistant's words, each text once; what writers note of a run
-    selecting      selectors, and which events are printed
-    secrets        tokens, forms of assignment, names, plain values; the scanner
-    structure      which strings of an event are structure, and the class of all others
-    redacting      markers in place of strings of one event, or of words that span several
-    shortening     cutting the longest strings of an event until its line fits
-    action lines   one line for each call, cut to the terminal's width; a path keeps its end
-    outputs        text (action lines, words), summary, json, stream-json; tables of runs and calls
-    pipeline       convert(): connects the stages
-    command        options, files, and the exit status
+    vocabulary       numbers of exit statuses, limits and their reasons
+    text             escaping for terminals and CI runners, widths, cutting, sizes, durations, paths
+    JSON             undecoded values, partial types for objects, the positions of strings
+    files            signals, reading and writing descriptors
+    events           one line and the few members that stages look at
+    calls            Cursor's tools, their printed labels; what a call is about and how it ended
+    messages         messages on stderr, excerpts, rejected lines, the exit status
+    reading          frames, envelopes of log collectors, lines to events
+    conversations    other agents' tools, arguments and failures in Cursor's terms; the moves
+    Claude           Claude Code and its relatives, Amp and Qwen Code
+    other agents     Codex, Gemini, OpenCode, Droid, Copilot, Pi
+    recognition      which agent wrote a line; one conversation per session
+    runs             the state machine: when runs open and end, and their verdicts
+    words            the assistant's words, each text once; what writers note of a run
+    selecting        selectors, and which events are printed
+    secrets          tokens, forms of assignment, names, plain values; the scanner
+    structure        which strings of an event are structure, and the class of all others
+    redacted events  markers in place of strings of one event
+    redacted words   words that span several events, decided line by line
+    shortening       cutting the longest strings of an event until its line fits
+    action lines     one line for each call, cut to the terminal's width; a path keeps its end
+    text output      progress: action lines and words; the status line of a terminal
+    summaries        closing lines: how runs ended, and what they took
+    outputs          json, stream-json, cursor; tables of runs and of calls
+    pipeline         convert(): connects the stages
+    options          what stands on the command line: sizes, selectors, values of secrets
+    command          files, completion, and the exit status
 
 The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect translates
 another agent's lines into it; later stages know only that several events may have one line.
@@ -2343,10 +2348,10 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
     return edit_strings(raw, there, lambda _one: "")
 
 
-# ---------------------------------------------------------------- agents
+# ---------------------------------------------------------------- Claude
 #
-# Claude Code and its relatives, Codex, Gemini, OpenCode, Droid, Copilot, Pi.
-# A foreign line in, moves out. A class has `read`, and the places of words. It must not know runs.
+# Claude Code and its relatives, Amp and Qwen Code.
+# A line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 # Types of lines between Claude and its host.
 CONTROL_TYPES = {"control_request", "control_response", "control_cancel_request", "keep_alive"}
@@ -2575,6 +2580,12 @@ def content_text(content: Any) -> str:
     texts = [block["text"] for block in Node(content).each()]
     texts = [text for text in texts if isinstance(text, str)]
     return as_text(content) or "\n".join(texts)
+
+
+# ---------------------------------------------------------------- other agents
+#
+# Codex, Gemini, OpenCode, Droid, Copilot, Pi.
+# A line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 
 class Codex(Dialect):
@@ -5642,10 +5653,10 @@ def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
     return node if isinstance(node, str) else spoken
 
 
-# ---------------------------------------------------------------- redacting
+# ---------------------------------------------------------------- redacted events
 #
-# Strings of one event; lines of words that span several events.
-# Events in, the same events out in order, redacted. It must not know writers.
+# Markers in place of strings of one event.
+# An event in, its changed line out. It must not know other events.
 
 # Markers: of classes, and of classes or secrets.
 _CLASS = rf"({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?"
@@ -5788,6 +5799,21 @@ class EventRedactor:
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
 
 
+def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
+    """The parts of edits within a span, relative to it; a replacement goes to its edit's start."""
+    first = bisect.bisect(edits, begin, key=operator.itemgetter(1))
+    behind = bisect.bisect_left(edits, end, key=operator.itemgetter(0))
+    return [
+        (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
+        for start, last, new in edits[first:behind]
+    ]
+
+
+def markers_for(spans: Iterable[Span]) -> list[Change]:
+    """The markers for spans; "" for the rest of a private key."""
+    return [(max(start, 0), end, marker(name) if name else b"") for start, end, name in spans]
+
+
 # In lines without escapes.
 SPOKEN_TEXT = regex(rb'"text"[ \t\r\n]*:[ \t\r\n]*("[^"]*")')
 VALUE = regex(rb'"[^"]*"(?![ \t\r\n]*:)')
@@ -5834,6 +5860,11 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     ]  # fmt: skip
     return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
 
+
+# ---------------------------------------------------------------- redacted words
+#
+# Words are decided line by line, however events cut them; events wait for their words.
+# Events in, the same events out in order, redacted. It must not know writers.
 
 LONG_LINE = 64 * 1024  # characters of words that may wait for the end of their line
 MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
@@ -5923,16 +5954,6 @@ def texts_of(events: list[Any]) -> list[str]:
         return [block.text or "" for event in events for (block,) in [event.message.content]]
     except (AttributeError, TypeError, ValueError):
         return [*map(words_of, events)]
-
-
-def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
-    """The parts of edits within a span, relative to it; a replacement goes to its edit's start."""
-    first = bisect.bisect(edits, begin, key=operator.itemgetter(1))
-    behind = bisect.bisect_left(edits, end, key=operator.itemgetter(0))
-    return [
-        (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
-        for start, last, new in edits[first:behind]
-    ]
 
 
 def ends_inside_key(text: bytes, inside: bool) -> bool:
@@ -6252,11 +6273,6 @@ def in_characters(data: bytes, changes: list[Change]) -> Iterator[Replacement]:
         yield start, size, from_utf8(new)
 
 
-def markers_for(spans: Iterable[Span]) -> list[Change]:
-    """The markers for spans; "" for the rest of a private key."""
-    return [(max(start, 0), end, marker(name) if name else b"") for start, end, name in spans]
-
-
 def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
     """The length of whole lines up to ``end`` that cuts no known value of several lines."""
     hold, cutting = end, True
@@ -6487,10 +6503,10 @@ def cut_target(target: str, limit: int) -> str:
 PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 
 
-# ---------------------------------------------------------------- outputs
+# ---------------------------------------------------------------- text output
 #
-# A class for each output: text (action lines, words), summary, json, stream-json and cursor, tables
-# of runs and of calls. Events in, lines out, a block in one write. It must not know agents.
+# Progress: action lines and words, and the status line of a terminal.
+# Events in, lines out. It must not know agents.
 
 
 class Writer:
@@ -6703,6 +6719,12 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     return rest.removesuffix("\n").split("\n") if rest else []
 
 
+# ---------------------------------------------------------------- summaries
+#
+# Closing lines: how runs ended, and what they took.
+# Events in, a line for each run out, and one for all of them. It must not know agents.
+
+
 class Summary(Writer):
     """A closing line for each run, and one with the totals of several."""
 
@@ -6833,6 +6855,12 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
         if len(costs) > MAX_RUNS:
             del costs[next(iter(costs))]
     return {name: number for name, number in found.items() if number is not None}
+
+
+# ---------------------------------------------------------------- outputs
+#
+# A class for each other output: json, stream-json and cursor, tables of runs and of calls.
+# Events in, lines out, a block in one write. It must not know agents.
 
 
 class Json(Writer):
@@ -7149,10 +7177,14 @@ def convert(
             write(redactor.finish())
 
 
-# ---------------------------------------------------------------- command
+# ---------------------------------------------------------------- options
 #
-# Options, files, and the exit status.
-# A command line in, an exit status out; the stages know none of its options.
+# What stands on the command line: sizes, selectors, patterns, values of secrets, lists.
+# Texts in, values out. It must not know the pipeline.
+
+
+def reason_of(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def parse_size(text: str) -> int:
@@ -7423,6 +7455,12 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
                 "callback": show_manual}, "Show the manual and exit."),
 )  # fmt: skip
+
+
+# ---------------------------------------------------------------- command
+#
+# Files, completion, and the exit status.
+# A command line in, an exit status out; the stages know none of its options.
 
 
 def run(files: tuple[str, ...], **given: Any) -> int:
@@ -7709,10 +7747,6 @@ def describe_error(error: click.ClickException | OSError) -> str:
 TO_HINT = "--to, which is one of " + ", ".join(WRITERS)
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
-
-
-def reason_of(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
 
 
 gc.enable()
