@@ -1860,7 +1860,9 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     for name in names.split()
 }
 MCP_TOOL = regex(r"(?:mcp__)?(.+?)_{2,3}(.+)|mcp_([^_]+)_(.+)", re.DOTALL)
-PATCHED = regex(r"^\*\*\* (?:Add|Update|Delete) File: (.*\S)", re.MULTILINE)
+PATCHED = regex(
+    r"^\*\*\* (Add|Update|Delete) File: (.*\S)\s*?(?:\n\*\*\* Move to: (.*\S)\s*?)?$", re.MULTILINE
+)
 
 # Other agents' names for arguments -> Cursor's: of any tool, and of a particular one.
 ARGUMENT_NAMES = {
@@ -1948,12 +1950,21 @@ class ForeignCall(Struct, gc=False):
             given = args.get("todos")
             listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
             args |= {"todos": listed} if listed else {}
-        elif self.tool == "edit" and "path" not in args:
-            patches = (PATCHED.search(as_text(value)) for value in args.values())
-            args |= next(({"path": found[1]} for found in patches if found), {})
         elif self.tool == "glob" and isinstance(args.get("patterns"), list):
             args |= {"globPattern": " ".join(map(as_text, args.pop("patterns")))}
         return args
+
+    def each(self) -> list[ForeignCall]:
+        """The calls that it is: one, but for a patch, which is one for each of its files."""
+        args = self.args() if self.tool == "edit" else {"path": None}
+        given = () if "path" in args else args.values()
+        texts = (decode_raw(one) if isinstance(one, Raw) else one for one in given)
+        files = [file for text in texts for file in patched_files(as_text(text))]
+        ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
+        return [
+            ForeignCall(identity, self.session, self.parent, tool, self.name, args)
+            for identity, (tool, args) in zip(ids, files, strict=False)
+        ] or [self]
 
 
 class Answer(Struct, gc=False):
@@ -1994,6 +2005,24 @@ class Answer(Struct, gc=False):
         """The tool of an ended call, its status and exit code, as its line has them."""
         variant, code, _ = self.ending()
         return self.call.tool, "nonzero" if code else VARIANTS[variant], code or 0
+
+
+def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What a patch does to each file: a tool and its arguments. A move deletes one file and creates
+    another."""
+    heads = [*PATCHED.finditer(patch)]
+    ends = [*(head.start() for head in heads), len(patch)][1:]
+    for head, end in zip(heads, ends, strict=True):
+        (what, path, moved), lines = head.groups(), patch[head.end() + 1 : end]
+        if moved or what == "Delete":
+            yield "delete", {"path": path}
+        if moved:
+            yield "write", {"path": moved, "patch": lines}
+        elif what == "Add":
+            added = (line[1:] for line in lines.split("\n") if line.startswith("+"))
+            yield "write", {"path": path, "fileText": "".join(f"{line}\n" for line in added)}
+        elif what == "Update":
+            yield "edit", {"path": path, "patch": lines}
 
 
 @functools.lru_cache(256)
@@ -2044,7 +2073,11 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
         return {"url": args.get("url", ""), "markdown": content}
     if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
-    return {"message" if tool == "edit" else "content": content}
+    if tool == "edit":
+        marks = [line[:1] for line in as_text(args.get("patch")).split("\n")]
+        counts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+        return {"message": content} | (counts if "patch" in args else {})
+    return {"content": content}
 
 
 def line_members(
@@ -2283,11 +2316,12 @@ class Dialect:
         called = ForeignCall(identity, self.session, parent, translate_tool(name), name, given)
         if identity not in self.calls:
             self.spoken.clear()
-            self.add("tool_call", "started", called, identity, parent)
+            for each in called.each():
+                self.add("tool_call", "started", each, each.id, parent)
         self.calls[identity] = called
 
     def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
-        """Complete a call; for its ``outcome`` see ``Answer``."""
+        """Complete a call, or all that a patch is; for their ``outcome`` see ``Answer``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
@@ -2297,8 +2331,9 @@ class Dialect:
             if len(self.finished) > MAX_FINISHED:
                 del self.finished[next(iter(self.finished))]
         self.spoken.clear()
-        made = Answer(called, content, **outcome)
-        self.add("tool_call", "completed", made, identity, called.parent)
+        for each in called.each():
+            made = Answer(each, content, **outcome)
+            self.add("tool_call", "completed", made, each.id, each.parent)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
@@ -5587,7 +5622,7 @@ FIELDS: dict[str, Any] = (
         "chunk references results codeResults explanation query pattern searchTerm strReplace "
         "multiStrReplace applyPatch prevContent directoryTreeRoot fileDiagnostics args arguments "
         "relatedCursorRules conversationSteps subagentType name toolName providerIdentifier "
-        "serverIdentifier answers workspaceResults server text old_string new_string",
+        "serverIdentifier answers workspaceResults server text old_string new_string patch",
     )
     | {"parsingResult": PARSED, "readRange": classify(DIGITS_KIND, "startLine endLine")}
     | {"todos": TODO, "questions": QUESTION | {"options": QUESTION}}

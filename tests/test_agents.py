@@ -67,6 +67,11 @@ OPENCODE_DONE = {"type": "done", "sessionID": "ses_1", "reason": "idle", "reject
 PATCH = (
     "*** Begin Patch\n*** Update File: src/a b.py\r\n@@\n-x\n+y\n*** Add File: c\n+z\n*** End Patch"
 )
+PATCHED = ["{edit} src/a b.py (+1 -1)", "{write} c (1 line)"]
+MOVES = (
+    "*** Begin Patch\n*** Update File: old/a.py\n*** Move to: new/a.py\n@@\n-x\n+y\n"
+    "*** Delete File: c.py\n*** End Patch\n"
+)
 
 
 def droid(kind: str, **members: Any) -> Line:
@@ -334,7 +339,16 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     ),
     "opencode-patch": (
         [STEP, used(tool="apply_patch", input={"patchText": PATCH}), STOP],
-        (0, 1, 0), ["{edit} src/a b.py"], "",
+        (0, 1, 0), PATCHED, "",
+    ),
+    "opencode-patch-that-moves-and-deletes": (
+        [STEP, used(tool="apply_patch", input={"patchText": MOVES}), STOP],
+        (0, 1, 0), ["{delete} old/a.py", "{write} new/a.py", "{delete} c.py"], "",
+    ),
+    "opencode-patch-that-fails": (
+        [STEP, used("error", "apply_patch", input={"patchText": PATCH}, error="no match"), STOP],
+        (0, 1, 0),
+        ["{not edit} src/a b.py (error: no match)", "{not write} c (error: no match)"], "",
     ),
     # Droid
     "droid-errors-alone": ([LOOP_ERROR, CLI_ERROR], (1, 0, 1), [], "failed: The model is overloaded."),
@@ -383,7 +397,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             droid("tool_result", id="c", isError=False, value="{}"),
             droid("completion", finalText="Done."),
         ],
-        (0, 1, 0), ["{edit} src/a b.py"], "",
+        (0, 1, 0), PATCHED, "",
     ),
     # Copilot
     "copilot-exit-code": (
@@ -477,7 +491,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             *copilot_call(name="apply_patch", arguments="no patch", identity="c3"),
             copilot_end(),
         ],
-        (0, 1, 0), ["{edit} src/a b.py"] * 2 + ["{edit}"], "",
+        (0, 1, 0), PATCHED * 2 + ["{edit}"], "",
     ),
     # Pi
     "pi-success": ([*PI, *pi_end()], (0, 1, 0), [], ""),
@@ -1046,6 +1060,21 @@ def test_fail_on_a_denied_call() -> None:
     for name in ("claude-denied-and-never-answered", "gemini-denied", "copilot-denied"):
         assert convert(stream(STREAMS[name][0]), "--fail-on", "status=denied").status == 1
     assert convert(stream(STREAMS["codex-declined"][0]), "--fail-on", "status=rejected").status == 1
+
+
+@pytest.mark.parametrize(
+    ("selector", "status"),
+    [
+        ("delete", 1), ("tool=delete,path=old/*", 1), ("tool=write,path=new/a.py", 1),
+        ("tool=delete,path=c.py", 1), ("path=/w/*", 0), ("edit", 0),
+    ],
+)  # fmt: skip
+def test_fail_on_what_a_patch_does(selector: str, status: int) -> None:
+    for lines in (
+        [STEP, used(tool="apply_patch", input={"patchText": MOVES}), STOP],
+        [*copilot_call(name="apply_patch", arguments=MOVES), copilot_end()],
+    ):
+        assert convert(stream(lines), "--fail-on", selector).status == status
 
 
 @pytest.mark.parametrize("name", [name for name in agentfmt.DIALECTS if name != "cursor"])
