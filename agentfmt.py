@@ -7383,15 +7383,20 @@ SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
 SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
 
 
-def show_manual(context: click.Context, _param: Any, asked: bool) -> None:
-    """Show the manual with man or mandoc, else as plain text."""
-    if not asked or context.resilient_parsing:
+PAGES = {"agentfmt": "agentfmt.1", "sidecar": "agentfmt-sidecar.7"}  # of the manual
+
+
+def show_manual(context: click.Context, _param: Any, name: str | None) -> None:
+    """Show a page of the manual with man or mandoc, else as plain text."""
+    if not name or context.resilient_parsing:
         return
+    page = PAGES[name]
     here, home = os.path.dirname(os.path.abspath(__file__)), os.path.expanduser("~/.local")
-    folders = (f"{here}/man", f"{sys.prefix}/share/man/man1", f"{home}/share/man/man1")
-    path = next(filter(os.path.exists, (f"{folder}/agentfmt.1" for folder in folders)), None)
+    shared = (f"{prefix}/share/man/man{page[-1]}" for prefix in (sys.prefix, home))
+    paths = (f"{folder}/{page}" for folder in (f"{here}/man", *shared))
+    path = next(filter(os.path.exists, paths), None)
     if path is None:
-        raise click.ClickException("agentfmt.1 isn't installed: reinstall agentfmt with pip")
+        raise click.ClickException(f"{page} isn't installed: reinstall agentfmt with pip")
     viewers = (["man", path], ["mandoc", "-a", path])
     missing = 127  # the status that the shell, too, gives a command that it can't find
     if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == missing for viewer in viewers):
@@ -7487,8 +7492,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Help",
     ("--list", {"type": click.Choice([*LISTS]), "callback": print_list, "is_eager": True,
                 "expose_value": False}, "Print the names that agentfmt knows and exit."),
-    ("--man", {"is_flag": True, "is_eager": True, "expose_value": False,
-                "callback": show_manual}, "Show the manual and exit."),
+    ("--man", {"type": click.Choice([*PAGES]), "callback": show_manual, "is_eager": True,
+               "expose_value": False, "is_flag": False, "flag_value": "agentfmt"},
+     "Show the manual, or the page on log collectors and sidecars, and exit."),
 )  # fmt: skip
 
 

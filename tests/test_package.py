@@ -12,7 +12,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
-from support import ROOT, label
+from support import PAGES, ROOT, label
 
 import agentfmt
 
@@ -71,7 +71,9 @@ def test_version_option(tmp_path: Path) -> None:
     assert said == f"agentfmt {agentfmt.__version__}\n"
 
 
-@pytest.mark.parametrize("file", ["README.md", "man/agentfmt.1", "pyproject.toml", ".ci/run"])
+@pytest.mark.parametrize(
+    "file", ["README.md", "man/agentfmt.1", "man/agentfmt-sidecar.7", "pyproject.toml", ".ci/run"]
+)
 def test_version_is_in_one_place(file: str) -> None:
     assert agentfmt.__version__ not in (ROOT / file).read_text(encoding="utf-8")
 
@@ -114,6 +116,7 @@ def test_installed_command(installed: Distribution) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_installed_manual_is_where_man_looks() -> None:
-    manual = Path(sysconfig.get_path("data")) / "share" / "man" / "man1" / "agentfmt.1"
-    assert manual.read_bytes() == (ROOT / "man" / "agentfmt.1").read_bytes()
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_installed_manual_is_where_man_looks(page: Path) -> None:
+    folder = Path(sysconfig.get_path("data")) / "share" / "man" / f"man{page.suffix[1:]}"
+    assert (folder / page.name).read_bytes() == page.read_bytes()

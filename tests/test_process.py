@@ -606,21 +606,31 @@ def test_help_has_groups_and_explains_its_words() -> None:
     assert examples.count("agentfmt ") == 3
 
 
+@pytest.mark.parametrize(
+    ("page", "file", "words"),
+    [
+        ((), "agentfmt.1", "--exit-zero\nExit 0 instead of 1 or 3."),
+        (("agentfmt",), "agentfmt.1", "--exit-zero\nExit 0 instead of 1 or 3."),
+        (("sidecar",), "agentfmt-sidecar.7", "exec agentfmt -t stream-json -r secrets"),
+    ],
+)
 @pytest.mark.parametrize("viewer", ["man", "mandoc", ""])
-def test_the_manual(viewer: str, tmp_path: Any) -> None:
+def test_the_manual(
+    viewer: str, page: tuple[str, ...], file: str, words: str, tmp_path: Any
+) -> None:
     if viewer:
         made = os.path.join(tmp_path, viewer)
-        with open(made, "w") as file:
-            file.write('#!/bin/sh\necho "$0 shows $*"\n')
+        with open(made, "w") as script:
+            script.write('#!/bin/sh\necho "$0 shows $*"\n')
         os.chmod(made, 0o755)
-    ended = run("--man", env={**ENVIRON, "PATH": str(tmp_path)})
+    ended = run("--man", *page, env={**ENVIRON, "PATH": str(tmp_path)})
     assert (ended.stderr, ended.status) == ("", 0)
     text = ended.stdout.decode()
     if viewer:
         assert text.startswith(made)
-        assert text.endswith("/agentfmt.1\n")
+        assert text.endswith(f"/{file}\n")
     else:
-        assert "--exit-zero\nExit 0 instead of 1 or 3." in text
+        assert words in text
         assert not re.search(r"^\.[A-Z][a-z]\b|\bFl\b", text, re.MULTILINE)
 
 

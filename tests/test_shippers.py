@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 from support import (
     ENVIRON,
-    MANUAL,
+    SIDECAR,
     TIMEOUT,
     TOKEN,
     Ended,
@@ -50,8 +50,9 @@ DAEMONS = {
 
 
 def recipe(name: str, number: int = 0) -> str:
-    """What the manual shows under a heading, in its first literal display, or a later one."""
-    text = re.split(r"^\.S[sh] ", MANUAL.partition(f".Ss {name}\n")[2], flags=re.MULTILINE)[0]
+    """What agentfmt-sidecar(7) shows under a heading, in its first literal display, or a later."""
+    text = re.split(rf"^\.S[sh] {name}\n", SIDECAR, flags=re.MULTILINE)[1]
+    text = re.split(r"^\.S[sh] ", text, flags=re.MULTILINE)[0]
     blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
     return str(blocks[number]).replace("\\e", "\\")
 
@@ -314,7 +315,7 @@ def test_a_log_is_split_by_session(folder: Path) -> None:
     sessions[7] = sessions[7][:-1]  # one never ends
     mixed = [line for turn in itertools.zip_longest(*sessions) for line in turn if line]
     (folder / "big.ndjson").write_bytes(b"".join(mixed))
-    (folder / "shard.awk").write_text(recipe("Many files, many cores"))
+    (folder / "shard.awk").write_text(recipe("MANY FILES, MANY CORES"))
     script = 'awk -v n=4 -v cmd="agentfmt -t runs --exit-zero" -f shard.awk big.ndjson'
     shell(folder, script).communicate(timeout=TIMEOUT)
     shell(folder, "agentfmt -t runs --exit-zero big.ndjson >whole").communicate(timeout=TIMEOUT)
