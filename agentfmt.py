@@ -1,3 +1,7 @@
+# /// script
+# requires-python = ">=3.10"
+# dependencies = ["click>=8.1", "google-re2>=1.1", "ijson>=3.2,<4", "msgspec>=0.18.6"]
+# ///
 """agentfmt: read the event stream of a headless coding agent and write it in another form.
 
     stdin -> chunks -> frames -> events -> dialect -> runs
@@ -1181,7 +1185,11 @@ def plain_action(tool: str, status: str, code: int | None) -> Action:
 
 def find_target(tool: str, given: Raw | bytes, here: str) -> str:
     """What a call is about, from its undecoded arguments."""
-    args, target = as_object(decode_raw(given)), tool_named(tool).target
+    return target_in(tool, as_object(decode_raw(given)), here)
+
+
+def target_in(tool: str, args: dict[str, Any], here: str) -> str:
+    target = tool_named(tool).target
     found = target(args, here) or (short_text(args) if target is any_arg else "")
     return found[:MAX_TARGET].strip()
 
@@ -3889,23 +3897,37 @@ def event_statuses(event: Event) -> Iterable[str]:
     return (status,) if status == "ok" else (status, "failed")
 
 
-def event_paths(event: Event) -> Iterable[str]:
-    """The paths that a call, or its start, names: as they are, relative to the cwd, absolute."""
+def call_groups(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The arguments of a call, or of its start, and what the variants of its result hold."""
     if event.type != "tool_call":
         return
-    found: list[Any] = []
     for call in (event, event.started) if event.started else (event,):
         for body in call_bodies(call):
-            for group in (body.get("args"), *as_object(body.get("result")).values()):
-                found += map(as_object(group).get, PATH_MEMBERS)
-        if any(found):
-            break
+            groups = {"args": body.get("args"), **as_object(body.get("result"))}
+            yield from ((name, as_object(group)) for name, group in groups.items())
+
+
+def event_paths(event: Event) -> Iterable[str]:
+    """The paths that a call names: as they are, relative to the run's directory, absolute."""
     here = event.run.cwd if event.run else ""
-    for one in found:
-        for path in one if isinstance(one, list) else [one]:
-            if isinstance(path, str):
-                near = relative_path(path, here).removeprefix("./")
-                yield from (path, near, os.path.join(here, near))
+    for _, group in call_groups(event):
+        for one in map(group.get, PATH_MEMBERS):
+            for path in one if isinstance(one, list) else [one]:
+                if isinstance(path, str):
+                    near = relative_path(path, here).removeprefix("./")
+                    yield from (path, near, os.path.join(here, near))
+
+
+def event_targets(event: Event) -> Iterable[str]:
+    """What a call is about: as action lines show it, and as the call spells it."""
+    here = event.run.cwd if event.run else ""
+    for name, group in call_groups(event):
+        if name != "success":
+            yield target_in(tool_of(event)[0], group, here)
+            yield from filter(None, map(first_text, map(group.get, TARGET_MEMBERS)))
+
+
+TARGET_MEMBERS = "command path filePath pattern globPattern query searchTerm url".split()
 
 
 def event_sessions(event: Event) -> Iterable[str]:
@@ -3920,6 +3942,7 @@ SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
     "tool": event_tools,
     "status": event_statuses,
     "path": event_paths,
+    "target": event_targets,
     "session": event_sessions,
     "word": lambda event: filter(None, (event.type, *event_tools(event))),
 }
@@ -3961,10 +3984,10 @@ def parse_selector(text: str) -> Selector:
 
 # Common mistakes in a term, which could match nothing, and hints.
 SELECTOR_MISTAKES = (
-    (rf"\s.*|.*\s|.*\s(?:{'|'.join(KEYS)})=.*", "no blanks around a term"),
+    (rf"\s.*|.*\s|(?!target=).*\s(?:{'|'.join(KEYS)})=.*", "no blanks around a term"),
     (r"!.*", "there is no negation: --drop leaves out what matches"),
     (rf"({'|'.join(KEYS)}):(.+)", r"did you mean \1=\2?"),
-    (r"(?!path=|session=).*\|.*", 'repeat the option for "or"'),
+    (r"(?!path=|target=|session=).*\|.*", 'repeat the option for "or"'),
     (rf"(?!(?:{'|'.join(KEYS)})=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+==?)?", "an empty pattern matches nothing"),
     (rf"{'|'.join(STATUSES)}", r"not a type or tool: for a status, write status=\g<0>"),
@@ -4016,13 +4039,51 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
 
 def check_together(terms: Sequence[tuple[str, str]]) -> None:
     """Raises ValueError if no event can match all terms."""
-    types = {glob for key, glob in terms if key == "type" and not WILDCARD.search(glob)}
-    tools = {glob for key, glob in terms if key == "tool" and glob in TOOLS}
-    calls = {"tool_call"} if {"tool", "status", "path"} & {key for key, _ in terms} else set()
-    for both in (types | calls, tools):
-        if len(both) > 1:
-            named = " and ".join(sorted(both))
-            raise ValueError(f'no event is both {named}: repeat the option for "or"')
+    given = {key: [glob for one, glob in terms if one == key] for key in SELECTOR_KEYS}
+    if given["tool"] or given["status"] or given["path"] or given["target"]:
+        given["type"].append("tool_call")
+        given["tool"] += given["word"]
+    else:
+        given["type"] += given["word"]
+    if given["status"]:
+        given["subtype"].append("completed")
+    for key, agree in AGREEMENTS.items():
+        for both in itertools.combinations(given[key], 2):
+            if not agree(*both):
+                named = " and ".join(sorted(both))
+                raise ValueError(f'no event is both {named}: repeat the option for "or"')
+
+
+def agree_on_text(one: str, other: str) -> bool:
+    """Can a text match both? Of two patterns with wildcards it is not known."""
+    import fnmatch
+
+    wild = WILDCARD.search(one) and WILDCARD.search(other)
+    return bool(wild) or fnmatch.fnmatchcase(one, other) or fnmatch.fnmatchcase(other, one)
+
+
+def agree_on_tool(one: str, other: str) -> bool:
+    """Our own names are told apart; that of an MCP tool goes with mcp, an agent's with any."""
+    ours = {"mcp" if name.startswith("mcp__") else name for name in (one, other)}
+    return len(ours) == 1 or not ours <= TOOLS.keys()
+
+
+def agree_on_status(one: str, other: str) -> bool:
+    import fnmatch
+
+    texts = ((status,) if status == "ok" else (status, "failed") for status in STATUSES)
+    return any(fnmatch.filter(text, one) and fnmatch.filter(text, other) for text in texts)
+
+
+def agree_on_session(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return WILDCARD.search(one + other) is not None or short in (long, long[:SESSION_PREFIX])
+
+
+AGREEMENTS: dict[str, Callable[[str, str], bool]] = {
+    "type": agree_on_text, "subtype": agree_on_text, "tool": agree_on_tool,
+    "status": agree_on_status, "session": agree_on_session,
+}  # fmt: skip
 
 
 def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
@@ -4037,7 +4098,7 @@ class Selection:
         self.only = only
         self.drop = drop
         keys = {key for choice in (*only, *drop) for key, *_ in choice.terms}
-        self.simple = keys.isdisjoint(("session", "status", "path"))  # cacheable by kind of event
+        self.simple = keys <= {"type", "subtype", "tool", "word"}  # cacheable by kind of event
         self.known: dict[object, bool] = {}
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:

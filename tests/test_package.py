@@ -83,6 +83,23 @@ def test_changelog_begins_with_this_version() -> None:
     assert re.findall(r"^## \[(.+?)\]", changes, re.MULTILINE)[0] == agentfmt.__version__
 
 
+# ---------------------------------------------------------------- one file is enough to try it
+
+
+def inline_metadata(path: Path) -> str:
+    """The block of a script that PEP 723 defines, without its comment signs."""
+    form = r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$"
+    (block,) = re.finditer(form, path.read_text(encoding="utf-8"))
+    return re.sub(r"(?m)^# ?", "", block["content"])
+
+
+def test_inline_metadata_is_that_of_the_package() -> None:
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 cannot read TOML")
+    script = tomllib.loads(inline_metadata(ROOT / "agentfmt.py"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert script == {key: project[key] for key in ("requires-python", "dependencies")}
+
+
 # ---------------------------------------------------------------- what an installation holds
 
 

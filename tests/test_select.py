@@ -146,6 +146,57 @@ def test_paths_are_remembered_for_every_selector(flags: tuple[str, ...]) -> None
     assert "--fail-on subtype=completed,path=*.env matched" in ended.stderr
 
 
+# ---------------------------------------------------------------- targets
+
+
+TARGETS = [
+    ("shellToolCall", {"command": "git rm -rf src; echo  done"}, "*rm -rf*"),
+    ("shellToolCall", {"command": "a\nb" + 3000 * "x" + " && rm -rf /"}, "*rm -rf /"),
+    ("readToolCall", {"path": "/work/src/a.py"}, "/work/src/a.py"),
+    ("readToolCall", {"path": "/work/src/a.py"}, "src/*"),
+    ("grepToolCall", {"pattern": "TODO", "path": "src"}, "TODO"),
+    ("grepToolCall", {"pattern": "TODO", "path": "src"}, "src"),
+    ("webFetchToolCall", {"url": "https://example.com/a"}, "https://example.com/*"),
+    ("webSearchToolCall", {"searchTerm": "a b"}, "a [a-z]"),
+    ("mcpToolCall", {"providerIdentifier": "docs", "toolName": "find"}, "docs/find"),
+    ("newToolCall", {"what": "ever"}, "ever"),
+]
+
+
+@pytest.mark.parametrize(("tool", "args", "glob"), TARGETS)
+@pytest.mark.parametrize("told", ["both", "started", "completed"])
+def test_target(tool: str, args: dict[str, str], glob: str, told: str) -> None:
+    """The arguments may stand in the start, in the completion, or in both."""
+    begun, ended = call(tool, "1", args, {"success": {}})
+    if told == "completed":
+        begun = b""
+    elif told == "started":
+        ended = ended.replace(json.dumps(args, separators=(",", ":")).encode(), b"{}")
+    data = init() + begun + ended + result()
+    glob = glob.replace(",", r"\,")
+    found = convert(data, *STREAM, "--only", f"target={glob},subtype=completed").stdout
+    assert found == ended + result()
+    assert convert(data, "--fail-on", f"target={glob}").status == 1
+    assert convert(data, "--fail-on", f"target=x{glob}").status == 0
+
+
+def test_a_target_is_no_output() -> None:
+    """What a command printed says nothing of what it was about."""
+    lines = call("newToolCall", "1", {"path": "a"}, {"success": {"command": "rm -rf /"}})
+    assert convert(b"".join(lines) + result(), "--fail-on", "target=*rm*").status == 0
+
+
+@pytest.mark.parametrize("path", CURSOR_CAPTURES)
+def test_what_action_lines_name_is_a_target(path: str) -> None:
+    """Except that of a call which wasn't allowed to start: only a question named it."""
+    with open(path, "rb") as file:
+        data = file.read()
+    rows = map(json.loads, convert(data, "-t", "calls").stdout.splitlines())
+    for target in {row["target"] for row in rows if row["target"] and row["status"] != "rejected"}:
+        glob = re.sub(r"[*?[]", r"[\g<0>]", target).replace(",", r"\,")
+        assert convert(data, *STREAM, "--only", f"tool_call,target={glob}").stdout.count(b"\n") > 1
+
+
 # ---------------------------------------------------------------- results and verdicts
 
 
@@ -198,7 +249,7 @@ def test_text_prints_only_what_is_selected() -> None:
         ("status=timeout", 0),
         ("shell", 1),
         ("thinking", 1),
-        ("type=u*,tool==x", 0),
+        ("type=t*,tool==x", 0),
     ],
 )
 def test_fail_on_sees_every_event(to: str, choice: str, status: int) -> None:
@@ -268,6 +319,35 @@ def test_usage_errors(option: str, choice: str) -> None:
         ("shell,edit", 'no event is both edit and shell: repeat the option for "or"'),
         ("user,shell", 'no event is both tool_call and user: repeat the option for "or"'),
         ("user,status=ok", 'no event is both tool_call and user: repeat the option for "or"'),
+        ("status=ok,status=failed", 'no event is both failed and ok: repeat the option for "or"'),
+        ("status=n*,status=timeout", 'no event is both n* and timeout: repeat the option for "or"'),
+        (
+            "tool=shell,status=ok,status=[!o]*",
+            'no event is both [!o]* and ok: repeat the option for "or"',
+        ),
+        (
+            "subtype=started,status=ok",
+            'no event is both completed and started: repeat the option for "or"',
+        ),
+        ("subtype=a,subtype=b", 'no event is both a and b: repeat the option for "or"'),
+        ("type=u*,tool==x", 'no event is both tool_call and u*: repeat the option for "or"'),
+        (
+            "type=assistant,mcp__*",
+            'no event is both assistant and mcp__*: repeat the option for "or"',
+        ),
+        ("type=u*,type=system", 'no event is both system and u*: repeat the option for "or"'),
+        (
+            "type=result,target=*",
+            'no event is both result and tool_call: repeat the option for "or"',
+        ),
+        (
+            "shell,mcp__docs__*",
+            'no event is both mcp__docs__* and shell: repeat the option for "or"',
+        ),
+        (
+            "session=5f0e4a1c,session=6f0e4a1c",
+            'no event is both 5f0e4a1c and 6f0e4a1c: repeat the option for "or"',
+        ),
         ("rejected", "not a type or tool: for a status, write status=rejected"),
     ],
 )
@@ -276,8 +356,24 @@ def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -
         agentfmt.parse_selector(choice)
 
 
-@pytest.mark.parametrize("choice", ["path=my notes.txt", "path=a|b", "path=!a", "session=a:b"])
-def test_paths_and_sessions_may_hold_anything(choice: str) -> None:
+@pytest.mark.parametrize(
+    "choice",
+    ["path=my notes.txt", "path=a|b", "path=!a", "session=a:b", "target=*A=1 path=x cat y|sh*"],
+)
+def test_paths_targets_and_sessions_may_hold_anything(choice: str) -> None:
+    assert agentfmt.parse_selector(choice).text == choice
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "status=failed,status=nonzero", "status=*o*,status=ok", "status=*,status=failed",
+        "tool=shell,tool=Bash", "tool=shell,tool=run_*", "tool=mcp,tool=mcp__docs__find",
+        "session=5f0e4a1c,session=5f0e4a1c-77b2", "session=5f*,session=*1c", "type=*,shell",
+        "type=t*,mcp__*", "path=a,path=b", "target=a,target=b", "status=ok,subtype=comp*",
+    ],
+)  # fmt: skip
+def test_terms_that_one_event_may_match_are_no_error(choice: str) -> None:
     assert agentfmt.parse_selector(choice).text == choice
 
 
