@@ -5621,7 +5621,8 @@ def marker(name: str) -> bytes:
 # The path of a member in, a class out, by one table; unknown members are content.
 
 # Kinds of structure, each with a check in STRUCTURE. Other strings in the tables are classes.
-WORD_KIND, ID_KIND, MODEL_KIND, DIGITS_KIND = "word", "id", "model", "digits"
+WORD_KIND, NAME_KIND, ID_KIND, REFERENCE_KIND = "word", "name", "id", "reference"
+MODEL_KIND, DIGITS_KIND = "model", "digits"
 WORDS = frozenset(
     "system init user assistant thinking tool_call interaction_query connection retry result "
     "turn_ended error delta completed started request response reconnecting reconnected starting "
@@ -5633,9 +5634,11 @@ WORDS = frozenset(
 ) | frozenset(DIALECTS)
 STRUCTURE: dict[str, Callable[[str], object]] = {
     WORD_KIND: WORDS.__contains__,
+    NAME_KIND: re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}").fullmatch,
+    REFERENCE_KIND: re.compile(r"[!-~][!-~\n]{0,199}(?: [0-9]+)?").fullmatch,
     ID_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:\n-]{0,199}").fullmatch,
     MODEL_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/:\[\]-]{0,63}").fullmatch,
-    DIGITS_KIND: re.compile(r"[0-9]{1,20}").fullmatch,
+    DIGITS_KIND: re.compile(r"-?[0-9]{1,20}").fullmatch,
 }
 CLASSES = ("secrets", "paths", "content", "commands", "prompts", "messages")
 
@@ -5691,17 +5694,23 @@ FIELDS: dict[str, Any] = (
 VARIANT: dict[str, Any] = dict.fromkeys(VARIANTS, FIELDS) | classify(DIGITS_KIND, "isBackground")
 BODY: dict[str, Any] = {"args": FIELDS, "result": VARIANT, "description": "commands"}
 TASK_FIELDS = FIELDS | classify("prompts", "description")
-OPAQUE = {"args": FIELDS | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
+SERVER = classify(NAME_KIND, "name toolName providerIdentifier serverIdentifier server")
+OPAQUE = {"args": FIELDS | SERVER | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
 
 QUERIES = [name for name in WORDS if name.endswith("Query")]
 QUERY = {"args": FIELDS, "toolCallId": ID_KIND, "skipApproval": DIGITS_KIND}
 RESPONSE = VARIANT | {"approved": FIELDS, "result": VARIANT}
 
+CALLED = "ToolCall"  # ends the name of each member that is a call, whatever its tool
+COUNTS: dict[str, Any] = {}  # of tokens, by names that agents choose
+COUNTS[""] = COUNTS
 SHAPE: dict[str, Any] = (
-    classify(
-        WORD_KIND, "type subtype apiKeySource permissionMode query_type status converted_from"
+    classify(WORD_KIND, "apiKeySource permissionMode query_type status converted_from")
+    | classify(NAME_KIND, "type subtype")
+    | classify(
+        REFERENCE_KIND,
+        "session_id call_id model_call_id request_id parent_tool_use_id begun_as",
     )
-    | classify(ID_KIND, "session_id call_id model_call_id request_id parent_tool_use_id begun_as")
     | classify(MODEL_KIND, "model")
     | classify(
         DIGITS_KIND,
@@ -5712,19 +5721,15 @@ SHAPE: dict[str, Any] = (
     | classify("messages", "text result")
     | classify("content", "error errors tools mcp_servers")
     | {
-        "usage": classify(
-            DIGITS_KIND,
-            "inputTokens outputTokens cacheReadTokens cacheWriteTokens input_tokens output_tokens "
-            "cache_read_input_tokens cache_creation_input_tokens",
-        ),
+        "usage": COUNTS,
         "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
-        "tool_call": {f"{tool}ToolCall": BODY for tool in TOOLS}
+        "tool_call": {CALLED: BODY}
         | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
         | {"mcpToolCall": OPAQUE}
-        | {"function": {"name": "content", "arguments": "content", "result": VARIANT}}
-        | classify(ID_KIND, "toolCallId")
+        | {"function": {"name": NAME_KIND, "arguments": "content", "result": VARIANT}}
+        | classify(REFERENCE_KIND, "toolCallId")
         | classify(DIGITS_KIND, "startedAtMs completedAtMs")
-        | {"description": "commands", "hookAdditionalContexts": "content", "name": "content"},
+        | {"description": "commands", "hookAdditionalContexts": "content", "name": NAME_KIND},
         "query": {"id": ID_KIND, "toolCallId": ID_KIND} | dict.fromkeys(QUERIES, QUERY),
         "response": {"id": ID_KIND}
         | {name.replace("Query", "Response"): RESPONSE for name in QUERIES},
@@ -5740,13 +5745,38 @@ def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
     for key in path[:-1] if is_key else path:
         if isinstance(node, str):
             return node if node in CLASSES else "content"
-        node = node.get(key, "content")
+        node = node.get(key) or node.get(CALLED * key.endswith(CALLED)) or "content"
     if is_key and isinstance(node, dict):
-        return "" if path[-1] in node else "content"
+        return "" if path[-1] in node else NAME_KIND if "" in node else "content"
     if is_key:
         return node if node in CLASSES else "content"
     spoken = "spoken" if path == ("message", "content") else "content"
     return node if isinstance(node, str) else spoken
+
+
+# Names of members that say which session, call, message or the like is meant, in lower case without
+# underscores; but what calls take and return may have members of the same names.
+IDENTITY = regex(
+    "(?:agent|async|call|conversation|event|interaction|item|leaf|message|model|original|parent"
+    "|part|prompt|request|response|run|session|step|task|thread|tool|turn|use){0,6}(?:uu)?id"
+    "|begunas"
+)
+GIVEN = frozenset(
+    "args arguments details input metadata output parameters params partialResult result state "
+    "structured_content structured_output structured_result tool_input tool_use_result "
+    "toolTelemetry toolUseResult value".split()
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_identity(path: tuple[str, ...]) -> bool:
+    """Does a member of any agent's line say which session, call or message is meant?"""
+    given = path.count("content") > 1 or not GIVEN.isdisjoint(path)
+    return not given and path != () and names_identity(path[-1])
+
+
+def names_identity(name: str) -> bool:
+    return IDENTITY.fullmatch(name.replace("_", "").lower()) is not None
 
 
 # ---------------------------------------------------------------- redacted events
@@ -5772,6 +5802,9 @@ class EventRedactor:
         self.homes = homes
         self.counts: dict[str, int] = {}  # redactions outside any run, by rule or class
         self.run: Run | None = None  # of the current event
+        # Identities that had to change: what stands for each, and how often that was so.
+        self.renamed: dict[str, str] = {}
+        self.repeated: dict[str, int] = {}
 
     def redact_event(
         self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
@@ -5807,6 +5840,8 @@ class EventRedactor:
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
             if new != one.text:
                 self.count(new, one.text)
+                if is_identity(one.path) and not one.is_key:
+                    return self.told_apart(one.text, new)
                 number = names[one.holder, new] = names.get((one.holder, new), 0) + one.is_key
                 new += f" {number}" * (number > 1 and one.is_key)
             return new
@@ -5827,6 +5862,9 @@ class EventRedactor:
                 if literal is None or plain.count(b'"', end, first + 1) % 2 == 0:
                     return None  # a name, or no string
                 start, end = literal.span()
+                name = plain[plain.rfind(b'"', 0, plain.rfind(b'"', 0, start)) + 1 : start]
+                if start not in spoken and names_identity(name.partition(b'"')[0].decode()):
+                    return None
                 path = SPOKEN_PLACES[-1] if start in spoken else ()
                 text = decode_json(raw[start:end])
                 found.append(StringLiteral(start, end, text, path, False, 0, False))
@@ -5853,14 +5891,40 @@ class EventRedactor:
     def redact_string(
         self, one: StringLiteral, kind: str | None, cwd: str | None, *, whole: bool
     ) -> str:
+        if one.is_key and one.path[:-1] == ("tool_call",) and one.text.endswith(CALLED):
+            tool = one._replace(
+                text=one.text.removesuffix(CALLED), path=("tool_call", "name"), is_key=False
+            )
+            return self.redact_string(tool, kind, cwd, whole=False) + CALLED
         stand_in = self.marker_for(one, kind) if self.strict and one.text else None
         if stand_in is not None:
             return stand_in
         data = to_utf8(one.text)
+        if is_identity(one.path) and not one.is_key and STRUCTURE[REFERENCE_KIND](one.text):
+            return from_utf8(splice(data, markers_for(self.own_spans(data))))
         if whole and self.scanner and not self.scanner.marker.fullmatch(data):
             return "[REDACTED:assignment]"
         spans = self.scanner.spans(data) if self.scanner else []
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
+
+    def own_spans(self, text: bytes) -> list[Span]:
+        """The spans of the user's own secrets: an identity that looks like a token is none."""
+        if self.scanner is None:
+            return []
+        text = self.scanner.masked(text)
+        found = [*self.scanner.values(text)] if self.scanner.known else []
+        for name, pattern in self.scanner.patterns.items():
+            found += matches(name, pattern, text)
+        return merged(found)
+
+    def told_apart(self, identity: str, new: str) -> str:
+        """What stands for an identity that had to change: another one for each."""
+        if identity not in self.renamed:
+            number = self.repeated[new] = self.repeated.get(new, 0) + 1
+            self.renamed[identity] = f"{new} {number}" if number > 1 else new
+            if len(self.renamed) > MAX_RUNS:
+                del self.renamed[next(iter(self.renamed))]
+        return self.renamed[identity]
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
         """Add the changes of paths that don't overlap with others: home directories become ~ and

@@ -165,10 +165,6 @@ def test_a_label_has_three_forms_with_one_object(tool: str) -> None:
     assert (verbs[0].istitle(), verbs[1].islower(), verbs[2].istitle()) == (True, True, True)
 
 
-def test_every_tool_has_its_member() -> None:
-    assert {f"{tool}ToolCall" for tool in agentfmt.TOOLS} <= {*agentfmt.SHAPE["tool_call"]}
-
-
 def test_names_of_other_agents_lead_to_tools() -> None:
     assert {*agentfmt.TOOL_NAMES.values()} <= {*agentfmt.TOOLS}
     assert {*agentfmt.TOOL_ARGUMENTS} <= {*agentfmt.TOOLS}

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import CAPTURES, Ended, content, convert, corpus, one_byte_at_a_time
+from support import CAPTURES, SAME, Ended, content, convert, corpus, one_byte_at_a_time
+
+import agentfmt
 
 KNOWN = [*CAPTURES, *corpus("recordings", suffix=".ndjson")]
 PATHS = [path for param in KNOWN for path in param.values if path]
@@ -147,3 +150,75 @@ def test_the_streams_of_a_joined_log_are_judged_as_if_they_were_alone(paths: lis
     together = convert(b"".join(streams), *VIEWS["json"])
     assert together.status == worst(alone)
     assert together.stdout.count(b"\n") == sum(ended.stdout.count(b"\n") for ended in alone)
+
+
+# ---------------------------------------------------------------- redaction
+
+SAVED = corpus("sessions", suffix=".jsonl")
+CLASSES = [*agentfmt.CLASSES, "secrets,content", "secrets,paths", "all"]
+
+
+class Meaning(NamedTuple):
+    """What redaction must not change."""
+
+    calls: list[str]
+    runs: list[str]
+    identities: list[int]  # how many sessions and calls there are
+    events: int
+    matches: list[str]  # of --fail-on
+    status: int
+
+
+CALL_FACTS = "tool name status exit_code duration_ms".split()
+RUN_FACTS = (
+    "agent verdict started_ms duration_ms actions failures tools tokens_in tokens_out "
+    "tokens_cached cost_usd"
+).split()
+
+
+def meaning(data: bytes, selectors: Iterable[str], *flags: str) -> Meaning:
+    """What a stream means; flags are those of redaction."""
+    chosen = [word for selector in selectors for word in ("--fail-on", selector)]
+    calls, runs = (convert(data, "-t", to, *flags, *chosen) for to in ("calls", "runs"))
+    known = [{row["session"] for row in runs.objects}]
+    known += [
+        {(row["session"], row[name]) for row in calls.objects} for name in ("call_id", "parent")
+    ]
+    return Meaning(
+        facts(calls, CALL_FACTS),
+        facts(runs, RUN_FACTS),
+        [*map(len, known)],
+        convert(data, *SAME, "--from", "cursor").stdout.count(b"\n"),
+        re.findall(r"--fail-on .*? matched (?:[0-9]+ times)?", runs.stderr),
+        runs.status,
+    )
+
+
+def facts(table: Ended, names: Iterable[str]) -> list[str]:
+    """Some members of each row, in any order: redacted words wait, others don't."""
+    rows = (json.dumps([row[name] for name in names]) for row in table.objects)
+    return sorted(re.sub(r'"\[[^"]*\]"', '"[no name of a tool]"', row) for row in rows)
+
+
+def selectors_for(data: bytes) -> list[str]:
+    """A selector for each type, tool and status of a stream in Cursor's vocabulary."""
+    rows, kinds = convert(data, "-t", "calls").objects, convert(data, *VIEWS["cursor"]).objects
+    tools = {row[name] for row in rows for name in ("tool", "name")}
+    found = {f"tool=={tool}" for tool in tools if "," not in tool}
+    found |= {f"type=={event['type']}" for event in kinds if isinstance(event.get("type"), str)}
+    return sorted(found | {f"status={status}" for status in agentfmt.STATUSES})
+
+
+@pytest.mark.parametrize("path", [*KNOWN, *SAVED])
+def test_redaction_changes_no_verdict_status_count_or_identity(path: str) -> None:
+    data = content(path)
+    converted = convert(data, *VIEWS["cursor"]).stdout
+    selectors = selectors_for(converted)
+    expected, own = meaning(converted, selectors), meaning(data, selectors)
+    for classes in CLASSES:
+        redacted = convert(data, *VIEWS["cursor"], "-r", classes).stdout
+        assert meaning(redacted, selectors) == expected, classes
+        if set(classes.split(",")) <= {"secrets", "paths"}:
+            left = convert(data, *SAME, "-r", classes).stdout
+            assert meaning(left, selectors) == own, classes
+            assert meaning(data, selectors, "-r", classes) == own, classes

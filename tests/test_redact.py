@@ -425,11 +425,80 @@ def test_structure_that_held_a_secret_stays_as_it_is() -> None:
         event("system", subtype="init", cwd=f"/home/ann/{TOKEN}", session=TOKEN),
         event("user", x=f"/home/ann/{TOKEN}/a", session=TOKEN),
     ]
+    known = {"k": [TOKEN]}
     for classes in ("all", "secrets,paths", "secrets,content"):
-        once = redact(b"".join(lines), *SAME, "-r", classes).stdout
-        assert redact(once, *SAME, "-r", classes).stdout == once
+        once = redact(b"".join(lines), *SAME, "-r", classes, known=known).stdout
+        assert redact(once, *SAME, "-r", classes, known=known).stdout == once
         assert TOKEN.encode() not in once
-        assert json.loads(once.splitlines()[1])["session_id"] == MARKER
+        assert json.loads(once.splitlines()[1])["session_id"] == "[REDACTED:k]"
+
+
+# ---------------------------------------------------------------- identities
+
+IDENTITIES = ["get_figma_file-1769753815593-bf79c1999f281", TOKEN, "call_1|fc_2", "+/a="]
+
+
+@pytest.mark.parametrize("classes", ["secrets", "paths", "content", "all"])
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_an_identity_is_no_token(identity: str, classes: str) -> None:
+    lines = init(identity) + started(identity, session=identity)
+    lines += completed(identity, session=identity) + result(identity, request_id=identity)
+    rows = [*redact(lines, *SAME, "-r", classes).objects]
+    assert [row["session_id"] for row in rows] == [identity] * 4
+    assert {row.get("call_id", identity) for row in rows} == {identity}
+    assert rows[3]["request_id"] == identity
+
+
+OWN_LINES = [
+    {"type": "tool_use", "tool_id": "*", "tool_name": "x", "parameters": {"id": "+"}},
+    {"type": "item.started", "item": {"id": "*", "type": "mcp_tool_call", "arguments": {"id": "+"}}},
+    {"type": "assistant.x", "data": {"toolCallId": "*", "arguments": {"callId": "+"}}},
+    {"type": "tool_use", "sessionID": "s", "part": {"callID": "*", "state": {"input": {"id": "+"}}}},
+    {"type": "user", "uuid": "u", "message": {"content": [
+        {"type": "tool_result", "tool_use_id": "*", "content": [{"id": "+"}]}]}},
+    {"type": "x", "client_id": "+", "message_id": "*", "id": "*"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", OWN_LINES, ids=lambda line: line["type"])
+def test_identities_in_lines_of_other_agents(line: dict[str, Any]) -> None:
+    """What calls take and return is no identity, whatever its name."""
+    text = json.dumps(line)
+    for more in ("", "password=hunter22"):
+        given_ = text.replace("*", IDENTITIES[0]).replace("+", TOKEN)
+        given_ = given_[:-1] + f', "more": "{more}"}}'
+        left = json.dumps(redact(given_.encode(), *SECRETS).objects[0])
+        assert left.count(IDENTITIES[0]) == text.count("*")
+        assert (TOKEN in left, left.count(MARKER)) == (False, text.count("+"))
+
+
+def test_identities_with_a_secret_of_the_user_differ_as_before() -> None:
+    known = {"one": ["first-of-mine"], "two": ["second-of-mine"]}
+    names = ["first-of-mine", "second-of-mine", "a first-of-mine", "b first-of-mine", "ä", "ö"]
+    lines = b"".join(started(name) + completed(name) for name in names)
+    data = init() + lines + result()
+    for classes in ("secrets", "secrets,content", "all"):
+        left = redact(data, *SAME, "-r", classes, known=known)
+        pairs = [row["call_id"] for row in left.objects if "call_id" in row]
+        assert pairs[::2] == pairs[1::2]
+        assert len({*pairs}) == len(names)
+        assert b"of-mine" not in left.stdout
+        again = redact(left.stdout, *SAME, "-r", classes, known=known)
+        assert again.stdout == left.stdout
+        assert [row["status"] for row in redact(left.stdout, "-t", "calls").objects] == ["ok"] * 6
+
+
+def test_the_verdict_of_a_call_is_structure_whatever_the_tool_is_called() -> None:
+    for tool in ("unknown_tool", "x" * 300, "cañ ary", TOKEN, "", "result"):
+        data = init() + started(key=f"{tool}ToolCall")
+        data += completed(key=f"{tool}ToolCall", result={"error": {"errorMessage": "no"}})
+        for classes in ("secrets", "content", "secrets,content", "all"):
+            left = redact(data + result(), *SAME, "-r", classes)
+            assert redact(left.stdout, *SAME, "-r", classes).stdout == left.stdout
+            (row,) = redact(left.stdout, "-t", "calls").objects
+            assert row["status"] == "error"
+            assert row["tool"] == tool or tool not in ("unknown_tool", "result")
+            assert "cañ" not in row["tool"] or classes == "secrets"
 
 
 def test_classes_that_no_delta_can_split_hold_nothing_back() -> None:
@@ -690,6 +759,6 @@ def test_what_the_end_of_a_foreign_call_repeats(name: str, view: tuple[str, ...]
     ended = redact(data, *SECRETS, *view)
     assert MARKER in ended.stdout.decode()
     assert TOKEN not in ended.stderr
-    action = f"curl {MARKER}" if name == "Bash" else "Used tool ?"
+    action = f"curl {MARKER}" if name == "Bash" else f"Used tool {MARKER}"
     told = action if view[0] == "-d" else f"(github-token {1 + (name == TOKEN)})"
     assert told in ended.stderr
