@@ -40,6 +40,7 @@ Contents, in the order of the file:
     action lines     one line for each call, cut to the terminal's width; a path keeps its end
     text output      progress: action lines and words; the status line of a terminal
     summaries        closing lines: how runs ended, and what they took
+    report           a report in Markdown, of which others' texts can't change the structure
     outputs          json, stream-json, cursor; tables of runs and of calls
     pipeline         convert(): connects the stages
     options          what stands on the command line: sizes, selectors, values of secrets
@@ -133,6 +134,11 @@ CACHED_DECISIONS = 1000  # kinds of events whose selection is remembered
 MAX_FILES = 10_000  # changed files that a summary tells apart
 SHORT_TEXT = 80  # characters of an argument that can be the target of an unknown tool
 MIN_RUNS_TOTALED = 3  # runs for which a summary adds a line of totals
+MAX_REPORT = 1_000_000  # bytes: GitHub takes 1 MiB for the summary of a step, or nothing of it
+MAX_WORDS = 100_000  # characters between two actions in a report
+PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 20  # lines of each in a report
+REPORT_COLUMNS = 500  # of these lines
+ITEM_COLUMNS = 160  # of an action in a report
 MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
 MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
@@ -1153,6 +1159,36 @@ def creates_file(outcome: Outcome) -> bool:
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
+def edit_diff(call: Outcome) -> str:
+    """What a call changed in a file, as a diff without the file's name; "" if it doesn't say."""
+    diff = DIFF_HEAD.sub("", as_text(decode_raw(call.found.diffString)))
+    if creates_file(call):  # it may replace an empty line that was never there
+        diff = "\n".join(line for line in diff.split("\n") if line.startswith("+"))
+    args = Node(decode_raw(call.body.args)) if call.tool in CHANGING_TOOLS else Node(None)
+    if diff or args["patch"]:
+        return diff or as_text(args["patch"])
+    texts = [("+", as_text(args["fileText"]))]
+    for edit in (args, *args.each("edits")):
+        texts += [(sign, first_text(*map(edit.__getitem__, names))) for sign, names in EDITED]
+    lines = ((sign, text.removesuffix("\n").split("\n")) for sign, text in texts if text)
+    return "\n".join(sign + line for sign, each in lines for line in each)
+
+
+DIFF_HEAD = regex(r"\A--- .*\n\+\+\+ .*\n")
+CHANGING_TOOLS = frozenset(("edit", "write", "delete"))
+EDITED = (
+    ("-", "old_string old_str oldString oldText".split()),
+    ("+", "new_string new_str newString newText".split()),
+)
+
+
+def printed_by(call: Outcome) -> str:
+    """What a command printed: both streams as they came, else one after the other."""
+    told = as_object(failure_of_event(call.event, call.variant))
+    streams = filter(None, (as_text(told.get("stdout")), as_text(told.get("stderr"))))
+    return first_text(told.get("interleavedOutput")) or "\n".join(streams)
+
+
 class Action(Struct, frozen=True, gc=False):
     """The parts of an action line."""
 
@@ -1298,8 +1334,8 @@ class Report:
         self.conceal = conceal
         self.strict = redaction is not None and redaction.strict
         self.prose: str | None = None  # its last line, usually the reason for a failure
-        self.counts = {"damaged line": 0, "prose line": 0}  # since the last summary
-        # By rule, outside any run, since the last summary.
+        self.counts = {"damaged line": 0, "prose line": 0}
+        # By rule, outside any run.
         self.redactions = redaction.counts if redaction else dict[str, int]()
         # Values of variables and files that are too weak to search for.
         self.unused = redaction.scanner.unused if redaction and redaction.scanner else 0
@@ -2589,9 +2625,10 @@ def claude_facts(tool: str, told: Any) -> dict[str, Any]:
         if start and count:
             facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
     elif tool == "edit" and told["structuredPatch"]:
-        hunks = (hunk["lines"] for hunk in told.each("structuredPatch"))
-        marks = [str(line)[:1] for hunk in hunks if isinstance(hunk, list) for line in hunk]
+        lines = [line for hunk in told.each("structuredPatch") for line in hunk_lines(hunk)]
+        marks = [line[:1] for line in lines]
         facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+        facts["diffString"] = "\n".join(lines)
     elif tool == "grep" and as_text(told["mode"]) in GREP_MODES:
         names, mode = GREP_MODES[told["mode"]]
         found = {name: told[own] for name, own in names.items()}
@@ -2604,6 +2641,13 @@ GREP_MODES = {
     "content": ({"totalMatchedLines": "numLines"}, "content"),
     "count": ({"totalFiles": "numFiles", "totalMatches": "numMatches"}, "count"),
 }
+
+
+def hunk_lines(hunk: Node) -> Iterator[str]:
+    """The lines of a part of a diff, below their positions in both files."""
+    places = "@@ -{oldStart},{oldLines} +{newStart},{newLines} @@"
+    yield places.format_map(collections.defaultdict(int, as_object(hunk.value)))
+    yield from map(str, hunk["lines"] if isinstance(hunk["lines"], list) else ())
 
 
 def claude_code(text: str, told: Any, *, failed: bool) -> int | None:
@@ -3863,7 +3907,6 @@ def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
     return name
 
 
-CHANGING_TOOLS = frozenset(("edit", "write", "delete"))
 KNOWN_TYPES = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
 SEGMENT_ENDS = ("tool_call", "interaction_query", "user", "result")  # an init opens another run
 
@@ -6891,51 +6934,58 @@ class Summary(Writer):
     def __init__(self, report: Report, view: View) -> None:
         super().__init__(report, view)
         self.screen, self.total, self.verdicts = view.err, RunNotes(), dict[str, int]()
+        self.told: dict[str, int] = {}  # of the counts of the report
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             run = event.run
             if run is None:
                 if not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
-                    yield self.close_all()
+                    yield encode_line(self.close_all())
             elif not ends_run(event):
                 notes_of(run).count(event)
             else:
                 self.last.open.pop(run, None)
                 if event.raw or not run.resumed:
-                    yield self.close(event, run, notes_of(run))
+                    yield encode_line(self.close(event, run, notes_of(run)))
 
-    def close(self, event: Event, run: Run, notes: RunNotes) -> bytes:
+    def close(self, event: Event, run: Run, notes: RunNotes) -> str:
         notes.stated = result_numbers(event, self.costs)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
-        # The message about a failure names the place; a single run on a terminal needs no name.
-        name = f"{run.name if verdict == 'failed' else run}: "
-        if self.screen.glyphs:
-            name = f"{run.name} " if self.verdicts or self.last.open else ""
+        name = self.name_of(run, verdict)
         add_count(self.verdicts, verdict)
-        for rule, number in self.report.redactions.items():
+        for rule, number in self.untold(self.report.redactions):
             add_count(notes.redactions, rule, number)
-        self.report.redactions.clear()
         for kind in ("actions", "nested", "failures", "unknown", "stated", "redactions"):
             for what, number in getattr(notes, kind).items():
                 add_count(getattr(self.total, kind), what, number)
         self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
         return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
 
-    def close_all(self) -> bytes:
+    def name_of(self, run: Run, verdict: str) -> str:
+        """The message about a failure names the place; a single run on a terminal needs no name."""
+        if self.screen.glyphs:
+            return f"{run.name} " if self.verdicts or self.last.open else ""
+        return f"{run.name if verdict == 'failed' else run}: "
+
+    def untold(self, counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+        """What was counted since the last line."""
+        for name, number in counts.items():
+            new, self.told[name] = number - self.told.get(name, 0), number
+            if new:
+                yield name, new
+
+    def close_all(self) -> str:
         verdicts = sorted(self.verdicts.items(), reverse=True)
         verdict = ", ".join(f"{number} {verdict}" for verdict, number in verdicts)
         runs = f"{sum(self.verdicts.values())} runs{time_spent(self.total)}: {verdict}"
         return self.line(runs, self.total, good=[*self.verdicts] == ["succeeded"])
 
-    def line(self, verdict: str, notes: RunNotes, *, good: bool) -> bytes:
+    def line(self, verdict: str, notes: RunNotes, *, good: bool) -> str:
         """The summary line; to fit a terminal, the least important facts are dropped."""
         glyphs = self.screen.glyphs
-        actions = format_counts(notes.actions, "action", named=not glyphs) or "no actions"
-        after = notes.actions and verdict.endswith("interrupted")
-        verdict += f" after {actions}" if after else f", {actions}"
-        facts = [(0, verdict), *(fact for fact in self.facts(notes) if fact[1])]
+        facts = [fact for fact in self.facts(verdict, notes, named=not glyphs) if fact[1]]
         lead = ("✓ " if good else "✗ ") if glyphs else "agentfmt: "
         room = self.screen.width() if glyphs else sys.maxsize
         line = lead + ", ".join(fact for _, fact in facts)
@@ -6943,14 +6993,15 @@ class Summary(Writer):
             facts.remove(max(facts))
             line = lead + ", ".join(fact for _, fact in facts)
         line = truncate(line, room)
-        return encode_line("\n" * glyphs + (line if good else self.screen.paint(RED, line)))
+        return "\n" * glyphs + (line if good else self.screen.paint(RED, line))
 
-    def facts(self, notes: RunNotes) -> Iterator[tuple[int, str]]:
-        """The facts after the verdict, with ranks: the highest rank is dropped first."""
-        counts = self.report.counts
+    def facts(self, verdict: str, notes: RunNotes, *, named: bool) -> Iterator[tuple[int, str]]:
+        """The verdict and all facts, some empty, with ranks: the highest is dropped first."""
+        actions = format_counts(notes.actions, "action", named=named) or "no actions"
+        after = notes.actions and verdict.endswith("interrupted")
+        yield 0, f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
         hidden = {name: number for name, number in notes.redactions.items() if number > 0}
         unused = self.report.unused
-        named = not self.screen.glyphs
         yield 0, format_counts(notes.nested, "subagent action", named=named)
         failures = sum(notes.failures.values())
         yield 0, f"{failures:,} failed" if failures else ""
@@ -6965,10 +7016,9 @@ class Summary(Writer):
         yield 1, format_cost(notes.stated.get("cost", 0))
         yield 5, plural(int(notes.stated.get("turns", 0)), "turn").removeprefix("0 turns")
         yield 6, excerpt(notes.model)
-        yield from ((0, plural(number, noun)) for noun, number in counts.items() if number)
+        yield from ((0, plural(number, noun)) for noun, number in self.untold(self.report.counts))
         yield 0, format_counts(hidden, "redaction")
         yield 0, f"{plural(unused, 'secret value')} not used" if unused else ""
-        counts.update(dict.fromkeys(counts, 0))
 
 
 def time_spent(notes: RunNotes) -> str:
@@ -7015,6 +7065,273 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
         if len(costs) > MAX_RUNS:
             del costs[next(iter(costs))]
     return {name: number for name, number in found.items() if number is not None}
+
+
+# ---------------------------------------------------------------- report
+#
+# A report in Markdown, for people: prompts, words, actions, diffs, what failed commands printed.
+# Events in, blocks out. Texts of others are never HTML, and end where their block ends.
+
+
+def fence_around(text: str, least: int = 1) -> str:
+    """More backticks than stand in a row in a text."""
+    return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
+
+
+def code_span(text: str) -> str:
+    ticks = fence_around(text)
+    blank = " " * (text[:1] in ("`", " ") or text[-1:] in ("`", " "))
+    return f"{ticks}{blank}{text}{blank}{ticks}" if text.strip() else ""
+
+
+def fenced(kind: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines in a block of code."""
+    shown = [escape_line(line.expandtabs(4)) for line in lines]
+    fence = fence_around("\n".join(shown), 3)
+    yield from (fence + kind, *shown, fence)
+
+
+def cut_lines(text: str, first: int = 0, last: int = 0) -> list[str]:
+    """The first or the last lines of a text, none too long, and how many are missing."""
+    lines = text.strip("\r\n").split("\n")
+    missing = max(len(lines) - (first or last), 0)
+    shown = [truncate(line, REPORT_COLUMNS) for line in (lines[:first] if first else lines[-last:])]
+    note = [f"... ({plural(missing, 'more line')})"] if missing else []
+    return shown + note if first else note + shown
+
+
+def literal(text: str) -> str:
+    """A text in which nothing is markup."""
+    return MARKUP.sub(r"\\\g<0>", text)
+
+
+def as_html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+MARKUP = regex(r"[\\`*<&\[\]~]|\b_|_\b")
+
+
+def safe_words(text: str) -> Iterator[str]:
+    """The lines of words, which are Markdown, with HTML only as text, and their fences closed.
+
+    What a fence holds stays as it is, so there must be no doubt where one begins and ends: a line
+    indented less than its fence would end the list item that holds both, and is moved to the right;
+    behind a list marker, a fence gets a line of its own; and after an empty line, one that is
+    indented by four or more is a fence, or indented code like all that it holds.
+    """
+    fence, margin, closes = "", "", regex("")
+    for line in (escape_line(line.expandtabs(4)) for line in text.split("\n")):
+        if fence:
+            inside = line if line.startswith(margin) else margin + line.lstrip(" ")
+            ends = closes.fullmatch(inside)
+            yield margin + fence if ends else inside
+            fence = "" if ends else fence
+        elif opened := FENCE.fullmatch(line):
+            marker, fence, language = opened.groups()
+            margin = " " * len(marker)
+            closes = re.compile(f"{margin} {{0,3}}{fence[0]}{{{len(fence)},}} *")
+            listed = marker.rstrip()
+            yield from ("",) * bool(listed or len(marker) > 3)
+            yield from (listed,) * bool(listed)
+            yield f"{margin}{fence}{language}"
+        else:
+            yield safe_line(line)
+    if fence:
+        yield margin + fence
+
+
+FENCE = regex(r"((?: |[-*+] |[0-9]{1,9}[.)] )*)(`{3,}(?=[^`]*\Z)|~{3,}) *([\w+#.-]*).*", re.DOTALL)
+
+
+def safe_line(line: str) -> str:
+    """A line of words outside a fence. Only a code span may hold a "<", if it is one for certain:
+    a backtick without another, in an address, or in a definition would shift those behind it, and a
+    table ends one at a "|"."""
+    parts, spans, position = list[str](), list[int](), 0
+    line = DEFINITION.sub(r"\1\\[", line)
+    while token := TOKEN.search(line, position):
+        found = token[0]
+        parts.append(line[position : token.start()])
+        position = token.end()
+        ticks = found.startswith("`") and re.compile(rf"(?<!`){found}(?!`)").search(line, position)
+        if ticks:
+            spans.append(len(parts))
+            position = ticks.end()
+            parts.append(line[token.start() : position])
+        elif found[0] == "\\" or found.endswith(")"):  # an escape, or a link without a title
+            parts.append(found.replace(r"\<", "&lt;"))
+        else:
+            parts.append(MISLEADING.sub(r"\\\g<0>", found).replace("<", "&lt;"))
+    if any("|" in parts[span] for span in spans):
+        parts = [part.replace("<", "&lt;") for part in parts]
+    return "".join((*parts, line[position:]))
+
+
+# Where a definition of a link may begin; what is looked at: escapes, backticks, links, addresses;
+# what must not be what it looks like.
+DEFINITION = regex(r"\A((?:[-*+>] ?|[0-9]{1,9}[.)] ?| )*)\[(?![^\[\]`\\<]*\](?!:))")
+TOKEN = regex(
+    r"\\[!-/:-@\[-`{-~]|`+|<|~{3,}|\]\([^\s()<>\"'`\\]*\)|\]\(|(?:://|(?i:www\.))[^ ]*(?<!\))"
+)
+MISLEADING = regex(r"`|~(?=~~)|(?<=\])\(")
+
+
+def item(act: Action, margin: str, code: Iterable[str] = (), mark: str = "") -> Iterator[str]:
+    """The item of an action; with code it is the summary of closed details."""
+    label, target, outcome = fit_action(
+        act.label, escape(act.target), escape(act.outcome), ITEM_COLUMNS, whole=True
+    )
+    mark, outcome = mark or (BAD if act.failed else GOOD), f"({outcome})" if outcome else ""
+    lines = [*code]
+    if not lines:
+        words = mark, literal(label), code_span(target), literal(outcome)
+        yield f"{margin}- {' '.join(filter(None, words))}"
+        return
+    target = f"<code>{as_html(target)}</code>" if target else ""
+    words = mark, as_html(label), target, as_html(outcome)
+    yield f"{margin}- <details><summary>{' '.join(filter(None, words))}</summary>"
+    yield ""
+    yield from (f"{margin}  {line}" for line in lines)
+    yield f"{margin}  </details>"
+
+
+# How full a report may be before blocks of a kind are left out; the verdict is last.
+SHARES = {
+    "diff": 0.35, "output": 0.5, "action": 0.85, "message": 0.92, "answer": 0.96,
+    "closing line": 0.99, "total": 1.0,
+}  # fmt: skip
+ITEMS = ("diff", "output", "action")
+LIST_ITEM = regex(
+    r"^ *-(?: |$)", re.MULTILINE
+)  # words that would go on with a list, or be gone on with
+GOOD, BAD, RUNNING = "✅", "❌", "▶️"
+
+
+class Markdown(Summary):
+    """A report: of each run the prompt as a quote, the words as they are, an item for each action,
+    below that of its sub-agent, and a closing line; then a line for all runs. An edit's diff, and
+    the end of what a failed command printed, are closed details of their item."""
+
+    def __init__(self, report: Report, view: View) -> None:
+        super().__init__(report, view)
+        self.screen, self.notes = PLAIN, dict[Run, RunNotes]()
+        self.acts, self.detail = view.actions == "stdout", view.detail
+        self.words, self.final = view.messages != "none", view.messages == "final"
+        self.kind = SpokenEvent if self.words else Event
+        self.size, self.missing = 0, dict[str, int]()  # bytes so far; blocks left out, by kind
+        self.run: Run | None = None  # of the last block; whether that is an item, or holds a list
+        self.itemized = self.listed = False
+        self.parents: list[str] = []  # the calls whose sub-agents' items are being listed
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            if event.run is not None:
+                notes = self.notes.setdefault(event.run, RunNotes())
+                yield from self.follow(event, event.run, notes)
+            elif not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
+                yield from self.put(None, {"total": [self.close_all()]})
+
+    def follow(self, event: Any, run: Run, notes: RunNotes) -> Iterator[bytes]:
+        if event.type == "assistant":
+            new = notes.segments.say(event) if self.words else ""
+            notes.line += () if event.hidden or self.final else (new,)
+            return
+        ends = ends_run(event)
+        if self.words and (ends or event.type in SEGMENT_ENDS):
+            words = "\n".join(end_words(event, notes, final=self.final)).strip()
+            kind = "answer" if ends else "message"
+            yield from self.put(run, {kind: safe_words(shorten_text(words, MAX_WORDS))})
+        if event.type == "tool_call" and event.subtype == "completed":
+            notes.count(event)
+            begun = notes.calls.pop(event.call_id, NOT_BEGUN)
+            if self.acts and not event.hidden:
+                yield from self.act(event, run, notes, begun)
+        elif ends:
+            yield from self.end(event, run, notes)
+        else:
+            notes.follow(event)
+            notes.count(event)
+            yield from self.other(event, run)
+
+    def other(self, event: Any, run: Run) -> Iterator[bytes]:
+        asked = event.type == "user" and event.parent_tool_use_id is None and not event.hidden
+        if asked and self.words and not self.final:
+            prompt = safe_words("\n".join(cut_lines(words_of(event), first=PROMPT_LINES)))
+            yield from self.put(run, {"message": (f"> {line}".rstrip() for line in prompt)})
+        elif self.acts and self.detail and (ended := end_of_subagent(event)):
+            yield from self.put(run, {"action": item(ended, "")})
+
+    def end(self, event: Event, run: Run, notes: RunNotes) -> Iterator[bytes]:
+        del self.notes[run]
+        self.last.open.pop(run, None)
+        if event.raw or not run.resumed:
+            notes.redactions = dict(notes_of(run).redactions)
+            reason = code_span(excerpt(run.reason or ""))
+            line = self.close(event, run, notes)
+            yield from self.put(run, {"closing line": [f"{line}: {reason}" if reason else line]})
+
+    def name_of(self, _run: Run, _verdict: str) -> str:
+        return ""  # it stands in the heading
+
+    def line(self, verdict: str, notes: RunNotes, *, good: bool) -> str:
+        facts = [fact for _, fact in self.facts(verdict, notes, named=False) if fact]
+        facts += (f"{plural(number, kind)} not shown" for kind, number in self.missing.items())
+        self.missing.clear()
+        return f"**{GOOD if good else BAD} {literal(', '.join(facts))}**"
+
+    def act(self, event: Event, run: Run, notes: RunNotes, begun: OpenCall) -> Iterator[bytes]:
+        """The item of a call; with its details, while there is room for them."""
+        yield from self.nest(event, run, notes)
+        call, margin = outcome_of(event), "  " * len(self.parents)
+        action = detailed_action(call, notes.cwd, begun) if self.detail else label_call(call)
+        blocks = {"action": item(action, margin)}
+        if self.detail and (diff := edit_diff(call)) and not action.failed:
+            code = fenced("diff", cut_lines(diff, first=DIFF_LINES))
+            blocks = {"diff": item(action, margin, code)} | blocks
+        elif self.detail and action.failed and (text := printed_by(call)).strip():
+            code = fenced("text", cut_lines(text, last=OUTPUT_LINES))
+            blocks = {"output": item(action, margin, code)} | blocks
+        yield from self.put(run, blocks)
+
+    def nest(self, event: Event, run: Run, notes: RunNotes) -> Iterator[bytes]:
+        """Make a sub-agent's item stand below one that names the sub-agent."""
+        parent, parents = event.parent_tool_use_id, self.parents
+        if run is not self.run or not self.itemized or parent is None:
+            parents.clear()
+        if parent in parents:
+            del parents[parents.index(parent) + 1 :]
+        elif parent is not None:
+            del parents[max(notes.depth_of(event) - 1, 0) :]
+            begun = notes.calls.get(parent, NOT_BEGUN)
+            if begun is NOT_BEGUN or not begun.hidden:
+                target = find_target(begun.tool, begun.given, notes.cwd) if self.detail else ""
+                act = Action(tool_named(begun.tool or "task").doing, target)
+                yield from self.put(run, {"action": item(act, "  " * len(parents), mark=RUNNING)})
+                parents.append(parent)
+
+    def put(self, run: Run | None, blocks: Mapping[str, Iterable[str]]) -> Iterator[bytes]:
+        """Write the first form of a block for which there is room; count those that it replaces."""
+        for kind, lines in blocks.items():
+            text, itemized = "\n".join(lines), kind in ITEMS
+            begins, holds = (itemized or find(text) for find in (LIST_ITEM.match, LIST_ITEM.search))
+            if not text.strip():
+                return
+            new = run is not None and run is not self.run
+            if run is not None and new:
+                text = f"### {literal(f'{run.agent}: {run.name}')}\n\n{text}"
+            elif self.listed and begins and not (itemized and self.itemized):
+                text = f"<!-- -->\n\n{text}"  # ends a list
+            if self.size and (new or not (itemized and self.itemized)):
+                text = f"\n{text}"
+            block = encode_line(text)
+            if self.size + len(block) <= MAX_REPORT * SHARES[kind]:
+                self.run, self.itemized, self.listed = run or self.run, itemized, bool(holds)
+                self.size += len(block) + 1
+                yield block
+                return
+            add_count(self.missing, kind)
+        self.parents.clear()
 
 
 # ---------------------------------------------------------------- outputs
@@ -7188,9 +7505,10 @@ class CallTable(Table):
 
 WRITERS: dict[str, type[Writer]] = {
     "text": Text, "json": Json, "stream-json": StreamJson, "cursor": CursorLines,
-    "runs": RunTable, "calls": CallTable,
+    "runs": RunTable, "calls": CallTable, "markdown": Markdown,
 }  # fmt: skip
 EVENT_OUTPUTS = ("stream-json", "cursor")  # they print events
+PROSE_OUTPUTS = ("text", "markdown")  # for people
 
 
 def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
@@ -7579,8 +7897,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Append lines that aren't events to FILE, byte for byte."),
     "Output",
     ("-t --to", choice_of(WRITERS, "text"),
-     "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, or "
-     "a table of the runs or of the calls."),
+     "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, "
+     "a table of the runs or of the calls, or a report in Markdown."),
     ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
     ("--max-event", SIZE,
      "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
@@ -7605,9 +7923,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
      "Name each action's target and outcome; the default on a terminal."),
     ("-m --messages", choice_of(["none", "final", "all"]),
-     "Print the assistant's words: none (default), only the final answer, or all."),
+     "Print the assistant's words: none (default of text), only the final answer, or all."),
     ("--actions", choice_of(["stdout", "stderr", "none"]),
-     "Where action lines go; by default to stdout with -t text, else nowhere."),
+     "Where action lines go; by default to stdout with -t text and markdown, else nowhere."),
     ("-s --summary", FLAG_OPTION,
      "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
     ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
@@ -7672,11 +7990,11 @@ def run(files: tuple[str, ...], **given: Any) -> int:
 
 
 # Option, or one of its values -> the only outputs that it goes with.
-JSON_OUTPUTS = tuple(to for to in WRITERS if to != "text")
+JSON_OUTPUTS = tuple(to for to in WRITERS if to not in PROSE_OUTPUTS)
 OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
-    "messages": ("text", "runs"),
-    "messages all": ("text",),
-    "actions stdout": ("text",),
+    "messages": (*PROSE_OUTPUTS, "runs"),
+    "messages all": PROSE_OUTPUTS,
+    "actions stdout": PROSE_OUTPUTS,
     "thinking": EVENT_OUTPUTS,
     "max-event": JSON_OUTPUTS,
     "ci-safe": JSON_OUTPUTS,
@@ -7698,11 +8016,12 @@ def view_of(given: dict[str, Any]) -> View:
     quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
     if quiet and actions not in (None, "none"):
         raise click.UsageError(f"--quiet and --actions {actions} contradict each other")
-    messages = messages or ("all" if verbose and to == "text" else "none")
-    actions = "none" if quiet else actions or ("stdout" if to == "text" else "none")
+    report = to == "markdown"
+    messages = messages or ("all" if report or (verbose and to == "text") else "none")
+    actions = "none" if quiet else actions or ("stdout" if to in PROSE_OUTPUTS else "none")
     out, err = Screen(1, given["color"]), Screen(2, given["color"])
     shown = {"stdout": out, "stderr": err}.get(actions, PLAIN)
-    detail = detail if detail is not None else verbose or shown.fd is not None
+    detail = detail if detail is not None else verbose or report or shown.fd is not None
     return View(detail, messages, actions, given["summary"] or verbose, out, err)
 
 

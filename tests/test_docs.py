@@ -201,6 +201,9 @@ STAND_INS = {
     "agent": f'exec cat "{SAMPLE}"',
     "codex": f'exec cat "{SAMPLE}"',
     "claude": f'exec cat "{SAMPLE.with_name("sample-claude.ndjson")}"',
+    "pandoc": "exec cat",
+    "w3m": "exec cat",
+    "less": "exec cat",
     "tail": 'case $* in *-F*) for file; do :; done; exec cat "$file" ;; esac; /usr/bin/tail "$@"',
 }
 
@@ -213,7 +216,8 @@ def folder(tmp_path: Path) -> Path:
         command = tmp_path / "bin" / name
         command.write_text(f"#!/bin/sh\n{body}\n")
         command.chmod(0o755)
-    shutil.copy(SAMPLE, tmp_path / "run.ndjson")
+    for name in ("run", "full"):
+        shutil.copy(SAMPLE, tmp_path / f"{name}.ndjson")
     (tmp_path / "runs").mkdir()
     run = SAMPLE.with_name("sample-claude.ndjson").read_text(encoding="utf-8")
     for number in (1, 2, 3):
@@ -226,7 +230,10 @@ def folder(tmp_path: Path) -> Path:
 def test_example(example: Example, folder: Path) -> None:
     if re.search(r"\bjq ", example.script) and not shutil.which("jq"):
         pytest.skip("jq is not installed")
-    env = os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    env = os.environ | {
+        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+    }
     merged = subprocess.STDOUT if example.output is not None else subprocess.PIPE
     done = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", example.script],
@@ -254,6 +261,11 @@ def test_there_are_few_exceptions() -> None:
     once = ("json", "console", "sh completion", "sh fails")
     assert [kinds.count(kind) for kind in (*once, "sh set-up")] == [1, 1, 1, 1, 2]
     assert {block.kind for block in displays()} == {"literal", "unfilled"}
+
+
+def test_the_report_of_readme_is_that_of_the_sample() -> None:
+    shown = re.findall(r"(?m)^> ?(.*\n)", part(README, r"It looks like this;[^\n]+", r"\*\*Ship"))
+    assert "".join(shown) == run("-t", "markdown", str(SAMPLE)).stdout.decode()
 
 
 def test_the_event_of_readme_is_in_the_sample() -> None:

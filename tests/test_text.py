@@ -590,10 +590,11 @@ def test_summary_counts_many_names_together() -> None:
 def test_summary_takes_the_redactions_by_rule() -> None:
     report = agentfmt.Report(agentfmt.Output(b"".join))  # type: ignore[arg-type]
     report.redactions.update({"github-token": 2, "env": 1})
-    event = agentfmt.Event(type="result", raw=b"{}", run=agentfmt.Run(None, "stdin:1"))
-    [line] = agentfmt.Summary(report, View()).lines([event])
-    assert line.endswith(b"3 redactions (github-token 2, env 1)")
-    assert not report.redactions
+    runs = (agentfmt.Run(None, f"stdin:{number}") for number in (1, 2))
+    events = [agentfmt.Event(type="result", raw=b"{}", run=run) for run in runs]
+    first, second = agentfmt.Summary(report, View()).lines(events)
+    assert first.endswith(b"3 redactions (github-token 2, env 1)")
+    assert b"redaction" not in second
 
 
 def test_what_a_run_cost() -> None:
@@ -990,9 +991,15 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-t", "json", "-m", "final"), "--messages goes with --to text or runs only"),
-        (("-t", "stream-json", "-m", "none"), "--messages goes with --to text or runs only"),
-        (("-t", "json", "--actions", "stdout"), "--actions stdout goes with --to text only"),
+        (("-t", "json", "-m", "final"), "--messages goes with --to text or markdown or runs only"),
+        (
+            ("-t", "stream-json", "-m", "none"),
+            "--messages goes with --to text or markdown or runs only",
+        ),
+        (
+            ("-t", "json", "--actions", "stdout"),
+            "--actions stdout goes with --to text or markdown only",
+        ),
         (("--thinking",), "--thinking goes with --to stream-json or cursor only"),
         (("-t", "json", "--thinking"), "--thinking goes with --to stream-json or cursor only"),
         (
@@ -1030,7 +1037,7 @@ def test_every_capture_says_what_its_result_says() -> None:
 def test_the_bench_floor_reads_what_the_writers_read() -> None:
     assert [writer.kind for writer in agentfmt.WRITERS.values()] == [
         agentfmt.Event, agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
-        agentfmt.SpokenEvent, agentfmt.Event,
+        agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
     ]  # fmt: skip
 
 

@@ -1,0 +1,455 @@
+"""The report: what it holds, that nothing breaks out of it, and how large it gets.
+
+It is read as GitHub reads it, by a parser of Markdown: markdown-it-py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from support import (
+    TOKEN,
+    assistant,
+    completed,
+    content,
+    convert,
+    corpus,
+    event,
+    init,
+    message,
+    result,
+    started,
+    user,
+)  # fmt: skip
+
+import agentfmt
+
+FOLDERS = ("captures", "recordings", "repro")
+STREAMS = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
+MARKDOWN = MarkdownIt("gfm-like", {"html": True, "linkify": False})
+OURS = re.compile(
+    r"<details><summary>[^<]*(?:<code>[^<]*</code>[^<]*)?</summary>\n?|</details>\n?|<!-- -->\n?"
+)
+MARKS = (agentfmt.GOOD, agentfmt.BAD, agentfmt.RUNNING)
+
+
+def report(data: bytes, *flags: str) -> str:
+    return convert(data, "-t", "markdown", *flags).stdout.decode()
+
+
+def run_of(*lines: bytes, **end: Any) -> bytes:
+    return b"".join((init(), *lines, result(**end)))
+
+
+def shell(command: str = "make", code: int = 0, printed: str = "", call_id: str = "c1") -> bytes:
+    ended = {"exitCode": code, "stdout": printed, "stderr": "", "interleavedOutput": printed}
+    how = {"failure" if code else "success": ended}
+    return completed(call_id, "shellToolCall", how, args={"command": command})
+
+
+def edit(diff: str, path: str = "a.py") -> bytes:
+    success = {"success": {"path": path, "diffString": diff, "beforeFullFileContent": "x"}}
+    return completed(key="editToolCall", result=success, args={"path": path})
+
+
+class Page(NamedTuple):
+    """What a parser makes of a report."""
+
+    html: list[str]  # raw, as it stands there
+    items: list[str]  # the text of list items with a mark of ours, and of summaries
+    bold: list[str]  # paragraphs that begin in bold
+    code: list[str]  # blocks of code
+
+
+def read(text: str) -> Page:
+    html, items, bold, code = list[str](), list[str](), list[str](), list[str]()
+    tokens = MARKDOWN.parse(text)
+    for before, token in itertools.pairwise(tokens):
+        inner = token.children or []
+        html += [each.content for each in inner if each.type == "html_inline"]
+        if token.type == "html_block":
+            html.append(token.content)
+            if before.type == "list_item_open":
+                items += re.findall("<summary>(.*)</summary>", token.content)
+        if token.type in ("fence", "code_block"):
+            code.append(token.content)
+        if token.type == "inline" and is_item(tokens, token):
+            items.append(token.content)
+        if token.type == "inline" and token.level == 1 and inner[1:2] and opens(inner):
+            bold.append(token.content)
+    return Page(html, items, bold, code)
+
+
+def is_item(tokens: list[Token], token: Token) -> bool:
+    at = tokens.index(token)
+    return tokens[at - 2].type == "list_item_open" and token.content.startswith(MARKS)
+
+
+def opens(inner: list[Token]) -> bool:
+    return inner[0].content == "" and inner[1].type == "strong_open"
+
+
+def check(text: str, actions: int, runs: int) -> Page:
+    """Nothing of others is HTML; our items are items; the closing lines are paragraphs."""
+    page = read(text)
+    assert [one for one in page.html if not OURS.fullmatch(one)] == []
+    opened, closed = ("".join(page.html).count(tag) for tag in ("<details>", "</details>"))
+    assert opened == closed
+    assert len([one for one in page.items if not one.startswith(agentfmt.RUNNING)]) >= actions
+    ends = [one for one in page.bold if one[2:].startswith(MARKS[:2])]
+    assert len(ends) >= runs
+    assert not any(char < " " and char != "\n" for char in text)
+    assert not re.search(r"(?m)^\s*::\w|##\[", text)
+    return page
+
+
+# ---------------------------------------------------------------- what it holds
+
+
+def test_a_report() -> None:
+    data = run_of(
+        user(),
+        assistant("I'll fix **it**."),
+        completed(),
+        shell("make test", 2, "no rule\n"),
+        edit("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y"),
+        assistant("Done."),
+        duration_ms=1500,
+        usage={"inputTokens": 12, "outputTokens": 3},
+    )
+    assert (
+        report(data)
+        == """\
+### cursor: run 5f0e4a1c
+
+> do
+
+I'll fix **it**.
+
+- ✅ Read file `a`
+- <details><summary>❌ Ran terminal command <code>make test</code> (exit 2)</summary>
+
+  ```text
+  no rule
+  ```
+  </details>
+- <details><summary>✅ Edited file <code>a.py</code></summary>
+
+  ```diff
+  @@ -1 +1 @@
+  -x
+  +y
+  ```
+  </details>
+
+Done.
+
+**✅ succeeded in 1.5 s, 3 actions, 1 failed, 1 file changed, 12 tokens in, 3 out, Auto**
+"""
+    )
+
+
+def test_a_sub_agents_actions_stand_below_it() -> None:
+    task = {"taskToolCall": {"args": {"description": "count"}}}
+    begun = event("tool_call", subtype="started", call_id="t", tool_call=task)
+    inner = json.loads(completed("c2")) | {"parent_tool_use_id": "t"}
+    ended = completed("t", "taskToolCall", args={"description": "count"})
+    text = report(run_of(begun, json.dumps(inner).encode() + b"\n", ended))
+    assert text.splitlines()[2:5] == [
+        "- ▶️ Running subagent `count`",
+        "  - ✅ Read file `a`",
+        "- ✅ Ran subagent `count`",
+    ]
+
+
+def test_sub_agents_at_the_same_time_are_told_apart() -> None:
+    tasks = [
+        event(
+            "tool_call",
+            subtype="started",
+            call_id=name,
+            tool_call={"taskToolCall": {"args": {"description": name}}},
+        )
+        for name in "xy"
+    ]
+    inner = [
+        json.dumps(json.loads(completed(f"c{number}")) | {"parent_tool_use_id": name}).encode()
+        + b"\n"
+        for number, name in enumerate("xxyx")
+    ]
+    items = re.findall("(?m)^( *)- .* `(.)`$", report(run_of(*tasks, *inner)))
+    assert [f"{margin}{target}" for margin, target in items] == [
+        "x", "  a", "  a", "y", "  a", "x", "  a",
+    ]  # fmt: skip
+
+
+def test_runs_have_a_heading_and_all_together_a_line() -> None:
+    runs = [b"".join((init(name), completed(session=name), result(name))) for name in "abc"]
+    runs[1] = runs[1].replace(b'"is_error":false', b'"is_error":true')
+    text = report(b"".join(runs))
+    assert re.findall("(?m)^### .*", text) == [f"### cursor: run {name}" for name in "abc"]
+    assert text.splitlines()[-1].startswith("**❌ 3 runs: 2 succeeded, 1 failed, 3 actions")
+
+
+def test_a_failure_says_why() -> None:
+    text = report(run_of(completed(), is_error=True, result="out of `tokens`"))
+    assert text.splitlines()[-1] == "**❌ failed, 1 action, Auto**: `` out of `tokens` ``"
+    assert "ended without a result" in report(init() + started())
+
+
+PARTS = {
+    "prompt": "\n> ",
+    "words": "said",
+    "actions": "✅ Read",
+    "targets": "`a`",
+    "details": "<details>",
+    "verdict": "succeeded",
+}
+
+
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        pytest.param("", "prompt words actions targets details verdict", id="default"),
+        pytest.param("-m all -d", "prompt words actions targets details verdict", id="all"),
+        pytest.param("-m none", "actions targets details verdict", id="none"),
+        pytest.param("--no-detail", "prompt words actions verdict", id="no-detail"),
+        pytest.param("-q", "prompt words verdict", id="quiet"),
+        pytest.param("-m final -q", "words verdict", id="final"),
+        pytest.param("--drop tool_call", "prompt words verdict", id="drop"),
+        pytest.param("--only shell", "details verdict", id="only"),
+    ],
+)
+def test_options_mean_what_they_mean_for_text(flags: str, left: str) -> None:
+    data = run_of(user(), completed(), shell(code=1, printed="no"), assistant("said"))
+    text = report(data, *flags.split())
+    assert " ".join(name for name, sign in PARTS.items() if sign in text) == left
+
+
+def test_only_the_last_words_are_the_answer() -> None:
+    data = run_of(assistant("first"), completed(), assistant("last"))
+    assert "first" in report(data)
+    assert "first" not in report(data, "-m", "final")
+    assert "last" in report(data, "-m", "final")
+
+
+def test_a_summary_beside_it_counts_the_same() -> None:
+    damaged = convert(run_of(completed()) + b"{\n" + run_of(), "-t", "markdown", "-s")
+    assert damaged.stdout.count(b"1 damaged line") == damaged.stderr.count("1 damaged line") == 1
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        pytest.param("a\nb\n", ["a", "b"], id="all"),
+        pytest.param(
+            "".join(f"{n}\n" for n in range(30)),
+            ["... (10 more lines)", *map(str, range(10, 30))],
+            id="end",
+        ),
+        pytest.param("a```b", ["a```b"], id="fence"),
+        pytest.param("::error::x\n##[group]", [r"\x3a:error::x", r"\x23#[group]"], id="commands"),
+        pytest.param("\x1b[31mred\tx\r\n", [r"\x1b[31mred    x"], id="controls"),
+    ],
+)
+def test_the_end_of_what_a_failed_command_printed(printed: str, shown: list[str]) -> None:
+    (code,) = read(report(run_of(shell(code=1, printed=printed)))).code
+    assert code.splitlines() == shown
+
+
+def test_the_beginning_of_a_diff() -> None:
+    diff = "@@ -1 +1,150 @@\n" + "".join(f"+{n}\n" for n in range(150))
+    (code,) = read(report(run_of(edit(diff)))).code
+    assert code.splitlines()[:2] == ["@@ -1 +1,150 @@", "+0"]
+    assert code.splitlines()[-2:] == ["+98", "... (51 more lines)"]
+
+
+@pytest.mark.parametrize(
+    ("given", "diff"),
+    [
+        pytest.param({"old_string": "a\nb", "new_string": "c"}, "-a\n-b\n+c", id="strings"),
+        pytest.param({"old_str": "a", "new_str": ""}, "-a", id="deleted"),
+        pytest.param(
+            {"edits": [{"oldText": "a", "newText": "b"}, {"oldText": "c", "newText": "d"}]},
+            "-a\n+b\n-c\n+d",
+            id="edits",
+        ),
+        pytest.param({"patch": "@@\n-x\n+y"}, "@@\n-x\n+y", id="patch"),
+    ],
+)
+def test_a_diff_of_what_an_edit_was_asked_for(given: dict[str, Any], diff: str) -> None:
+    call = completed(key="editToolCall", args={"path": "a", **given}, result={"success": {}})
+    assert read(report(run_of(call))).code == [f"{diff}\n"]
+
+
+def test_claudes_patch_is_a_diff_in_every_output() -> None:
+    told = {
+        "structuredPatch": [
+            {
+                "oldStart": 3,
+                "oldLines": 1,
+                "newStart": 3,
+                "newLines": 2,
+                "lines": ["-a", "+b", "+c"],
+            }
+        ]
+    }
+    block = {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "/work/a"}}
+    back = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
+    stream = b"".join(
+        (
+            event("system", subtype="init", cwd="/work", model="m"),
+            event("assistant", message={"role": "assistant", "content": [block]}),
+            event("user", message={"role": "user", "content": [back]}, tool_use_result=told),
+            result(),
+        )
+    )
+    diff = ["@@ -3,1 +3,2 @@\n-a\n+b\n+c\n"]
+    text = report(stream, "--from", "claude")
+    assert read(text).code == diff
+    assert "Edited file <code>a</code> (+2 -1)" in text
+    assert read(report(convert(stream, "--from", "claude", "-t", "cursor").stdout)).code == diff
+
+
+# ---------------------------------------------------------------- nothing breaks out of it
+
+WORST = (
+    "</details>", "<img src=x>", "<script>", "<!--", "-->", "```", "````", "~~~", "`", "``",
+    "\n", "\n\n", " ", "    ", "- ", "* ", "10. ", "> ", "# ", "| a | b |\n|---|---|\n", "|", "\\",
+    "[a]: /u '", "[^1]: ", "[", "](", ")", "http://a.b/", "www.a.b", "**", "_", "---",
+    "\t", "\r", "\x1b", "::error::", "##[x]", "&lt;", "a", "\u2028", "\ud83d", "\x00",
+)  # fmt: skip
+worst = st.lists(st.sampled_from(WORST), max_size=25).map("".join)
+
+
+@given(worst)
+@example("- ```\n<b>\n```\n<b>")
+@example("1. a\n\n    ```\n<b>\n    ```\n<b>")
+@example("- a\n  ```\n<b>")
+@example("> ```\n> <b>\n<b>")
+@example("`\n` <b> `")
+@example("[a](/u '`') ` ` <b> `")
+@example("[a][`] ` ` <b> `\n\n[`]: /u")
+@example("www.a.b/` ` ` <b> `")
+@example("| ` | `<b>` |\n|---|---|\n| ` | ` `<b>` |")
+@example("\\``<b>`")
+def test_words_are_markdown_but_no_html(words: str) -> None:
+    text = "\n".join(agentfmt.safe_words(words))
+    page = read(f"{text}\n\n**✅**\n")
+    assert page.html == []
+    assert page.bold[-1:] == ["**✅**"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param("# A\n\nb **c** `d<e>` [f](http://g/h)\n\n- i\n  1. j\n\n> k", id="inline"),
+        pytest.param("| a | b |\n|---|---|\n| `c<d>` | e |", id="table"),
+        pytest.param("```html\n<b>\n```", id="fence"),
+        pytest.param("- a\n\n  ```sh\n  b <c\n  ```\n- d", id="fence-in-list"),
+        pytest.param("1. a\n   ~~~\n   <b>\n   ~~~", id="tildes"),
+    ],
+)
+def test_words_without_html_stay_as_they_are(words: str) -> None:
+    assert "\n".join(agentfmt.safe_words(words)) == words
+
+
+@pytest.mark.parametrize(
+    ("words", "safe"),
+    [
+        pytest.param("a <b> `<c>`", "a &lt;b> `<c>`", id="html"),
+        pytest.param("```\nx", "```\nx\n```", id="open-fence"),
+        pytest.param("- ```js\n  <b>\n  ```", "\n-\n  ```js\n  <b>\n  ```", id="behind-a-marker"),
+        pytest.param("- a\n  ```\n<b>\n```", "- a\n  ```\n  <b>\n  ```", id="moved"),
+        pytest.param("```{=html}\n<b>\n```", "```\n<b>\n```", id="raw"),
+    ],
+)
+def test_safe_words(words: str, safe: str) -> None:
+    assert "\n".join(agentfmt.safe_words(words)) == safe
+
+
+@given(words=worst, target=worst, printed=worst, diff=worst, tool=worst)
+def test_nothing_breaks_out(words: str, target: str, printed: str, diff: str, tool: str) -> None:
+    data = run_of(
+        event("user", message=message(words, "user")),
+        assistant(words),
+        shell(target, 1, printed),
+        edit(diff, target),
+        completed(key=f"{tool}ToolCall", args={"path": target}),
+        assistant(words),
+        is_error=True,
+        result=printed,
+    )
+    check(report(data), actions=3, runs=1)
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_reports_of_real_streams(path: str) -> None:
+    data = content(path)
+    actions = len(convert(data).lines)
+    ends = convert(data, "-s", "-q").stderr
+    runs = len(
+        re.findall(r"(?m)^agentfmt: run.*: (?:succeeded|failed|interrupted)\b.* action", ends)
+    )
+    check(report(data), actions, runs)
+
+
+def test_a_list_of_words_is_not_continued() -> None:
+    data = run_of(assistant("- mine"), completed(), assistant("- mine too"))
+    lists = [token.type for token in MARKDOWN.parse(report(data))]
+    assert lists.count("bullet_list_open") == 3
+
+
+def test_what_is_redacted_is_not_in_the_report() -> None:
+    data = run_of(
+        event("user", message=message(f"use {TOKEN}", "user")),
+        assistant(f"key {TOKEN}"),
+        shell(f"echo {TOKEN}", 1, f"{TOKEN}\n"),
+        edit(f"@@ -1 +1 @@\n-a\n+{TOKEN}"),
+        is_error=True,
+        result=f"bad {TOKEN}",
+    )
+    assert report(data).count(TOKEN) == 5  # a reason never shows one
+    hidden = report(data, "-r", "secrets")
+    assert TOKEN not in hidden
+    assert hidden.count("REDACTED") == 6
+    strict = report(data, "-r", "all")
+    assert TOKEN not in strict
+    assert "@@" not in strict
+
+
+# ---------------------------------------------------------------- how large it gets
+
+LIMIT = 1 << 20  # bytes, of GitHub
+
+
+def many(count: int) -> Iterator[bytes]:
+    diff = "".join(f"+{'x' * 70}\n" for _ in range(100))
+    for number in range(count):
+        yield shell(f"make {number}", number % 3, "y" * 60, f"c{number}")
+        yield edit(diff, f"src/{number}.py")
+        yield assistant(f"Step {number}. " + "z" * 80)
+
+
+def test_a_long_run_fits() -> None:
+    text = report(run_of(*many(2500), assistant("The answer.")))
+    assert len(text.encode()) < LIMIT
+    assert text.count("\n- ") > 4000
+    assert "The answer.\n" in text
+    assert re.search(r"\*\*✅ succeeded, 5,000 actions.* diffs not shown", text.splitlines()[-1])
+
+
+def test_an_endless_run_fits() -> None:
+    text = report(run_of(*many(20_000), assistant("The answer.")))
+    assert len(text.encode()) < LIMIT
+    assert "The answer.\n" in text
+    assert re.search(r"\d+ actions not shown", text.splitlines()[-1])
