@@ -2164,7 +2164,8 @@ class EventMaker(Struct, frozen=True, gc=False):
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``redacts``: strings that can't be redacted are blanked. ``lines``: a stage reads the line of
-    each event; else it is made where a stage asks for details. ``silent``: no stage reads words.
+    each event; else it is made where a stage asks for details. ``unread`` are the types of words
+    that no stage reads; ``silent``: it reads none, and no deltas.
     """
 
     kind: type[Event]
@@ -2172,6 +2173,7 @@ class EventMaker(Struct, frozen=True, gc=False):
     converts: bool = False
     redacts: bool = False
     lines: bool = False
+    unread: tuple[str, ...] = ()
     silent: bool = False
 
 
@@ -2210,6 +2212,8 @@ class Dialect:
         self.decode = msgspec.json.Decoder(kind).decode
         self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
+        self.passing = self.deltas if maker.silent else frozenset()
+        self.unread = (*self.passing, *maker.unread)
         self.begun = False
         self.latest = ""  # the type of the last event made, but errors and ends of tasks
         self.event = Event()  # the current one
@@ -2230,6 +2234,11 @@ class Dialect:
     def ended(self) -> bool:
         """Nothing was said or done since the last result."""
         return self.latest == "result"
+
+    def goes_on(self, named: str | None, passing: Dialect | None) -> bool:
+        """May lines that name a session pass untranslated? They are only counted."""
+        ours = passing is self and self.latest in ACTS
+        return ours and (named is not None or self.passing <= self.own)
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2252,9 +2261,6 @@ class Dialect:
         maker, self.event, self.parts = self.maker, event, []
         if not event.session_id:
             event.session_id = self.session
-        if maker.silent and event.type in self.deltas and self.latest in ACTS:
-            event.type = "assistant"  # it is only counted
-            return (event,)
         if maker.native:
             self.line = Line(event.raw, self.places.get(event.type or "", SPOKEN_PLACES))
         if maker.redacts:
@@ -2414,8 +2420,12 @@ class Cursor(Dialect):
 
     name = "cursor"
 
+    def goes_on(self, named: str | None, passing: Dialect | None) -> bool:  # noqa: ARG002
+        """Its lines are never translated; without a session they may be another agent's."""
+        return named is not None
+
     def finish(self) -> None:
-        """Its lines are never translated."""
+        """There is nothing to add."""
 
 
 def blank_strings(raw: bytes, places: Places) -> bytes:
@@ -3179,6 +3189,11 @@ DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
 }
 
 
+# Lines and events that name the same session: the session, the types of those that no stage reads
+# (few: comparing them is faster than hashing a type), and the pairs.
+Stretch: TypeAlias = "tuple[str | None, tuple[str | None, ...], Iterable[tuple[bytes, Event]]]"
+
+
 class Conversations:
     """Recognizes the agent of each session, and has its events translated.
 
@@ -3194,34 +3209,36 @@ class Conversations:
         self.sessions: dict[str, Dialect] = {}
         self.due: list[Event] = []  # made at the end of conversations
 
-    def translate(
-        self, source: Source, pairs: Iterable[tuple[bytes, Event]]
-    ) -> Iterable[tuple[bytes, Event]]:
-        """A block in Cursor's vocabulary: lines and events. Nearly always it only goes on in the
+    def translate(self, source: Source, pairs: Iterable[tuple[bytes, Event]]) -> Iterator[Stretch]:
+        """A block in Cursor's vocabulary, in stretches. Nearly always it is one: it goes on in the
         Cursor session of the event before it."""
-        session, events = source.session, source.events
-        goes_on = session and isinstance(source.dialect, Cursor) and events
-        if goes_on and not [event for event in events if event.session_id != session]:
-            return pairs
-        return itertools.chain.from_iterable(self.stretches(source, pairs))
-
-    def stretches(
-        self, source: Source, pairs: Iterable[tuple[bytes, Event]]
-    ) -> Iterator[Iterable[tuple[bytes, Event]]]:
-        """Parts of a block: the translation of an event, or what goes on after it in a session of
-        Cursor's. Which events name the same session is known unless they are read one by one."""
-        named = itertools.groupby([event.session_id for event in source.events])
-        counts = [(session, len([*same])) for session, same in named]
-        for session, count in counts or [(None, sys.maxsize)]:
-            stretch = itertools.islice(pairs, count)
-            for line, event in stretch:
+        session, events, pairs = source.session, source.events, iter(pairs)
+        one = events and not [event for event in events if event.session_id != session]
+        if one and session and isinstance(source.dialect, Cursor):
+            yield source.dialect.session, source.dialect.unread, pairs
+            return
+        for named, passing, count in self.groups(source):
+            group = itertools.islice(pairs, count)
+            for line, event in group:
                 event.raw = line
                 found = self.translate_one(source, event)
                 if self.due:
-                    yield self.take_due()
-                yield zip(itertools.repeat(line), found)
-                if session and session == source.session and isinstance(source.dialect, Cursor):
-                    yield stretch
+                    yield from self.take_due()
+                known = source.dialect
+                unread = known.unread if known else self.maker.unread
+                if found:
+                    yield found[0].session_id, unread, [(line, one) for one in found]
+                if known and named == source.session and known.goes_on(named, passing):
+                    yield known.session, unread, group
+
+    def groups(self, source: Source) -> Iterable[tuple[str | None, Dialect | None, int]]:
+        """The events of a block that name the same session: their number, and the conversation that
+        they may pass as they are. Which do is unknown where they are read one by one."""
+        events, known = source.events, source.dialect
+        passing = known.passing if known else ()
+        keys = [(event.session_id, known if event.type in passing else None) for event in events]
+        counts = [(*key, len([*same])) for key, same in itertools.groupby(keys)]
+        return counts or [(None, None, sys.maxsize)]
 
     def translate_one(self, source: Source, event: Event) -> Sequence[Event]:
         """Translate an event; one of Cursor's is returned itself.
@@ -3309,12 +3326,13 @@ class Conversations:
             part.hidden = self.maker.native
         self.due += known.parts
 
-    def take_due(self) -> list[tuple[bytes, Event]]:
+    def take_due(self) -> list[Stretch]:
+        """What ends of conversations added; it comes from no line."""
         due, self.due = self.due, []
-        return [(b"", event) for event in due]
+        return [(one.session_id, self.maker.unread, ((b"", one),)) for one in due]
 
-    def finish(self) -> list[tuple[bytes, Event]]:
-        """What all conversations add at their ends; it comes from no line."""
+    def finish(self) -> list[Stretch]:
+        """What all conversations add at their ends."""
         for session in list(self.sessions):
             self.forget(session)
         return self.take_due()
@@ -3388,24 +3406,19 @@ Matches: TypeAlias = "dict[str, tuple[int, str]]"  # selector -> matches, FILE:L
 class Runs:
     """The state machine: which run an event belongs to, when runs open and end, and how.
 
-    Thinking and assistant events are most of a stream. Without ``thinking``, or ``words``, they are
-    counted here and dropped: the writer doesn't read them.
+    Words are most of a stream. Those that no stage reads are counted here and dropped.
     """
 
     def __init__(
         self,
         report: Report,
         *,
-        thinking: bool,
-        words: bool,
         fail_on: Sequence[Selector] = (),
         locates: bool = False,
     ) -> None:
         """``locates``: calls get their FILE:LINE."""
         self.locates = locates
         self.report = report
-        read = {"thinking": thinking, "assistant": words}
-        self.unread = frozenset(kind for kind in read if not read[kind])
         self.fail_on = fail_on
         self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
         self.had_run: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
@@ -3419,42 +3432,43 @@ class Runs:
         self.implied_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[str] = []  # messages that follow the output of failed runs
 
-    def follow(self, source: Source, pairs: Iterable[tuple[bytes, Event]]) -> Iterator[Event]:
-        """Each event with its run. Most are acts in the previous event's run, and only counted."""
+    def follow(self, source: Source, stretches: Iterable[Stretch]) -> Iterator[Event]:
+        """Each event with its run. Most are acts in the run that goes on, and only counted."""
         if source is not self.source:
             self.source, self.session = source, NO_SESSION
             if not self.runs:
                 self.report.prose = None
-        session, run, acts, unread = self.session, self.run, 0, self.unread
-        for line, event in pairs:
-            kind = event.type
-            if event.session_id == session and (kind in ACTS or (session and event.apart)):
-                acts += 1
-                if kind in unread or event.hidden:
-                    continue
-                event.run = run
-                if not event.raw:  # a line of Cursor's that goes on in its session
-                    event.raw = line
-                if kind == "tool_call":
-                    self.track(run, event)  # type: ignore[arg-type]
-                yield event
-                continue
-            if acts:
-                run.events += acts  # type: ignore[union-attr]
-                acts = 0
-            self.line, event.raw = line, event.raw or line
-            yield from self.advance(event)
-            session, run = self.session, self.run
-        if acts:
-            run.events += acts  # type: ignore[union-attr]
+        for session, unread, pairs in stretches:
+            run, acts = self.run if session == self.session else None, 0
+            for line, event in pairs:
+                kind = event.type
+                if run is not None and kind in unread:
+                    acts += 1
+                elif run is not None and (kind in ACTS or (session and event.apart)):
+                    acts += 1
+                    if not event.hidden:
+                        event.run = run
+                        if not event.raw:  # a line of Cursor's that goes on in its session
+                            event.raw = line
+                        if kind == "tool_call":
+                            self.track(run, event)
+                        yield event
+                else:
+                    if run is not None:
+                        run.events += acts
+                    self.line, event.raw = line, event.raw or line
+                    yield from self.advance(event, unread)
+                    run, acts = self.run if session == self.session else None, 0
+            if run is not None:
+                run.events += acts
 
-    def advance(self, event: Event) -> Iterator[Event]:
+    def advance(self, event: Event, unread: Sequence[str | None]) -> Iterator[Event]:
         """Follow an event that may open or end runs; with the implied ends before it."""
         self.step(event)
         begun = self.run and self.run.state == BEGUN and not self.fail_on
         self.session = event.session_id if begun else NO_SESSION
         yield from self.ends() if self.implied_ends else ()
-        if event.type not in self.unread and not (event.hidden and event.apart):
+        if event.type not in unread and not (event.hidden and event.apart):
             yield event
         yield from self.ends() if self.failures else ()
 
@@ -7564,11 +7578,17 @@ Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
 def make_conversations(
-    reader: Reader, to: str, dialect: str, redaction: EventRedactor | None, *, silent: bool
+    kind: type[Event],
+    to: str,
+    dialect: str,
+    redaction: EventRedactor | None,
+    unread: tuple[str, ...],
+    *,
+    silent: bool,
 ) -> Conversations:
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     lines = redacts or converts
-    maker = EventMaker(reader.kind, native, converts, native and redacts, lines, silent)
+    maker = EventMaker(kind, native, converts, native and redacts, lines, unread, silent)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
     return Conversations(dialect, maker, strict=strict)
 
@@ -7627,16 +7647,12 @@ def convert(
     writer, others = make_writers(to, view, report)
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    silent = not (writer.words or writer.thinking or fail_on)
-    talks = make_conversations(reader, to, dialect, redaction, silent=silent)
+    reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
     dropped = [kind for kind in SPOKEN_TYPES if to in EVENT_OUTPUTS and drops_type(kind, drop)]
-    runs = Runs(
-        report,
-        thinking=thinking and writer.thinking and "thinking" not in dropped,
-        words=writer.words and "assistant" not in dropped,
-        fail_on=fail_on,
-        locates=to == "calls",
-    )
+    unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
+    silent = not (writer.words or writer.thinking or fail_on)
+    talks = make_conversations(reader.kind, to, dialect, redaction, unread, silent=silent)
+    runs = Runs(report, fail_on=fail_on, locates=to == "calls")
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
     shortener = Shortener(max_event, report) if max_event else None

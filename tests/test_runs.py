@@ -295,8 +295,10 @@ def follow(lines: Iterable[bytes]) -> agentfmt.Runs:
     report = Report(agentfmt.Output(lambda _: None))
     source = agentfmt.Source("-")
     reader = agentfmt.Reader(agentfmt.Event, report)
-    dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(agentfmt.Event))
-    runs = agentfmt.Runs(report, thinking=False, words=False)
+    dialects = agentfmt.Conversations(
+        "auto", agentfmt.EventMaker(agentfmt.Event, unread=("assistant", "thinking"))
+    )
+    runs = agentfmt.Runs(report)
     for line in lines:
         for _ in runs.follow(source, dialects.translate(source, reader.read(source, line))):
             pass
