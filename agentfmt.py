@@ -713,14 +713,13 @@ else:
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``made``
-    returns the members of the line that a dialect would make, if ``raw`` is not that line; ``run``
-    is the run it belongs to; ``started`` is the event that started a completed call; ``hidden``
-    events count but aren't printed; ``line`` is the line of another agent that is printed in its
-    place; ``apart`` says how another agent's line without a counterpart stands to runs: it is an
-    event of its own type; ``edits`` are redaction's changes to its words, None if it needs none;
-    ``tokens`` are the spans of its line that alone may hold secrets, None if others may; ``where``
-    is its FILE:LINE. An event without a line is implied: its run ended without one.
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix, or, until a
+    stage reads it, a function that returns the members of the line that a dialect would make;
+    ``run`` is the run it belongs to; ``started`` is the event that started a completed call;
+    ``hidden`` events count but aren't printed; ``line`` is the line of another agent that is
+    printed in its place; ``apart`` says how another agent's line without a counterpart stands to
+    runs: it is an event of its own type; ``where`` is its FILE:LINE. An event without a line is
+    implied: its run ended without one.
     """
 
     type: str | None = None
@@ -730,12 +729,9 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
-    made: Internal = msgspec.field(name="\x7fmade", default=None)
     line: Internal = msgspec.field(name="\x7fline", default=None)
     apart: Internal = msgspec.field(name="\x7fapart", default=None)
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
-    edits: Internal = msgspec.field(name="\x7fedits", default=None)
-    tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     where: Internal = msgspec.field(name="\x7fwhere", default=None)
@@ -765,17 +761,23 @@ class Message(Struct, gc=False):
 
 
 class SpokenEvent(Event, gc=False):
-    """An event with words: thoughts, or the assistant's, which may be a delta or a replay."""
+    """An event with words: thoughts, or the assistant's, which may be a delta or a replay.
+
+    ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are the spans
+    of its line that alone may hold secrets, None if others may.
+    """
 
     message: Message | None = None
     timestamp_ms: Any = None
     model_call_id: Any = None
     text: str | None = None  # in thinking events
+    edits: Internal = msgspec.field(name="\x7fedits", default=None)
+    tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
 
 
 def line_of(event: Event) -> bytes:
     """The line of an event; one that a dialect made is encoded where somebody reads it."""
-    return encode_json(event.made()) if event.made else event.raw
+    return encode_json(event.raw()) if callable(event.raw) else event.raw
 
 
 def details(event: Event) -> dict[str, Any]:
@@ -1200,8 +1202,8 @@ class Action(Struct, frozen=True, gc=False):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.tool_call is None and event.made:  # its line need not be made
-        tool, status, code = event.made.outcome()
+    if event.tool_call is None and callable(event.raw):  # its line need not be made
+        tool, status, code = event.raw.outcome()
         return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
     return label_call(outcome_of(event))
 
@@ -1789,7 +1791,8 @@ class Reader:
             return ()
         lines = source.begin(frame)
         try:  # msgspec doesn't validate the strings that it skips
-            b"".join([line for line in lines if not line.isascii()]).decode()
+            if not frame.isascii():
+                b"".join([line for line in lines if not line.isascii()]).decode()
             decode = (source.dialect or self).decode
             source.events = [*map(decode, lines)]
             return zip(source.left, source.events, strict=True)
@@ -2177,7 +2180,7 @@ class EventMaker(Struct, frozen=True, gc=False):
     silent: bool = False
 
 
-MADE = b"{}"  # stands for a line that nobody has read yet
+UNREAD = b"{}"  # stands for a line of words that no stage reads
 # Lines of words up to their text, by type: templates take a third of the time of dicts.
 SAID = {
     "thinking": b'thinking","subtype":"delta","text":%b',
@@ -2197,6 +2200,7 @@ class Dialect:
     """
 
     name: ClassVar[str]
+    translates: ClassVar[bool] = True
     own = deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str | None, str]] = (None, "")
@@ -2212,7 +2216,7 @@ class Dialect:
         self.decode = msgspec.json.Decoder(kind).decode
         self.kind = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
-        self.passing = self.deltas if maker.silent else frozenset()
+        self.passing = tuple(self.deltas) if maker.silent else ()
         self.unread = (*self.passing, *maker.unread)
         self.begun = False
         self.latest = ""  # the type of the last event made, but errors and ends of tasks
@@ -2235,10 +2239,9 @@ class Dialect:
         """Nothing was said or done since the last result."""
         return self.latest == "result"
 
-    def goes_on(self, named: str | None, passing: Dialect | None) -> bool:
-        """May lines that name a session pass untranslated? They are only counted."""
-        ours = passing is self and self.latest in ACTS
-        return ours and (named is not None or self.passing <= self.own)
+    def goes_on(self, named: str | None) -> bool:
+        """May lines with nothing but deltas pass untranslated? They are only counted."""
+        return self.latest in ACTS and (named is not None or self.deltas <= self.own)
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2288,9 +2291,8 @@ class Dialect:
     ) -> Any:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
-        new = maker.kind(kind, subtype, self.session, call_id, None, parent, MADE, made, self.line)
-        if made and maker.lines:
-            new.raw, new.made = encode_json(made()), None
+        raw = encode_json(made()) if maker.lines and made else made or UNREAD
+        new = maker.kind(kind, subtype, self.session, call_id, None, parent, raw, self.line)
         self.parts.append(new)
         if kind != "error" and subtype != "task_notification":
             self.latest = kind
@@ -2416,12 +2418,13 @@ class Dialect:
 
 
 class Cursor(Dialect):
-    """agentfmt's own vocabulary."""
+    """agentfmt's own vocabulary: its lines are never translated."""
 
     name = "cursor"
+    translates = False
 
-    def goes_on(self, named: str | None, passing: Dialect | None) -> bool:  # noqa: ARG002
-        """Its lines are never translated; without a session they may be another agent's."""
+    def goes_on(self, named: str | None) -> bool:
+        """Without a session its lines may be another agent's."""
         return named is not None
 
     def finish(self) -> None:
@@ -3213,11 +3216,12 @@ class Conversations:
         """A block in Cursor's vocabulary, in stretches. Nearly always it is one: it goes on in the
         Cursor session of the event before it."""
         session, events, pairs = source.session, source.events, iter(pairs)
-        one = events and not [event for event in events if event.session_id != session]
-        if one and session and isinstance(source.dialect, Cursor):
-            yield source.dialect.session, source.dialect.unread, pairs
+        one = not [event for event in events if event.session_id != session]
+        known = source.dialect
+        if one and session and events and known and not known.translates:
+            yield known.session, known.unread, pairs
             return
-        for named, passing, count in self.groups(source):
+        for named, passing, count in self.groups(source, one=one):
             group = itertools.islice(pairs, count)
             for line, event in group:
                 event.raw = line
@@ -3228,17 +3232,25 @@ class Conversations:
                 unread = known.unread if known else self.maker.unread
                 if found:
                     yield found[0].session_id, unread, [(line, one) for one in found]
-                if known and named == source.session and known.goes_on(named, passing):
+                may_pass = known and (known is passing or not known.translates)
+                if known and may_pass and named == source.session and known.goes_on(named):
                     yield known.session, unread, group
 
-    def groups(self, source: Source) -> Iterable[tuple[str | None, Dialect | None, int]]:
-        """The events of a block that name the same session: their number, and the conversation that
-        they may pass as they are. Which do is unknown where they are read one by one."""
-        events, known = source.events, source.dialect
+    def groups(
+        self, source: Source, *, one: bool
+    ) -> Iterator[tuple[str | None, Dialect | None, int]]:
+        """The events of a block that name the same session, and the conversation that they may pass
+        as they are; their number. Which do is unknown where they are read one by one."""
+        events, known, begin = source.events, source.dialect, 0
+        if not events:
+            yield None, None, sys.maxsize
         passing = known.passing if known else ()
-        keys = [(event.session_id, known if event.type in passing else None) for event in events]
-        counts = [(*key, len([*same])) for key, same in itertools.groupby(keys)]
-        return counts or [(None, None, sys.maxsize)]
+        kinds = [event.type in passing for event in events] if passing else [False] * len(events)
+        sessions = [event.session_id for event in events] if not one else ()
+        for _, same in itertools.groupby(zip(sessions, kinds, strict=True) if sessions else kinds):
+            count = len([*same])
+            yield events[begin].session_id, known if kinds[begin] else None, count
+            begin += count
 
     def translate_one(self, source: Source, event: Event) -> Sequence[Event]:
         """Translate an event; one of Cursor's is returned itself.
@@ -3246,10 +3258,12 @@ class Conversations:
         Raises OutputError if only Cursor's lines may be printed.
         """
         named, known = event.session_id, source.dialect
-        own = ACTS if isinstance(known, Cursor) else known.own if known else ()
-        if named != source.session or not (named or event.type in own):
+        if known and not named:
+            own = known.own if known.translates else ACTS
+            known = known if event.type in own else None
+        if named != source.session or known is None:
             known = self.conversation_of(source, event)
-        if known is None or isinstance(known, Cursor):
+        if known is None or not known.translates:
             return (event,)
         if self.strict:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
@@ -3353,7 +3367,7 @@ INIT, ACT, END, OTHER = "init", "act", "end", "other"
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
-END_OF_INPUT = Event(hidden=True)  # has no line, like implied ends, and no run
+END_OF_INPUT = SpokenEvent(hidden=True)  # has no line, like implied ends, and no run
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
 
 # Members that show that a line without a type is an ordinary log's, or an agent's.
@@ -3657,7 +3671,7 @@ class Runs:
     def close_unfinished(self, run: Run, why: str) -> None:
         """Fail a run without a terminal event, unless it failed before when it was given up."""
         self.fail(run, why) if why and not run.resumed else self.end(run)
-        self.implied_ends.append(Event(run=run, hidden=True))
+        self.implied_ends.append(SpokenEvent(run=run, hidden=True))
 
     def give_up(self, run: Run) -> None:
         """Close a run because too many are open; one message at the end counts them all."""
@@ -3685,7 +3699,7 @@ class Runs:
     def interrupted(self) -> Iterator[Event]:
         """The implied ends of runs that a signal interrupts; they get no verdict."""
         for run in self.runs.values():
-            yield Event(run=run, hidden=True)
+            yield SpokenEvent(run=run, hidden=True)
         yield END_OF_INPUT
 
     def end_of_file(self, source: Source, unnamed: Iterable[str | None]) -> Iterator[Event]:
@@ -5905,7 +5919,7 @@ class EventRedactor:
 
         return edit_strings(raw, found, change)
 
-    def token_strings(self, raw: bytes, event: Event, words: str) -> list[StringLiteral] | None:
+    def token_strings(self, raw: bytes, event: Any, words: str) -> list[StringLiteral] | None:
         """The words and the values with tokens, if nothing else can be a secret: nearly always."""
         if event.tokens is None or event.line or not event.raw.startswith(b"{"):
             return None
@@ -6245,7 +6259,8 @@ class Redactor:
         self.together = id_of_line if "paths" in redaction.classes else run_of
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch, now = list(events), time.monotonic()
+        batch: list[Any] = list(events)
+        now = time.monotonic()
         lines = [event.raw if event.line is None else searched_lines(event) for event in batch]
         suspects = self.redaction.suspects(lines, tokens=True)
         for number, tokens in suspects.items():
@@ -6401,7 +6416,7 @@ class Redactor:
         ready, self.ready = self.ready, []
         return ready
 
-    def rewrite(self, events: list[Event], cwd: str | None) -> list[Event]:
+    def rewrite(self, events: list[Any], cwd: str | None) -> list[Event]:
         """Events with those redacted that need it; a line that is printed in place of its events
         changes by the edits of all of them."""
         if all(event.edits is None for event in events):
@@ -6412,13 +6427,13 @@ class Redactor:
                 line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
         return [event if event.edits is None else self.rewritten(event, cwd) for event in events]
 
-    def rewritten(self, event: Event, cwd: str | None) -> Event:
+    def rewritten(self, event: Any, cwd: str | None) -> Any:
         if event.line and event.type in SPOKEN_TYPES:  # no other output reads its words
             return event
         raw = self.redacted(event, cwd, self.unprinted if event.line else self.redaction)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
-    def redacted(self, event: Event, cwd: str | None, redaction: EventRedactor) -> bytes:
+    def redacted(self, event: Any, cwd: str | None, redaction: EventRedactor) -> bytes:
         edits = (event.edits or ()) if event.type in self.spoken else None
         return redaction.redact_event(event, cwd, edits)
 
