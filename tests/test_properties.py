@@ -5,14 +5,17 @@ The streams stand beside the checkout, in shared/captures and shared/recordings.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import os
+import random
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import CAPTURES, SAME, Ended, content, convert, corpus, one_byte_at_a_time
 
@@ -150,6 +153,74 @@ def test_the_streams_of_a_joined_log_are_judged_as_if_they_were_alone(paths: lis
     together = convert(b"".join(streams), *VIEWS["json"])
     assert together.status == worst(alone)
     assert together.stdout.count(b"\n") == sum(ended.stdout.count(b"\n") for ended in alone)
+
+
+# ---------------------------------------------------------------- interleaved streams
+
+MIXED = ("session", "agent", "verdict", "actions", "failures", "tools", "tokens_out", "answer")
+
+
+def sessions_of(data: bytes) -> list[Any]:
+    """The session that each line names, or None."""
+    objects = (json.loads(line) if line[:1] == b"{" else {} for line in data.splitlines())
+    return [one.get("session_id") or one.get("sessionID") for one in objects]
+
+
+@functools.cache
+def names_its_session(path: str) -> bool:
+    """Does each line say whose it is? Only such streams can be told apart line by line."""
+    data = content(path)
+    if len(data) > 3 * SHORT or not joinable(path):
+        return False
+    try:
+        return all(isinstance(one, str) for one in sessions_of(data))
+    except ValueError:
+        return False
+
+
+def interleave(streams: list[list[bytes]], rng: random.Random, longest: int) -> Iterator[bytes]:
+    """The lines of some streams, a few of one and a few of another, each in its own order."""
+    left = [iter(lines) for lines in streams]
+    while left:
+        one = rng.choice(left)
+        taken = [*itertools.islice(one, rng.randint(1, longest))]
+        yield from taken
+        if not taken:
+            left.remove(one)
+
+
+def mixed_rows(ended: Ended) -> list[str]:
+    return sorted(json.dumps([row[name] for name in MIXED]) for row in ended.objects)
+
+
+@needs_streams
+@settings(max_examples=60, deadline=None)
+@given(
+    paths=some([path for path in PATHS if names_its_session(path)]),
+    rng=st.randoms(use_true_random=False),
+    longest=st.sampled_from([1, 6, 100]),
+    cuts=st.booleans(),
+    flags=st.sampled_from([(), ("-r", "secrets")]),
+)
+def test_interleaved_and_cut_streams_keep_their_verdicts_words_and_lines(
+    paths: list[str], rng: random.Random, longest: int, cuts: bool, flags: tuple[str, ...]
+) -> None:
+    streams = [content(path).splitlines(keepends=True) for path in paths]
+    streams = [lines[: rng.randint(1, len(lines))] if cuts else lines for lines in streams]
+    known = [frozenset(sessions_of(b"".join(lines))) for lines in streams]
+    assume(len(frozenset().union(*known)) == sum(map(len, known)))  # no recording twice
+    streams = [[line.rstrip(b"\n") + b"\n" for line in lines] for lines in streams]
+    alone, mixture = [b"".join(lines) for lines in streams], interleave(streams, rng, longest)
+    together = b"".join(mixture)
+    runs = [convert(data, "-t", "runs", "-m", "final", *flags) for data in alone]
+    all_runs = convert(together, "-t", "runs", "-m", "final", *flags)
+    assert mixed_rows(all_runs) == sorted(row for ended in runs for row in mixed_rows(ended))
+    assert all_runs.status == worst(runs)
+    written = convert(together, *VIEWS["stream-json"], *flags).stdout
+    expected = [convert(data, *VIEWS["stream-json"], *flags).stdout for data in alone]
+    assert sorted(written.splitlines()) == sorted(b"".join(expected).splitlines())
+    if not flags:
+        assert written == together
 
 
 # ---------------------------------------------------------------- redaction
