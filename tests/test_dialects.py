@@ -474,8 +474,11 @@ RESULTS = [
         {"content": "ok", "totalLines": 9, "readRange": {"startLine": 2, "endLine": 4}},
     ),
     (
-        "Edit", {}, {"structuredPatch": [{"lines": [" a", "-b", "+c", "+d"]}]},
-        {"message": "ok", "linesAdded": 2, "linesRemoved": 1},
+        "Edit", {}, {"structuredPatch": [{"oldStart": 3, "lines": [" a", "-b", "+c", "+d"]}]},
+        {
+            "message": "ok", "linesAdded": 2, "linesRemoved": 1,
+            "diffString": "@@ -3,0 +0,0 @@\n a\n-b\n+c\n+d",
+        },
     ),
     ("Write", {"content": "a\nb\n"}, {}, {"message": "ok", "linesCreated": 2}),
     (
