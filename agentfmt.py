@@ -1486,6 +1486,7 @@ class Source:
         self.agent = "cursor"  # its name
         self.session: object = NO_SESSION  # that the last event named, if its dialect is sure
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
+        self.undecided: str | None = None  # the session of the last event, if that shows no agent
 
     def begin(self, block: bytes) -> list[bytes]:
         """Start the next block; its lines."""
@@ -2196,7 +2197,8 @@ class Dialect:
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
     ``names_session`` is a type of line ("": any), and its member that names the session, if that
     isn't session_id. Lines of the types in ``deltas`` hold nothing but pieces of words; those of
-    the types in ``own`` are no other agent's, whatever they hold.
+    the types in ``own`` are no other agent's, whatever they hold. Where its ``init_names``
+    the session, other lines may lack it.
     """
 
     name: ClassVar[str]
@@ -2204,6 +2206,7 @@ class Dialect:
     own = deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str | None, str]] = (None, "")
+    init_names = False
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2232,6 +2235,7 @@ class Dialect:
         self.messages: dict[str | None, Any] = {}
         self.spoken: dict[str | None, Any] = {}
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
+        self.prompts: list[Any] = []  # that came before the init of their run
         self.fatal_error = ""  # an error that fails the run, unless a result follows
 
     @property
@@ -2262,6 +2266,7 @@ class Dialect:
         """Translate an event; one without a counterpart is returned itself, or dropped if its type
         is shared: then it only repeats."""
         maker, self.event, self.parts = self.maker, event, []
+        early = not self.latest and not event.session_id  # a line that follows may name it
         if not event.session_id:
             event.session_id = self.session
         if maker.native:
@@ -2276,7 +2281,7 @@ class Dialect:
             return self.parts
         if event.type in SHARED_TYPES and not maker.native:
             return ()
-        event.line, event.apart = self.line, event.apart or APART
+        event.line, event.apart = self.line, event.apart or (EARLY if early else APART)
         event.hidden = not maker.native and (
             event.type == "system" or event.type not in CURSOR_TYPES
         )
@@ -2461,6 +2466,7 @@ class Claude(Dialect):
     """
 
     name = "claude"
+    init_names = True
     own = frozenset(CONTROL_TYPES | {"stream_event", "rate_limit_event"})
     deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
@@ -2786,9 +2792,16 @@ class Gemini(Dialect):
 
     def read(self, line: Any) -> None:
         kind = self.event.type
+        asks = kind == "message" and line["role"] == "user"
+        if asks and self.latest in ("", "result"):  # a wrapper logged it before the init
+            self.prompts.append(line["content"])
+            self.event.apart = EARLY
+            return
         if kind == "init":
             self.begin(model=line["model"])
-        elif kind == "message" and line["role"] == "user":
+        while self.prompts:
+            self.ask(self.prompts.pop(0))
+        if asks:
             self.ask(line["content"])
         elif kind == "message":
             self.say(line["content"], delta=line["delta"] is True)
@@ -2853,6 +2866,8 @@ class OpenCode(Dialect):
         elif kind == "error":
             self.report_error([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
+            if line["reason"] == "idle" and self.latest in ACTS:
+                self.reason = self.reason if self.reason in self.cuts else "stop"
             self.finish()
 
     def use(self, part: Any, state: Any) -> None:
@@ -2873,6 +2888,10 @@ class OpenCode(Dialect):
             self.end("error", error=self.fatal_error or f"its last step ended: {self.reason}")
         elif self.reason not in (None, "tool-calls"):
             self.end()
+        elif self.reason is None and self.latest in ACTS:
+            self.report_error(
+                "its last step never finished; OpenCode sometimes loses its last event"
+            )
         self.reason = None
 
 
@@ -2929,7 +2948,10 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
-    beginnings = r"user\.message|assistant\.|session\.(start|resume|tools_updated|\w+_loaded)"
+    beginnings = (
+        r"user\.message|session\.(start|resume|tools_updated|\w+_loaded)"
+        r"|assistant\.(turn_start|intent|((tool_call|streaming)_delta|(message|reasoning)(_\w+)?)$)"
+    )
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
     summary: Any = None  # the answer, unless words follow
@@ -3020,7 +3042,8 @@ class Pi(Dialect):
         "entry_appended auto_compaction_start auto_compaction_end queue_update "
         "tool_execution_start tool_execution_update tool_execution_end extension_error "
         "summarization_retry_scheduled summarization_retry_attempt_start session_info_changed "
-        "summarization_retry_finished thinking_level_changed bash_execution_update".split()
+        "summarization_retry_finished thinking_level_changed bash_execution_update "
+        "extension_ui_request extension_ui_response".split()
     )
     deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
@@ -3154,6 +3177,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has
     yield "pi", kind.startswith("tool_execution_") or kind == "session" or kind in Pi.own
+    yield "pi", kind == "response" and has >= {"command", "success"}
     yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
     yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
     yield "gemini", kind == "result" and has >= {"status", "stats"}
@@ -3295,6 +3319,7 @@ class Conversations:
                     self.name_session(event, known.session)
         goes_on = session or (event.type in ACTS if isinstance(known, Cursor) else sure)
         source.session = session if known and goes_on else NO_SESSION
+        source.undecided = session if not known else None
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
             source.agent = known.name
@@ -3314,7 +3339,11 @@ class Conversations:
         session = event.session_id or kind.session_in(event)
         known = self.sessions.get(session) if session else source.agents.get(kind.name)
         if not isinstance(known, kind):
+            before = source.agents.get(kind.name)
+            session = session or (source.undecided if kind.init_names else None)
             known = kind(self.maker, session or self.new_name(event))
+            if before:
+                known.prompts, before.prompts = before.prompts, []
         if session:
             self.sessions[session] = known
             if len(self.sessions) > MAX_RUNS:
@@ -3542,8 +3571,8 @@ class Runs:
 
     def outside_run(self, _run: Run | None, event: Event) -> None:
         """An event of a session that had a run is late, and ignored. A known type of another
-        session, or an error without a session, shows a run whose end is unknown; so do several
-        events of unknown type, or without a type unless they look like an ordinary log's."""
+        session, or an error without a session, shows a run whose end is unknown; so do events of
+        several unknown types, or without a type unless they look like an ordinary log's."""
         source, stray = self.source, event.type == "error" and not event.session_id
         key: object = EARLY if event.apart is EARLY else event.session_id or source
         self.check_fail_on(event, self.matches)
@@ -3555,7 +3584,8 @@ class Runs:
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
         known = event.type in CURSOR_TYPES or (event.apart and event.session_id)
         certain = stray or (key is not source and known) or wraps_event(event)
-        evidence = SURE_FOREIGN if certain else 0 if log else event.type not in CURSOR_TYPES
+        new = not log and event.type not in CURSOR_TYPES and self.is_new(event)
+        evidence = SURE_FOREIGN if certain else new
         room = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if room else source, event, evidence)
         self.report.warn_without_run(source)
@@ -3580,10 +3610,13 @@ class Runs:
         if wraps_event(event):
             self.add_outside(self.source, event, SURE_FOREIGN)
         elif strange:
-            found = self.source.outside.get(self.source)
-            new = event.type is None or found is None or event.type not in found.types
-            self.add_outside(self.source, event, new)
+            self.add_outside(self.source, event, self.is_new(event))
         return run
+
+    def is_new(self, event: Event) -> bool:
+        """Is its type another one than those of its FILE that belong to no run?"""
+        found = self.source.outside.get(self.source)
+        return event.type is None or found is None or event.type not in found.types
 
     def start(self, _run: Run | None, event: Event) -> Run:
         key = event.session_id or self.source

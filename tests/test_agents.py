@@ -43,6 +43,9 @@ def said(text: str, **members: Any) -> Line:
     return {"type": "message", "role": "assistant", "content": text, **members}
 
 
+ASKS: Line = {"type": "message", "role": "user", "content": "do it"}  # logged by a wrapper
+
+
 def gemini_call(output: str = "") -> list[Line]:
     given = {"tool_name": "run_shell_command", "parameters": {"command": "make"}}
     return [
@@ -131,6 +134,12 @@ def pi_turn_end(reason: str = "stop") -> Line:
 
 
 RETRY = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3}
+
+
+ASKED: list[Line] = [
+    {"type": "extension_ui_request", "id": "1", "method": "notify", "message": name}
+    for name in ("a", "b", "c", "d")
+]
 
 
 def claude(kind: str, **members: Any) -> Line:
@@ -229,6 +238,12 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         (1, 0, 1), [], "failed: Cancelled",
     ),
     "gemini-killed": ([INIT, said("Do", delta=True)], (1, 0, 1), [], "ended without a result"),
+    "gemini-prompt-before-its-init": (
+        [ASKS, INIT, said("Hi"), GEMINI_OK, ASKS, INIT | {"session_id": "g-2"}, GEMINI_OK],
+        (0, 2, 0), [], "",
+    ),
+    "gemini-prompt-and-no-init": ([ASKS, said("Hi"), GEMINI_OK], (0, 1, 0), [], ""),
+    "gemini-prompt-alone": ([ASKS], (1, 0, 0), [], "belongs to no run"),
     "gemini-denied": (
         [
             INIT,
@@ -349,6 +364,22 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         [STEP, used("error", "apply_patch", input={"patchText": PATCH}, error="no match"), STOP],
         (0, 1, 0),
         ["{not edit} src/a b.py (error: no match)", "{not write} c (error: no match)"], "",
+    ),
+    "opencode-done-in-place-of-the-last-step-finish": (
+        [STEP, used(input={"command": "ls"}), part("step_finish", reason="tool-calls"), STEP,
+         part("text", text="There."), OPENCODE_DONE],
+        (0, 1, 0), ["{shell} ls"], "",
+    ),
+    "opencode-done-after-an-error": (
+        [STEP, part("text", text="There."), OPENCODE_ERROR, OPENCODE_DONE],
+        (1, 0, 1), [], "failed: MessageAbortedError",
+    ),
+    "opencode-done-and-nothing-else": (
+        [STEP, OPENCODE_DONE], (1, 0, 1), [], "ended without a result",
+    ),
+    "opencode-lost-its-end": (
+        [STEP, part("text", text="There.")],
+        (1, 0, 1), [], "OpenCode sometimes loses its last event",
     ),
     # Droid
     "droid-errors-alone": ([LOOP_ERROR, CLI_ERROR], (1, 0, 1), [], "failed: The model is overloaded."),
@@ -493,7 +524,16 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0), PATCHED * 2 + ["{edit}"], "",
     ),
+    "copilot-late-end-of-a-turn": (
+        [*copilot_call(), copilot_end(), copilot("assistant.turn_end"), copilot("assistant.idle")],
+        (0, 1, 0), ["{shell}"], "",
+    ),
     # Pi
+    "pi-rpc": (
+        [*ASKED, {"type": "response", "command": "prompt", "success": True}, *PI[1:], *ASKED,
+         *pi_end(), {"type": "response", "command": "abort", "success": False}],
+        (0, 1, 0), [], "",
+    ),
     "pi-success": ([*PI, *pi_end()], (0, 1, 0), [], ""),
     "pi-ends-with-its-turn": ([*PI, pi_end()[0], pi_turn_end()], (0, 1, 0), [], ""),
     "pi-ends-with-a-turn-that-calls": (
@@ -716,6 +756,15 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         (0, 1, 0),
         ["{not shell} a (permission denied: No.)", "{not shell} b (rejected: Use make)",
          r"{not shell} c (timed out: Exit code 143\nCommand timed out after 2m 0.0s)"], "",
+    ),
+    "claude-without-sessions": (
+        [
+            {"type": "system", "subtype": "init", "session_id": "cl-1", "model": "m"},
+            {"type": "assistant", "message": {"content": [use("Bash", command="ls")]}},
+            {"type": "user", "message": {"content": [returned("x")]}},
+            {"type": "result", "subtype": "success", "session_id": "cl-1", "result": "ok"},
+        ],
+        (0, 1, 0), ["{shell} ls"], "",
     ),
     "cursor-background": (
         [
@@ -1054,6 +1103,38 @@ def test_no_event_of_a_known_agent_is_of_unknown_type() -> None:
     lines: list[Any] = [*PI, {"type": "turn_start"}, {"type": "entry_appended"}, *pi_end()]
     assert "unknown" not in run("-s", data=stream(lines)).stderr
     assert "tokens in" in run("-s", data=stream([STEP, STOP])).stderr
+
+
+NEW: dict[str, Line] = {
+    "claude-background-command": claude("brand_new"),
+    "codex-declined": {"type": "item.brand_new", "item": {"id": "x", "type": "brand_new"}},
+    "gemini-denied": {"type": "brand_new", "timestamp": "2026-04-16T20:47:28.760Z"},
+    "opencode-patch": {"type": "brand_new", "sessionID": "ses_1", "part": {}},
+    "droid-patch": droid("brand_new"),
+    "copilot-patch": copilot("assistant.brand_new"),
+    "pi-success": {"type": "brand_new", "id": "x"},
+}
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_a_new_type_of_a_known_agent_is_no_failure(name: str) -> None:
+    """Wherever it stands."""
+    lines = STREAMS[name][0]
+    for start in (0, 1, len(lines)):
+        more = [*lines[:start], *[NEW[name]] * 4, *lines[start:]]
+        for to in ("text", "cursor", "stream-json"):
+            ended = convert(stream(more), "-t", to)
+            assert (ended.status, ended.stderr) == (0, "")
+            assert to == "text" or convert(ended.stdout).status == 0
+
+
+def test_the_prompt_before_an_init_is_that_of_its_run() -> None:
+    lines, _, _, _ = STREAMS["gemini-prompt-before-its-init"]
+    made = convert(stream(lines), "-t", "cursor").objects
+    asked = [
+        (row["session_id"], row["message"]["content"]) for row in made if row["type"] == "user"
+    ]
+    assert asked == [(name, [{"type": "text", "text": "do it"}]) for name in ("g-1", "g-2")]
 
 
 def test_fail_on_a_denied_call() -> None:
