@@ -1312,11 +1312,14 @@ def failure_reason(outcome: Outcome, told: Any) -> str:
 # Errors, rejected lines and failed runs in, messages out. It must not know formats.
 
 
-EXPECTED = "is this the output of --output-format stream-json?"
-TRANSCRIPT = (
-    "if this is an agent's text, run it with --output-format stream-json; "
-    "Claude Code also needs --verbose"
-)
+# Characters that text has few of; in another encoding it has many, but no controls among them.
+STRANGE = regex("[\0-\7\x0b\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
+
+
+def is_binary(line: bytes) -> bool:
+    text = line[:EXCERPT].decode("utf-8", "replace")
+    strange = STRANGE.findall(text)
+    return len(strange) > 5 and len(strange) > len(text) // 4 and {*strange} != {"\ufffd"}
 
 
 class Report:
@@ -1384,46 +1387,33 @@ class Report:
         text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
         if reason is None:
             self.prose = source.prose = text
+            if not source.has_run and is_binary(line):
+                source.looks_like = "binary data"
         else:
             self.damaged = True
         self.counts["prose line" if reason is None else "damaged line"] += 1
         source.rejected += 1
-        if source.rejected <= REJECTS_SHOWN:
+        if source.rejected <= REJECTS_SHOWN and source.is_stream():
             self.message(": ".join(filter(None, (source.where(), reason, text))))
-        self.warn_without_run(source)
+        self.explain_early(source)
 
-    def warn_without_run(self, source: Source, *, silent: bool = False) -> None:
-        """Warn early about a FILE without a run: after some lines, or when it falls silent."""
-        lines, groups = source.number(), source.outside.values()
-        known = groups and not any(one.has_unknown for one in groups)
-        if known or source.warned_of or source.has_run or source.dialect:
+    def explain_early(self, source: Source, *, silent: bool = False) -> None:
+        """Explain a FILE without a run after some lines, or when it falls silent, unless a run is
+        to be expected, since it shows an agent."""
+        due = source.number() >= (1 if silent else LINES_TO_HINT)
+        if source.told or source.has_run or not due:
             return
-        if lines >= (1 if silent else LINES_TO_HINT):
-            what = f"{source.name}: no event in {plural(lines, 'line')}: {TRANSCRIPT}"
-            self.message(self.describe_outside(source) if source.outside else what)
-            source.warned_of = "events" if source.outside else "text"
+        outside = source.outside.values()
+        if not (any(one.known for one in outside) if outside else source.dialect):
+            self.explain(source)
 
-    def describe_outside(self, source: Source) -> str:
-        """Which events of a FILE belong to no run, and a hint if it has no run at all."""
-        found = list(source.outside.values())
-        count, types = sum(one.count for one in found), {t: 0 for one in found for t in one.types}
-        kinds = f" ({self.list_names(types)})" if types else " without a type"
-        if types and any(one.has_unknown for one in found):
-            kinds = f" of unknown type{'s' * (len(types) > 1)}{kinds}"
-        hint = "" if source.has_run else f"name the agent with --from ({', '.join(AGENTS)})"
-        why = next((one.error for one in found if one.error), hint)
-        events = plural(count, "event") + kinds
-        what = f"{found[0].where}: {events} belong{'s' * (count == 1)} to no run"
-        return ": ".join(filter(None, (what, why)))
-
-    def fail_file(self, source: Source) -> None:
-        """Report a FILE without a run, or with events outside any, unless a warning did."""
-        self.failed = True
-        if source.outside and source.warned_of != "events":
-            self.message(self.describe_outside(source))
-        elif not source.outside:
-            likely = source.prose + f"; {TRANSCRIPT}" * (not source.warned_of)
-            self.message(f"{source.name}: no events: {likely if source.prose else EXPECTED}")
+    def explain(self, source: Source) -> None:
+        """Say what a FILE is that has no run, or has events outside any; no story is told twice."""
+        stories = ((name, tell(self, source)) for name, tell in STORIES.items())
+        name, what = next(story for story in stories if story[1])
+        if name != source.told:
+            self.message(what)
+        source.told = name
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names, with commas."""
@@ -1433,10 +1423,56 @@ class Report:
 
     def report_unshown(self, source: Source) -> None:
         """Say how many rejected lines weren't shown, at the end of a run or a FILE."""
-        if source.rejected > REJECTS_SHOWN:
+        if source.rejected > REJECTS_SHOWN and source.is_stream():
             more = plural(source.rejected - REJECTS_SHOWN, "more line")
             self.message(f"{source.name}: {more} without an event")
         source.rejected = 0
+
+
+def what_it_is(_report: Report, source: Source) -> str:
+    return "" if source.is_stream() else f"{source.name}: this is {source.looks_like}"
+
+
+def events_outside(report: Report, source: Source) -> str:
+    """The events of a FILE that belong to no run; without a run they may be an unknown agent's."""
+    found = list(source.outside.values())
+    if not found:
+        return ""
+    types = {kind: None for one in found for kind in one.types}
+    listed, s = report.list_names(types), "s" * (len(types) > 1)
+    known = any(one.known for one in found)
+    if not known and not source.has_run:
+        what = f"type{s}: {listed}" if types else "objects without a type"
+        return f"{source.name}: no agent that I know wrote this ({what})"
+    kinds = f" of unknown type{s}" * (not known) + f" ({listed})" if types else " without a type"
+    count, error = (
+        sum(one.count for one in found),
+        next(filter(None, (one.error for one in found)), ""),
+    )
+    what = f"{plural(count, 'event')}{kinds} belong{'s' * (count == 1)} to no run"
+    return ": ".join(filter(None, (found[0].where, what, error)))
+
+
+AS_EVENTS = (
+    "run the agent with --output-format stream-json (Claude Code also needs --verbose; Codex has "
+    "--json instead)"
+)
+
+
+def text_so_far(_report: Report, source: Source) -> str:
+    what = f"no event in {plural(source.number(), 'line')}: if this is an agent's text, {AS_EVENTS}"
+    return "" if source.ended else f"{source.name}: {what}"
+
+
+def no_events(_report: Report, source: Source) -> str:
+    hint = f"; if this is an agent's text, {AS_EVENTS}" * (not source.told)
+    return f"{source.name}: no events: {source.prose + hint if source.prose else AS_EVENTS}"
+
+
+# What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
+STORIES: dict[str, Callable[[Report, Source], str]] = {
+    "form": what_it_is, "events": events_outside, "text": text_so_far, "end": no_events,
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------- reading
@@ -1478,7 +1514,8 @@ class Source:
         self.rejected = 0  # lines since the last end of a run
         self.prose = ""  # its last line
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
-        self.warned_of = ""  # what a warning was about: its text, or its events
+        self.told = ""  # the last of STORIES that was told
+        self.ended = False
         self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
@@ -1499,6 +1536,9 @@ class Source:
         """The number of the current line, or object."""
         return self.lines - operator.length_hint(self.left)
 
+    def is_stream(self) -> bool:
+        return self.has_run or not self.looks_like
+
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
@@ -1518,6 +1558,7 @@ OTHER_FORMATS = COMPRESSED | {
     b"\0{": "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt",
     b"<!doctype html": "an HTML page: download the log as text",
     b"<html": "an HTML page: download the log as text",
+    **dict.fromkeys((b"\x89png", b"\xff\xd8\xff", b"%pdf"), "binary data"),
 }
 
 
@@ -3211,6 +3252,11 @@ def wraps_event(event: Event) -> bool:
     )
 
 
+def shows_agent(event: Event, line: bytes) -> bool:
+    """Is a line one of an agent that is known?"""
+    return event.type in CURSOR_TYPES or recognize(line) is not None or wraps_event(event)
+
+
 DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
     each.name: each for each in (Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi)
 }
@@ -3410,7 +3456,7 @@ class OutsideEvents(Struct):
     where: str  # FILE:LINE of the first
     count: int = 0
     evidence: int = 0  # that they are another agent's: from SURE_FOREIGN on, they are
-    has_unknown: bool = False  # one has an unknown type
+    known: bool = False  # one shows an agent that is known
     types: dict[str, None] = {}
     error: str = ""  # the message of the last error event
 
@@ -3588,13 +3634,14 @@ class Runs:
         evidence = SURE_FOREIGN if certain else new
         room = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if room else source, event, evidence)
-        self.report.warn_without_run(source)
+        self.report.explain_early(source)
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
         found = self.source.outside.setdefault(key, OutsideEvents(self.source.where()))
         found.count += 1
         found.evidence += evidence
-        found.has_unknown |= event.type not in CURSOR_TYPES and found.evidence < SURE_FOREIGN
+        if not found.known and (found.count <= LINES_TO_HINT or event.type not in found.types):
+            found.known = shows_agent(event, self.line)
         if event.type and len(found.types) < MAX_NAMES:
             found.types[event.type] = None
         if event.type == "error":
@@ -3746,11 +3793,11 @@ class Runs:
         if matches := describe_matches(self.matches):
             self.report.failure(f"{matches} after the end of a run")
         self.matches = {}
-        groups = source.outside.values()
+        groups, source.ended = source.outside.values(), True
         foreign = any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups)
-        reported = source.has_run or source.looks_like or self.report.has_error
-        if foreign or not reported:
-            self.report.fail_file(source)
+        if foreign or not (source.has_run or self.report.has_error):
+            self.report.failed = True
+            self.report.explain(source)
 
     def end_of_input(self) -> Iterator[Event]:
         if self.given_up_count:
@@ -7651,11 +7698,11 @@ def follow_streams(
             source = Source(name, max_line, unwrap)
             frames = read_frames(source, arriving)
             if source.looks_like:
-                reader.report.failure(f"{source.name}: this is {source.looks_like}")
+                reader.report.explain(source)
             for frame in frames:
                 yield runs.follow(source, talks.translate(source, reader.read(source, frame)))
                 if not frame:
-                    reader.report.warn_without_run(source, silent=True)
+                    reader.report.explain_early(source, silent=True)
             yield runs.end_of_file(source, talks.unnamed(source))
         yield runs.follow(source, talks.finish())
         yield runs.end_of_input()

@@ -1166,10 +1166,36 @@ def test_from_names_every_agent(name: str) -> None:
     assert convert(stream(lines), "--from", name) == convert(stream(lines))
 
 
-def test_an_unknown_agent_is_told_which_are_known() -> None:
-    ended = convert(b'{"type":"mystery"}\n')
-    assert ended.status == 1
-    assert all(name in ended.stderr for name in agentfmt.DIALECTS)
+@pytest.mark.parametrize("agent", ["auto", "cursor", "claude", "codex", "pi"])
+@pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        (['{"type":"mystery"}'], "type: mystery"),
+        (['{"type":"begin","id":"x"}', '{"type":"say","text":"y"}'] * 9, "types: begin, say"),
+        (['{"role":"user","content":"Hi"}'], "objects without a type"),
+        (['{"level":"info","msg":"x"}'] * 20, "objects without a type"),
+    ],
+)
+def test_a_stream_of_an_unknown_agent(agent: str, lines: list[str], what: str) -> None:
+    """No --from would help, and after one it is said, too."""
+    ended = convert("\n".join(lines).encode(), "--from", agent)
+    assert ended == (b"", f"agentfmt: stdin: no agent that I know wrote this ({what})\n", 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "system", "subtype": "hook_started"},
+        {"type": "rate_limit_event"},
+        {"type": "connection", "subtype": "lost"},
+        {"type": "error", "message": "no key"},
+    ],
+)
+def test_a_known_agent_that_never_began(line: Line) -> None:
+    ended = convert(stream([{"type": "mystery"}, *[line] * 12]))
+    assert (ended.status, ended.stderr.count("\n")) == (1, 1)
+    assert "to no run" in ended.stderr
+    assert "no agent that I know" not in ended.stderr
 
 
 SHORT = [

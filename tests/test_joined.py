@@ -210,9 +210,9 @@ def test_a_few_strange_lines_are_harmless(good: str, way: str, few: Lines) -> No
 def test_every_file_that_holds_no_run_is_named() -> None:
     files = {"good": GOOD["cursor"], "empty": [], "died": [b"starting\n", b"Not logged in\n"]}
     assert convert(files).stderr.splitlines()[0:1] + convert(files).stderr.splitlines()[3:] == [
-        "agentfmt: empty: no events: is this the output of --output-format stream-json?",
-        "agentfmt: died: no events: Not logged in; if this is an agent's text, run it with "
-        "--output-format stream-json; Claude Code also needs --verbose",
+        f"agentfmt: empty: no events: {agentfmt.AS_EVENTS}",
+        "agentfmt: died: no events: Not logged in; if this is an agent's text, "
+        + agentfmt.AS_EVENTS,
     ]
 
 

@@ -113,7 +113,7 @@ def reads(process: subprocess.Popen[bytes]) -> None:
     ("line", "said"),
     [
         pytest.param(
-            b'{"type":"begin"}\n', "stdin:1: 1 event of unknown type (begin) belongs to no run: ",
+            b'{"type":"begin"}\n', "stdin: no agent that I know wrote this (type: begin)",
             id="an unknown event",
         ),
         pytest.param(b"hello\n", "stdin: no event in 1 line: ", id="text"),

@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import random
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -509,6 +510,58 @@ def test_documents_leave_as_they_arrive() -> None:
 
     agentfmt.convert([("-", arriving())], to="stream-json", report=Report(out), out=out)
     assert wrote == [b'{"type":"x"}\n'] * 5
+
+
+# ---------------------------------------------------------------- binary data
+
+
+def random_bytes(seed: int) -> bytes:
+    return random.Random(seed).randbytes(20_000)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *map(random_bytes, range(5)),
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\n\n" + random_bytes(7),
+        b"\x7fELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0>\0\1\0\0\0",
+        b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20\0\0\0\2\0\0\0\2\0\0\0\0\0",
+        b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 4096, 65536])
+def test_binary_data_is_named_in_one_line(data: bytes, size: int) -> None:
+    if size == 1:
+        data = data[:2000]
+    ended = convert(cuts(data, [size] * (len(data) // size)))
+    damaged = [line for line in ended.stderr.splitlines() if ": " in line and "{" in line]
+    assert [line for line in ended.stderr.splitlines() if line not in damaged] == [
+        "agentfmt: stdin: this is binary data"
+    ]
+    assert ended.status == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Erreur: accès refusé, réessayez plus tard".encode("latin-1"),
+        "エラー：ファイルが見つかりません".encode("shift-jis"),
+        "错误：没有权限访问该文件".encode("gbk"),
+        b"\x1b[32mready\x1b[0m \x1b[2K\r\x1b[1A\x1b[?25l",
+        b"\2\0\0\0\0\0\0\x28a warning, as docker frames it in its streams",
+    ],
+)
+def test_text_in_any_encoding_is_shown(text: bytes) -> None:
+    ended = convert(text + b"\n")
+    assert ended.stderr.startswith("agentfmt: stdin:1: ")
+    assert "binary" not in ended.stderr
+
+
+def test_a_run_behind_binary_data_is_read() -> None:
+    noise = b"\x7fELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0>\0\n"
+    ended = convert(noise + whole_run() + b"last words\n")
+    assert ended.status == 0
+    assert ended.stderr == f"agentfmt: stdin:{len(RUN) + 2}: last words\n"
 
 
 # ---------------------------------------------------------------- whatever the bytes are

@@ -185,8 +185,7 @@ def test_prose_before_a_result_is_not_the_reason_of_the_next_run() -> None:
 def test_untyped_events_only() -> None:
     assert convert(b'{"a":1}\n{}\n') == Ended(
         b"",
-        "agentfmt: stdin:1: 2 events without a type belong to no run: name the agent with "
-        "--from (cursor, claude, amp, qwen, codex, gemini, opencode, droid, copilot, pi)\n",
+        "agentfmt: stdin: no agent that I know wrote this (objects without a type)\n",
         FAILED,
     )
 
