@@ -346,7 +346,7 @@ def test_manual_can_be_read_in_one_sitting() -> None:
         (MANUAL, "NAME, SYNOPSIS, DESCRIPTION, ENVIRONMENT, FILES, EXIT STATUS, EXAMPLES, INPUT, "
          "OUTPUT, SELECTORS, REDACTION, TABLES, DIAGNOSTICS, SEE ALSO, STANDARDS, CAVEATS"),
         (SIDECAR, "NAME, DESCRIPTION, LOG COLLECTORS, DELIVERY, SHIPPERS, MANY FILES, MANY CORES, "
-         "SEE ALSO"),
+         "QUERIES, SEE ALSO"),
     ],
     ids=["agentfmt", "sidecar"],
 )  # fmt: skip

@@ -13,6 +13,7 @@ from support import (
     MANUAL,
     SCANNER,
     SESSION,
+    SIDECAR,
     assistant,
     completed,
     convert,
@@ -241,7 +242,7 @@ def test_tables_agree_with_text_and_json(capture: str) -> None:
 
 
 def queries() -> list[str]:
-    text = MANUAL.partition(".Sh TABLES")[2].partition(".Sh ")[0]
+    text = SIDECAR.partition(".Sh QUERIES")[2].partition(".Sh ")[0]
     blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
     return [block.replace(r"\(dq", '"').replace(r"\(aq", "'") for block in blocks]
 
