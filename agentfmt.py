@@ -1132,11 +1132,13 @@ def outcome_of(event: Event) -> Outcome:
     function = (event.tool_call or {}).get("function")  # its result may have any member
     if not variant or (type(function) is ToolCall and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
-    elif as_integer(found.exitCode):
-        status = "nonzero"
     elif tool != "mcp" or found.isError is not True:
-        status = VARIANTS.get(variant, "error")
+        status = status_by(variant, as_integer(found.exitCode))
     return Outcome(event, tool, body, status, variant, found)
+
+
+def status_by(variant: str, code: int | None) -> str:
+    return "nonzero" if code else VARIANTS.get(variant, "error")
 
 
 def variant_of(result: dict[str, Any]) -> str:
@@ -1202,10 +1204,8 @@ class Action(Struct, frozen=True, gc=False):
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word."""
-    if event.tool_call is None and callable(event.raw):  # its line need not be made
-        tool, status, code = event.raw.outcome()
-        return plain_action((tool or started_tool(event) or "?")[: EXCERPT + 1], status, code)
-    return label_call(outcome_of(event))
+    unread = event.tool_call is None and callable(event.raw)  # its line need not be made
+    return label_call(event.raw.outcome(event) if unread else outcome_of(event))
 
 
 def label_call(outcome: Outcome) -> Action:
@@ -2090,10 +2090,11 @@ class Answer(Struct, gc=False):
         told = (name for word in said for name, rule in FAILURES.items() if re.match(rule, word))
         return next(told, "error"), None, said[1]
 
-    def outcome(self) -> tuple[str, str, int]:
-        """The tool of an ended call, its status and exit code, as its line has them."""
+    def outcome(self, event: Event) -> Outcome:
+        """How its event ended, as its line would say it, without the details."""
         variant, code, _ = self.ending()
-        return self.call.tool, "nonzero" if code else VARIANTS[variant], code or 0
+        tool, found = self.call.tool or started_tool(event) or "?", Success(exitCode=code)
+        return Outcome(event, tool, NO_BODY, status_by(variant, code), variant, found)
 
 
 def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
