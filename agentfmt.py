@@ -138,7 +138,7 @@ MAX_REPORT = 1_000_000  # bytes: GitHub takes 1 MiB for the summary of a step, o
 MAX_WORDS = 100_000  # characters between two actions in a report
 PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 20  # lines of each in a report
 REPORT_COLUMNS = 500  # of these lines
-ITEM_COLUMNS = 160  # of an action in a report
+ITEM_COLUMNS = 240  # of an action in a report
 MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
 MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
@@ -6663,6 +6663,12 @@ class Shortener:
     def fit(self, line: bytes) -> bytes:
         return line if len(line) <= self.limit else self.shorten(line)
 
+    def cut(self, events: Iterable[Event], reread: Callable[[bytes], Event]) -> Iterator[Event]:
+        """Shorten calls themselves, for a writer whose lines aren't theirs."""
+        for event in events:
+            raw = line_of(event) if event.type == "tool_call" else b""
+            yield reparse(event, self.shorten(raw), reread) if len(raw) > self.limit else event
+
     def shorten(self, raw: bytes) -> bytes:
         found = [
             one
@@ -7211,15 +7217,15 @@ def cut_lines(text: str, first: int = 0, last: int = 0) -> list[str]:
 
 
 def literal(text: str) -> str:
-    """A text in which nothing is markup."""
-    return MARKUP.sub(r"\\\g<0>", text)
+    """A text in which nothing is markup; in an address, GitHub takes a backslash as it is."""
+    return MARKUP.sub(r"\\\g<0>", text).replace("<", "&lt;")
 
 
 def as_html(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-MARKUP = regex(r"[\\`*<&\[\]~]|\b_|_\b")
+MARKUP = regex(r"[\\`*&\[\]~]|\b_|_\b")
 
 
 def safe_words(text: str) -> Iterator[str]:
@@ -7751,11 +7757,12 @@ def convert(
     runs = Runs(report, fail_on=fail_on, locates=to == "calls")
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
-    shortener = Shortener(max_event, report) if max_event else None
+    shortener, prose = Shortener(max_event, report) if max_event else None, to in PROSE_OUTPUTS
 
     def write(events: Iterable[Event]) -> None:
+        events = shortener.cut(events, reader.reread) if shortener and prose else events
         lines = writer.lines(pass_on(events, others, report) if others else events)
-        out.write(map(shortener.fit, lines) if shortener else lines)
+        out.write(map(shortener.fit, lines) if shortener and not prose else lines)
         out.flush()
 
     try:
@@ -8108,7 +8115,7 @@ OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
     "messages all": PROSE_OUTPUTS,
     "actions stdout": PROSE_OUTPUTS,
     "thinking": EVENT_OUTPUTS,
-    "max-event": JSON_OUTPUTS,
+    "max-event": (*JSON_OUTPUTS, "markdown"),
     "ci-safe": JSON_OUTPUTS,
 }
 

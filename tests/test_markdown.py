@@ -25,6 +25,7 @@ from support import (
     corpus,
     event,
     init,
+    interleaved,
     message,
     result,
     started,
@@ -371,6 +372,8 @@ def test_words_without_html_stay_as_they_are(words: str) -> None:
         pytest.param("- ```js\n  <b>\n  ```", "\n-\n  ```js\n  <b>\n  ```", id="behind-a-marker"),
         pytest.param("- a\n  ```\n<b>\n```", "- a\n  ```\n  <b>\n  ```", id="moved"),
         pytest.param("```{=html}\n<b>\n```", "```\n<b>\n```", id="raw"),
+        pytest.param("http://a/<b>`<c>` `d`", r"http://a/&lt;b>\`&lt;c>\` `d`", id="address"),
+        pytest.param("www.a/\u00a0` `<b>`", "www.a/\u00a0\\` `<b>`", id="blank"),
     ],
 )
 def test_safe_words(words: str, safe: str) -> None:
@@ -401,6 +404,14 @@ def test_reports_of_real_streams(path: str) -> None:
         re.findall(r"(?m)^agentfmt: run.*: (?:succeeded|failed|interrupted)\b.* action", ends)
     )
     check(report(data), actions, runs)
+
+
+def test_an_address_takes_no_html_with_it() -> None:
+    """GitHub makes a link of it, with any backslash, that ends before a "<"."""
+    failed = {"error": {"errorMessage": "http://a/<img>"}}
+    text = report(run_of(completed(result=failed), is_error=True, result="http://a/<b>"))
+    assert "(error: http://a/&lt;img>)" in text
+    assert text.endswith("`http://a/<b>`\n")
 
 
 def test_a_list_of_words_is_not_continued() -> None:
@@ -446,6 +457,29 @@ def test_a_long_run_fits() -> None:
     assert text.count("\n- ") > 4000
     assert "The answer.\n" in text
     assert re.search(r"\*\*✅ succeeded, 5,000 actions.* diffs not shown", text.splitlines()[-1])
+
+
+@pytest.mark.parametrize("agent", ["cursor", "claude"])
+def test_long_strings_of_calls_are_shortened(agent: str) -> None:
+    call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "make"}}
+    back = {"type": "tool_result", "tool_use_id": "t", "content": "Exit code 2\n" + "x" * 400}
+    claude = (
+        event("assistant", message={"role": "assistant", "content": [call]}),
+        event("user", message={"role": "user", "content": [back | {"is_error": True}]}),
+    )
+    data = run_of(*claude) if agent == "claude" else run_of(shell(code=2, printed="x" * 400))
+    whole, short = (report(data, "--from", agent, *flags) for flags in ((), ("--max-event", "900")))
+    assert "x" * 400 in whole
+    assert "x" * 400 not in short
+    assert "[cut: " in short
+    assert short.splitlines()[-1] == whole.splitlines()[-1]
+
+
+def test_interleaved_runs_have_headings() -> None:
+    runs = [[init(name), completed(session=name), result(name)] for name in "ab"]
+    text = report(b"".join(interleaved(*runs)))
+    assert re.findall("(?m)^### .*run (.)", text) == ["a", "b", "a", "b"]
+    check(text, actions=2, runs=2)
 
 
 def test_an_endless_run_fits() -> None:

@@ -1008,7 +1008,7 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
         ),
         (
             ("--max-event", "1K"),
-            "--max-event goes with --to json or stream-json or cursor or runs or calls only",
+            "--max-event goes with --to json or stream-json or cursor or runs or calls or markdown only",
         ),
     ],
 )
