@@ -25,9 +25,11 @@ Contents, in the order of the file:
     calls            Cursor's tools, their printed labels; what a call is about and how it ended
     messages         messages on stderr, excerpts, rejected lines, the exit status
     reading          frames, envelopes of log collectors, lines to events
-    conversations    other agents' tools, arguments and failures in Cursor's terms; the moves
-    Claude           Claude Code and its relatives, Amp and Qwen Code
-    other agents     Codex, Gemini, OpenCode, Droid, Copilot, Pi
+    foreign calls    other agents' tools, arguments and failures in Cursor's terms
+    conversations    the moves that make events of what an agent's lines say
+    Claude           Claude Code and its relatives, Amp and Qwen Code; streams and saved sessions
+    Codex            its stream, and its saved sessions
+    other agents     Gemini, OpenCode, Droid, Copilot, Pi
     recognition      which agent wrote a line; one conversation per session
     runs             the state machine: when runs open and end, and their verdicts
     words            the assistant's words, each text once; what writers note of a run
@@ -448,6 +450,26 @@ def decode_raw(raw: Raw | bytes) -> Any:
         return None
 
 
+def as_time(value: Any) -> int | None:
+    """A time in milliseconds since 1970, from such a number or ISO 8601; or None."""
+    if not isinstance(value, str) or INTEGER.fullmatch(value):
+        return as_count(value)
+    import datetime
+
+    with contextlib.suppress(ValueError, OverflowError):
+        iso = value.replace("Z", "+00:00")
+        return round(datetime.datetime.fromisoformat(iso).timestamp() * 1000)
+    return None
+
+
+def elapsed(begin: Any, end: Any) -> int | None:
+    """The milliseconds between two times; None if one isn't known, or they are out of order."""
+    if begin is None or end is None:
+        return None
+    first, last = as_time(begin), as_time(end)
+    return None if first is None or last is None or last < first else last - first
+
+
 def first_text(*values: Any) -> str:
     """The first string that isn't blank, or ""."""
     for value in values:
@@ -747,6 +769,7 @@ class Line(Struct, gc=False, eq=False):
 
 
 APART = "apart"  # a line without a counterpart
+SAVED = "saved"  # one of a saved session, which needs no run
 RUNLESS = "runless"  # one that also shows no run
 EARLY = "early"  # one that belongs to the next run of its FILE, whatever session it names
 NO_SESSION = object()  # differs from any event's session
@@ -783,6 +806,15 @@ def line_of(event: Event) -> bytes:
 def details(event: Event) -> dict[str, Any]:
     """All members of an event, decoded from its line; {} if that fails."""
     return as_object(decode_raw(line_of(event)))
+
+
+def line_time(event: Event) -> int | None:
+    """When the line of an event was written, in milliseconds since 1970, if it says so."""
+    line = event.raw
+    if callable(line) or b'"timestamp' not in line:
+        return None
+    stated = decode_as(line, shape(anys="timestamp_ms timestamp"))
+    return as_time(stated.timestamp if stated.timestamp_ms is None else stated.timestamp_ms)
 
 
 def error_message(value: Any, depth: int = 4) -> str:
@@ -1275,12 +1307,15 @@ def detailed_action(outcome: Outcome, here: str, begun: OpenCall) -> Action:
 
 
 def call_duration(call: Outcome) -> int | None:
-    """Milliseconds by the timestamps of the call, else as its result states."""
-    clocks = map((call.event.tool_call or {}).get, ("startedAtMs", "completedAtMs"))
-    begin, end = map(as_count, clocks)
-    if begin is not None and end is not None and begin <= end:
-        return end - begin
-    return next(counts_in((call.found.executionTime, call.found.durationMs)), None)
+    """Milliseconds by the timestamps of the call, else as its result states, else by the times of
+    its two lines."""
+    event, body = call.event, call.event.tool_call or {}
+    took = elapsed(body.get("startedAtMs"), body.get("completedAtMs"))
+    if took is None:
+        took = next(counts_in((call.found.executionTime, call.found.durationMs)), None)
+    if took is None and event.started:
+        took = elapsed(line_time(event.started), line_time(event)) or None
+    return took
 
 
 def call_bodies(event: Event) -> Iterator[dict[str, Any]]:
@@ -1916,35 +1951,39 @@ class Reader:
             return coerce_struct(decode_json(text), self.kind)
 
 
-# ---------------------------------------------------------------- conversations
+# ---------------------------------------------------------------- foreign calls
 #
-# Other agents' tools, arguments and failures in Cursor's terms; the moves that make events.
-# Members of a foreign line in, events in Cursor's vocabulary out. It must not know runs or writers.
+# Other agents' tools, arguments and failures in Cursor's terms.
+# A call and how it ended in, the members of Cursor's lines out. It must not know agents.
 
 # Other agents' names for Cursor's tools, in lower case without underscores -> Cursor's name.
 TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     name: tool
     for tool, names in {
-        "read": "notebookread readfile readmanyfiles view",
+        "read": "notebookread readfile readmanyfiles view viewimage",
         "write": "createfile writefile create",
         "edit": "multiedit notebookedit editfile replace patch applypatch",
-        "shell": "bash bashoutput killshell runshellcommand execute powershell",
+        "shell": "bash bashoutput killshell runshellcommand execute powershell shellcommand "
+        "execcommand localshell container.exec",
         "grep": "searchfilecontent grepsearch rg",
         "semSearch": "finder",
         "glob": "find",
         "ls": "list listdirectory",
         "webFetch": "readwebpage fetchurl",
         "webSearch": "googlewebsearch",
-        "updateTodos": "todowrite taskcreate taskupdate writetodos",
+        "updateTodos": "todowrite taskcreate taskupdate writetodos updateplan",
         "readTodos": "todoread",
-        "task": "agent oracle codebaseinvestigator invokeagent",
+        "task": "agent oracle codebaseinvestigator invokeagent spawnagent",
         "createPlan": "exitplanmode",
         "switchMode": "enterplanmode",
-        "askQuestion": "askuserquestion askuser question",
-        "await": "taskoutput agentoutputtool",
+        "askQuestion": "askuserquestion askuser question requestuserinput",
+        "await": "taskoutput agentoutputtool wait waitagent",
+        "taskStop": "closeagent",
+        "sendMessage": "sendinput",
         "listMcpResources": "listmcpresourcestool",
         "readMcpResource": "readmcpresourcetool",
-        "writeShellStdin": "writebash writepowershell",
+        "writeShellStdin": "writebash writepowershell writestdin",
+        "generateImage": "imagegeneration",
     }.items()
     for name in names.split()
 }
@@ -1977,6 +2016,7 @@ TOOL_ARGUMENTS = {
         "grep": {"include": "glob"},
         "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
         "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
+        "updateTodos": {"plan": "todos"},
         "task": {"task": "description", "objective": "description", "agent_name": "subagentType"},
     }.items()
 }
@@ -2016,11 +2056,14 @@ class ForeignCall(Struct, gc=False):
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
     given: Any = None  # its arguments, decoded or not
+    since: Any = None  # when it started, as its line says
 
-    def __call__(self, subtype: str = "started", **ended: Any) -> dict[str, Any]:
+    def __call__(
+        self, subtype: str = "started", clocks: Mapping[str, str] = {}, **ended: Any
+    ) -> dict[str, Any]:
         """The members of its line; ``ended``: its arguments and its result."""
         body = ended or {"args": self.args()}
-        call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
+        call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name, **clocks}
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
@@ -2039,6 +2082,8 @@ class ForeignCall(Struct, gc=False):
             given = args.get("todos")
             listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
             args |= {"todos": listed} if listed else {}
+        elif self.tool == "shell" and "command" in args:
+            args["command"] = join_command(args["command"])
         elif self.tool == "glob" and isinstance(args.get("patterns"), list):
             args |= {"globPattern": " ".join(map(as_text, args.pop("patterns")))}
         return args
@@ -2051,7 +2096,7 @@ class ForeignCall(Struct, gc=False):
         files = [file for text in texts for file in patched_files(as_text(text))]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
-            ForeignCall(identity, self.session, self.parent, tool, self.name, args)
+            ForeignCall(identity, self.session, self.parent, tool, self.name, args, self.since)
             for identity, (tool, args) in zip(ids, files, strict=False)
         ] or [self]
 
@@ -2070,10 +2115,19 @@ class Answer(Struct, gc=False):
     kind: Any = ""
     code: Any = None
     facts: dict[str, Any] = {}
+    until: Any = None  # when it ended, as its line says
 
     def __call__(self) -> dict[str, Any]:
         args = self.call.args()
-        return self.call("completed", args=args, result=make_result(self, args))
+        return self.call("completed", self.clocks(), args=args, result=make_result(self, args))
+
+    def clocks(self) -> dict[str, str]:
+        """Cursor's times of a call, by those of its lines, unless its duration is stated."""
+        stated = [self.facts.get(name) for name in ("executionTime", "durationMs")]
+        if stated != [None, None] or not elapsed(self.call.since, self.until):
+            return {}  # lines that were written at once don't tell
+        times = {"startedAtMs": self.call.since, "completedAtMs": self.until}
+        return {name: str(as_time(time)) for name, time in times.items()}
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
@@ -2127,7 +2181,7 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
     return [
         {
             "id": str(one["id"] or number),
-            "content": as_text(one["content"] or one["text"] or one["description"]),
+            "content": first_text(*map(one.__getitem__, TODO_TEXTS)),
             "status": f"TODO_STATUS_{one['status'] or TODO_STATES[bool(one['completed'])]}".upper(),
         }
         for number, one in enumerate(Node(given).each(), 1)
@@ -2135,6 +2189,16 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 
 
 TODO_STATES = ("pending", "completed")
+TODO_TEXTS = ("content", "text", "description", "step")
+
+
+def join_command(given: Any) -> Any:
+    """A command that is a list of words, as one text; of a shell that runs a text, that text."""
+    words = decode_raw(given) if isinstance(given, Raw) and bytes(given)[:1] == b"[" else given
+    if not isinstance(words, list):
+        return given
+    words = [word for word in words if isinstance(word, str)]
+    return words[2] if len(words) == 3 and words[1] in ("-lc", "-c") else " ".join(words)
 
 
 def make_result(answer: Answer, args: dict[str, Any]) -> dict[str, Any]:
@@ -2183,6 +2247,11 @@ def find_code(pattern: str, text: str) -> int | None:
     found = re.findall(pattern, text)
     return int(found[-1]) if found else None
 
+
+# ---------------------------------------------------------------- conversations
+#
+# The moves that make events of what an agent's lines say.
+# Members of a foreign line in, events in Cursor's vocabulary out. It must not know runs or writers.
 
 Place: TypeAlias = "tuple[str, ...]"  # names of members, outermost first
 Places: TypeAlias = "tuple[Place, ...]"
@@ -2278,7 +2347,21 @@ class Dialect:
         self.spoken: dict[str | None, Any] = {}
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.prompts: list[Any] = []  # that came before the init of their run
+        self.counted: dict[Any, dict[str, int]] = {}  # those of the last messages, by their IDs
+        self.cost: float | None = None  # dollars of all steps so far, if lines state them
+        self.cwd: Any = None  # as lines state it, if no init does
+        self.model: Any = None
         self.fatal_error = ""  # an error that fails the run, unless a result follows
+        self.saved = False  # is it a saved session? No line ends its runs.
+        self.cut = False  # the agent's last message goes on
+        self.took: int | None = None  # its milliseconds, if a line of a saved session says so
+        self.latest_own = ""  # but not a sub-agent's
+        # When lines were written, as they say: the run's first one, the last one but one, the last
+        # one; and the current one, if it says so.
+        self.first: Any = None
+        self.before: Any = None
+        self.now: Any = None
+        self.stamp: Any = None
 
     @property
     def ended(self) -> bool:
@@ -2289,20 +2372,31 @@ class Dialect:
         """May lines with nothing but deltas pass untranslated? They are only counted."""
         return self.latest in ACTS and (named is not None or self.deltas <= self.own)
 
+    @property
+    def in_turn(self) -> bool:
+        return self.begun and not self.ended
+
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
 
     def finish(self) -> None:
-        """Make the moves that are due at the end of the input."""
-        if self.fatal_error:
+        """Make the moves that are due at the end of the input, or of a saved session's FILE."""
+        if self.saved:
+            self.before = self.now
+            self.end_turn("ended without an answer")
+        elif self.fatal_error:
             self.end("error", error=self.fatal_error)
         elif self.maker.converts and not self.latest:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
     @classmethod
-    def session_in(cls, event: Event) -> str | None:
+    def session_in(cls, event: Any) -> str | None:
         kind, member = cls.names_session
-        return (kind in ("", event.type) and first_text(details(event).get(member))) or None
+        if kind not in ("", event.type):
+            return None
+        if hasattr(event, member):  # it was decoded as this agent's
+            return getattr(event, member) or None
+        return first_text(details(event).get(member)) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself, or dropped if its type
@@ -2318,12 +2412,16 @@ class Dialect:
         line: Any = event
         if type(event) is not self.kind:  # it was decoded as another agent's
             line = decode_as(event.raw, self.kind) if self.kind else Node(details(event))
+        self.stamp = getattr(line, "timestamp", None) if self.kind else line["timestamp"]
+        if self.stamp is not None:
+            self.before, self.now = self.now, self.stamp
         self.read(line)
         if self.parts:
             return self.parts
         if event.type in SHARED_TYPES and not maker.native:
             return ()
-        event.line, event.apart = self.line, event.apart or (EARLY if early else APART)
+        apart = SAVED if self.saved else EARLY if early else APART
+        event.line, event.apart = self.line, event.apart or apart
         event.hidden = not maker.native and (
             event.type == "system" or event.type not in CURSOR_TYPES
         )
@@ -2343,6 +2441,7 @@ class Dialect:
         self.parts.append(new)
         if kind != "error" and subtype != "task_notification":
             self.latest = kind
+            self.latest_own = kind if parent is None else self.latest_own
         return new
 
     def words(self, kind: str, text: str) -> Any:
@@ -2362,7 +2461,8 @@ class Dialect:
     # The moves.
 
     def begin(self, **members: Any) -> None:
-        self.begun = True
+        self.begun, self.first = True, self.stamp
+        members |= {"timestamp_ms": as_time(self.stamp)}
         self.make("system", "init", converted_from=self.name, **members)
 
     def begin_once(self, **members: Any) -> None:
@@ -2412,7 +2512,8 @@ class Dialect:
         if once and identity in self.finished:
             return
         self.finished.pop(identity, None)
-        called = ForeignCall(identity, self.session, parent, translate_tool(name), name, given)
+        tool = translate_tool(name)
+        called = ForeignCall(identity, self.session, parent, tool, name, given, self.stamp)
         if identity not in self.calls:
             self.spoken.clear()
             for each in called.each():
@@ -2426,27 +2527,41 @@ class Dialect:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
         if identity:
-            self.finished[identity] = None
-            if len(self.finished) > MAX_FINISHED:
-                del self.finished[next(iter(self.finished))]
+            remember(self.finished, identity, None)
         self.spoken.clear()
         for each in called.each():
-            made = Answer(each, content, **outcome)
+            made = Answer(each, content, until=self.stamp, **outcome)
             self.add("tool_call", "completed", made, each.id, each.parent)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         stated = {"is_error": subtype != "success"} if subtype else {}
         members["usage"] = members.get("usage") or self.usage.copy() or None
+        if members.get("duration_ms") is None:
+            members["duration_ms"] = elapsed(self.first, self.now)
+        if self.cost is not None:
+            members.setdefault("total_cost_usd", self.cost)
+        if self.model is not None:
+            members.setdefault("model", self.model)
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
-        of_run = (self.calls, self.finished, self.usage, self.messages, self.spoken)
+        of_run = (self.calls, self.finished, self.usage, self.counted, self.messages, self.spoken)
         for known in (*of_run, *self.said.values()):
             known.clear()
 
-    def add_usage(self, tokens: Any) -> None:
-        for name in ("input", "output"):
-            if count := as_count(Node(tokens)[name]):
-                self.usage[name] = self.usage.get(name, 0) + count
+    def add_usage(self, tokens: Any, identity: Any = None, cost: Any = None) -> None:
+        """Add the tokens of a message, and its dollars. Of its lines the last one states them."""
+        told, before = Node(tokens), self.counted.get(identity, {})
+        found = {
+            name: next(filter(None, (as_count(told[path]) for path in paths)), 0)
+            for name, paths in USAGE_PATHS.items()
+        }
+        for name, count in found.items():
+            if more := count - before.get(name, 0):
+                self.usage[name] = self.usage.get(name, 0) + more
+        if identity is not None:
+            remember(self.counted, identity, found)
+        if isinstance(cost, (int, float)):
+            self.cost = (self.cost or 0) + cost
 
     def report_error(self, message: Any, *, fatal: bool = False) -> None:
         """Make an error event; ``fatal``: the run has failed unless a result follows."""
@@ -2462,6 +2577,59 @@ class Dialect:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
         if self.maker.redacts and places:
             self.event.raw = self.line.raw = blank_strings(self.event.raw, places)
+
+    # The moves of saved sessions: a prompt opens a run, and the next one ends it.
+
+    def begin_prompt(self, text: str) -> None:
+        """Begin the run of a prompt; that ends the run before."""
+        self.end_turn("superseded by the next prompt")
+        self.open_turn()
+        self.ask(text)
+
+    def open_turn(self) -> None:
+        """Begin a run, unless one is open; no line says so."""
+        if not self.in_turn:
+            self.begin(cwd=self.cwd, model=self.model)
+            self.imply()
+
+    def end_turn(self, why: str, subtype: str = "", **members: Any) -> None:
+        """End the open run, if any, with the line before, unless its ``subtype`` is stated: well if
+        the agent had the last word, and no call is open."""
+        if not self.in_turn:
+            return
+        if self.calls and not subtype:
+            names = [*itertools.islice((call.tool for call in self.calls.values()), NAMES_SHOWN)]
+            more = ", ..." * (len(self.calls) > NAMES_SHOWN)
+            why = f"{why}; {plural(len(self.calls), 'call')} open ({', '.join(names)}{more})"
+        good = self.latest_own == "assistant" and not (self.calls or self.fatal_error or self.cut)
+        stated = bool(subtype)
+        subtype = subtype or ("success" if good else "error")
+        error = None if subtype == "success" else self.fatal_error or why
+        took = members.pop("duration_ms", None) or self.took
+        took = took or elapsed(self.first, self.now if stated else self.before)
+        self.end(subtype, **{"duration_ms": took, "error": error, **members})
+        self.cut, self.took = False, None
+        if not stated:
+            self.imply()
+
+    def imply(self) -> None:
+        """No line says what the last event does: where the agent's own are printed, it is none."""
+        self.parts[-1].hidden, self.parts[-1].line = self.maker.native, None
+
+
+USAGE_PATHS = {
+    "input": ("input", "input_tokens", "promptTokenCount"),
+    "output": ("output", "output_tokens", "candidatesTokenCount"),
+    "cached": ("cacheRead", "cache.read", "cache_read_input_tokens", "cachedContentTokenCount"),
+}
+
+
+def remember(known: dict[Any, Any], key: Any, value: Any) -> None:
+    """Remember a value among the last ones."""
+    known.pop(key, None)
+    known[key] = value
+    if len(known) > MAX_FINISHED:
+        del known[next(iter(known))]
 
 
 class Cursor(Dialect):
@@ -2494,6 +2662,18 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
 
 # Types of lines between Claude and its host.
 CONTROL_TYPES = {"control_request", "control_response", "control_cancel_request", "keep_alive"}
+# Types of lines that only saved sessions hold, some of which name no session.
+SAVED_TYPES = frozenset(
+    "summary file-history-snapshot attachment progress queue-operation permission-mode mode "
+    "ai-title custom-title agent-name last-prompt pr-link frame-link worktree-state "
+    "bridge-session relocated started atis-latch".split()
+)
+# Members of saved lines -> their names in streams.
+SAVED_NAMES = {
+    "sessionId": "session_id",
+    "toolUseResult": "tool_use_result",
+    "isApiErrorMessage": "is_api_error_message",
+}
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2503,13 +2683,15 @@ class Claude(Dialect):
     """`claude -p --output-format stream-json --verbose`, and its relatives Amp and Qwen Code.
 
     An assistant event holds blocks of text, thinking and calls; a user event holds their results,
-    or a prompt. With --include-partial-messages, stream events with deltas come first.
+    or a prompt. With --include-partial-messages, stream events with deltas come first. A saved
+    session has the same events with other names for some members, and more types.
     https://code.claude.com/docs/en/headless
     """
 
     name = "claude"
     init_names = True
     own = frozenset(CONTROL_TYPES | {"stream_event", "rate_limit_event"})
+    names_session = ("", "sessionId")
     deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
@@ -2522,24 +2704,37 @@ class Claude(Dialect):
         self.tasks: dict[str, str] = {}  # task -> its call
         self.woken = False  # by the end of a task, and nothing was said since
         self.wakes = 0  # how many results precede that of the run
+        # Of a saved session: slash commands that are not shown yet; the last one asks the agent; it
+        # is a sub-agent's own; the calls of sub-agents' lines and messages, by ID.
+        self.typed: list[str] = []
+        self.asks = False
+        self.side: bool | None = None
+        self.chains: dict[Any, str] = {}
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
         """What may be large stays undecoded."""
-        texts = "thinking id name tool_use_id"
-        block: Any = shape(texts, "input content", "is_error", base=TextBlock)
-        message = shape(anys="id", base=Message, content=list[block] | str)
+        texts = "type thinking id name tool_use_id"
+        parts = "is_error thought functionCall functionResponse"  # the last ones are Qwen Code's
+        block: Any = shape(texts, "input content", parts, base=TextBlock)
+        blocks = {"content": list[block] | str, "parts": list[block]}
+        message = shape("model stop_reason", anys="id usage", base=Message, **blocks)
         event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
-        raws = "tool_use_result tool_result_meta"
-        own = "tool_use_id error hook_name", raws, "is_api_error_message"
-        return shape(*own, base=base, message=message, event=event)
+        texts = "tool_use_id error hook_name sessionId uuid parentUuid agentId cwd model"
+        raws = "tool_use_result tool_result_meta toolUseResult systemPayload toolCallResult"
+        anys = "is_api_error_message isApiErrorMessage timestamp isSidechain isMeta "
+        anys += "isCompactSummary durationMs usageMetadata"
+        return shape(texts, raws, anys, base=base, message=message, event=event)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        self.parent = line.parent_tool_use_id
-        if kind == "stream_event" and line.event:
+        self.name_as_streamed(line)
+        self.parent = self.caller(line) if self.saved else line.parent_tool_use_id
+        if self.saved and kind not in ("assistant", "user", "tool_result"):
+            self.other(subtype, line)
+        elif kind == "stream_event" and line.event:
             self.stream(line.event)
-        elif kind in ("assistant", "user"):
+        elif kind in ("assistant", "user", "tool_result"):
             self.message(kind, line)
         elif kind == "result":
             self.result()
@@ -2596,20 +2791,25 @@ class Claude(Dialect):
             self.event.apart = RUNLESS  # what a command of the host printed
             return
         self.woken = False
+        if self.saved:
+            self.turn(role, line)
+            content = content or (line.message and line.message.parts)
         self.begin_message(line.message and line.message.id)
         if line.error or line.is_api_error_message is True:
-            self.report_error([message_text(content), line.error])
-        say = self.ask if role == "user" else self.say
+            self.report_error([message_text(content), line.error], fatal=self.saved)
+        say = self.say if role == "assistant" else self.ignore if self.saved else self.ask
         if isinstance(content, str):
             say(content)
         for block in content if isinstance(content, list) else ():
-            if block.tool_use_id is not None:  # also an assistant's: the model's servers ran it
-                self.returned(block, line)
+            if block.tool_use_id is not None or block.type == "tool_result":
+                self.returned(block, line)  # also an assistant's: the model's servers ran it
+            elif block.functionCall or block.functionResponse:
+                self.part(Node(block.functionCall), Node(block.functionResponse), line)
             elif block.text is not None:
-                say(block.text)
+                (self.think if block.thought is True else say)(block.text)
             elif block.thinking is not None:
                 self.think(block.thinking)
-            elif block.name is not None and block.id is not None:
+            elif block.name is not None:
                 self.call(block.id, block.name, block.input)
 
     def stream(self, inner: Any) -> None:
@@ -2645,7 +2845,7 @@ class Claude(Dialect):
             self.end(ended, **own)
 
     def returned(self, block: Any, line: Any) -> None:
-        identity, content = block.tool_use_id, bytes(block.content) or b'""'
+        identity, content = block.tool_use_id or "", bytes(block.content) or b'""'
         text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
         called = self.calls.get(identity) or ForeignCall(identity)
         failed = block.is_error is True
@@ -2663,7 +2863,122 @@ class Claude(Dialect):
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
         self.answer(identity, given, failed=failed, kind=kind, code=code, facts=facts)
 
+    # Lines of saved sessions.
 
+    def name_as_streamed(self, line: Any) -> None:
+        """Give the members of a saved line the names that they have in streams."""
+        self.saved |= self.event.type in SAVED_TYPES
+        if line.sessionId is not None:
+            self.saved = True
+            for name, streamed in SAVED_NAMES.items():
+                setattr(line, streamed, getattr(line, name))
+
+    def turn(self, role: str, line: Any) -> None:
+        """Begin the run of a prompt, or of what the agent does without one; or end it."""
+        message, nested = line.message, self.parent is not None
+        self.cwd = line.cwd or self.cwd
+        if role != "assistant":
+            if not nested and line.isMeta is not True and line.isCompactSummary is not True:
+                self.take(prompt_text(message, line))
+            return
+        if not nested:
+            self.fatal_error = ""
+            if self.asks and not self.calls and self.latest_own == "assistant":
+                self.end_turn("superseded by the next prompt")
+            self.open_turn()
+            self.show_typed()
+            model = (message and message.model) or line.model
+            self.model = self.model if model in (None, "<synthetic>") else model
+            self.cut = bool(message and message.stop_reason == "tool_use")
+        if self.in_turn:
+            usage = line.usageMetadata or (message and message.usage)
+            self.add_usage(usage, (message and message.id) or line.uuid)
+
+    def take(self, text: str) -> None:
+        """Take what a person typed: a prompt; a slash command, which the agent follows, or whose
+        output stands next; or an interruption."""
+        command = COMMAND_NAME.search(text)
+        if text.startswith("[Request interrupted by user"):
+            self.end_turn("", "error", error="interrupted by the user")
+        elif command and text.startswith("<command-"):
+            self.asks = True
+            given = COMMAND_ARGUMENTS.search(text)
+            self.typed.append(" ".join(filter(None, (command[1], given and given[1].strip()))))
+        elif text.startswith("<local-command-"):
+            self.asks = False
+        elif text.strip() and not INJECTED.match(text):
+            self.end_turn("superseded by the next prompt")
+            self.open_turn()
+            self.show_typed()
+            self.ask(text)
+
+    def show_typed(self) -> None:
+        for command in self.typed:
+            self.ask(command)
+        self.typed, self.asks = [], False
+
+    def ignore(self, _text: Any) -> None:
+        """Words in a saved user line are the prompt, which is known, or come from the host."""
+
+    def part(self, called: Any, returned: Any, line: Any) -> None:
+        """A call of Qwen Code, or its result."""
+        if called["name"]:
+            self.call(called["id"], called["name"], called["args"])
+            return
+        told, response = Node(decode_raw(line.toolCallResult)), returned["response"]
+        status, output = told["status"], Node(response)["output"]
+        failed = status not in (None, "success") or (output is None and response is not None)
+        text = error_message(response) if failed else as_text(output)
+        code = claude_code(text, told, failed=failed)
+        kind = "rejected" if status == "cancelled" else ""
+        self.answer(returned["id"], text, failed=failed, kind=kind, code=code)
+
+    def other(self, subtype: str | None, line: Any) -> None:
+        """A line without a counterpart."""
+        self.event.apart = SAVED
+        if subtype == "turn_duration":
+            self.took = as_count(line.durationMs)
+        elif subtype == "api_error" and not self.parent and self.in_turn:
+            self.report_error(error_text(self.event) or subtype, fatal=True)
+
+    def caller(self, line: Any) -> str | None:
+        """The call of a saved line's sub-agent: that of the line before it; of the first line, the
+        open one with its prompt."""
+        kind = self.event.type
+        if self.side is None and kind in ("user", "assistant"):
+            self.side = line.isSidechain is True
+        if line.isSidechain is not True or self.side:
+            return None
+        known = self.chains.get(line.parentUuid) or self.chains.get(line.agentId)
+        if known is None:
+            tasks = [call for call in self.calls.values() if call.tool == "task"]
+            asked = message_text(line.message.content) if line.message else ""
+            same = [call for call in tasks if decode_raw(call.args().get("prompt", b"")) == asked]
+            known = [*tasks, *same][-1].id if tasks else line.agentId or line.uuid or ""
+        for identity in filter(None, (line.uuid, line.agentId)):
+            remember(self.chains, identity, known)
+        return known
+
+
+def prompt_text(message: Any, line: Any) -> str:
+    """What a person typed, by a saved line."""
+    shown = Node(decode_raw(line.systemPayload))["displayText"]
+    if message is None or line.subtype is not None:  # Qwen Code's notifications
+        return ""
+    if isinstance(message.content, str):
+        return message.content
+    blocks = [block for block in message.content or message.parts or () if block.text]
+    texts = [block.text for block in blocks if block.type in (None, "text")]
+    return as_text(shown) or "\n".join(text for text in texts if not INJECTED.match(text))
+
+
+COMMAND_NAME = regex(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
+COMMAND_ARGUMENTS = regex(r"<command-args>(.*?)</command-args>", re.DOTALL)
+# What the host adds to what a person typed.
+INJECTED = regex(
+    r"\s*(?:Caveat: The messages below|<(?:local-command-|bash-|system-reminder|task-notification"
+    r"|ide_|user-memory-input|qwen:))"
+)
 CLAUDE_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
 TASK_STATES = (None, "pending", "running", "paused")  # of tasks that have not ended
 
@@ -2730,21 +3045,34 @@ def content_text(content: Any) -> str:
     return as_text(content) or "\n".join(texts)
 
 
-# ---------------------------------------------------------------- other agents
+# ---------------------------------------------------------------- Codex
 #
-# Codex, Gemini, OpenCode, Droid, Copilot, Pi.
+# Codex, its stream and its saved sessions.
 # A line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 
+# Types of lines that only saved sessions hold.
+ROLLOUT_TYPES = frozenset(
+    "session_meta turn_context response_item event_msg compacted world_state".split()
+)
+
+
 class Codex(Dialect):
-    """`codex exec --json`: a thread, its turns, their items.
+    """`codex exec --json`: a thread, its turns, their items. A saved session holds words twice: as
+    the model wrote them (response_item), and as they were shown (event_msg).
 
     https://github.com/openai/codex/blob/main/codex-rs/exec/src/exec_events.rs
+    https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs
     """
 
     name = "codex"
     own = frozenset("item.started item.updated item.completed turn.started turn.completed".split())
-    places = places_in("item.completed item.text")
+    own |= ROLLOUT_TYPES - {"session_meta"}
+    places = places_in(
+        "item.completed item.text",
+        "event_msg payload.message payload.text payload.item.content.text",
+        "response_item payload.content.text payload.summary.text",
+    )
     fragments = places_in(
         "item.started item.text item.aggregated_output item.result",
         "item.updated item.text item.aggregated_output item.result",
@@ -2752,18 +3080,36 @@ class Codex(Dialect):
     )
     names_session = ("thread.started", "thread_id")
     answered: Any = None  # the last message that is not commentary
+    tokens: Mapping[str, int] = {}  # of a saved session so far
+
+    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
+        super().__init__(maker, session)
+        self.copies: dict[str, dict[str, int]] = {}  # words -> the types of lines that held them
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
         anys = "id text phase status command aggregated_output exit_code error server tool"
         change: Any = shape("kind", anys="path")
         own = {"changes": list[change], "result": shape(anys="content")}
-        item = shape("type item_type", anys=f"{anys} arguments query action items prompt", **own)
-        return shape(anys="usage questions", base=base, item=item)
+        anys += " arguments query action items prompt content summary_text"
+        item = shape("type item_type", anys=anys, **own)
+        texts = "call_id name namespace input cwd model role message reason forked_from_id"
+        anys = "summary output info duration_ms last_agent_message"
+        payload = shape(texts, anys=anys, base=item, item=item)
+        return shape(anys="usage questions timestamp", base=base, item=item, payload=payload)
+
+    @classmethod
+    def session_in(cls, event: Any) -> str | None:
+        if event.type == "session_meta":
+            return first_text(Node(details(event))["payload.id"]) or None
+        return super().session_in(event)
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, line.item
-        if item is not None:
+        if line.payload is not None:
+            self.saved = True
+            self.rollout(kind, line.payload)
+        elif item is not None:
             what = item.type or item.item_type or ""  # until 0.44
             self.item(item, what, done=kind == "item.completed")
         elif kind == "thread.started":
@@ -2805,9 +3151,136 @@ class Codex(Dialect):
             failed, kind = declined or item.status == "failed", "declined" if declined else ""
             self.answer(identity, text, failed=failed, kind=kind, code=item.exit_code)
 
+    # Lines of saved sessions.
 
+    def rollout(self, kind: str | None, told: Any) -> None:
+        what = (told.type if kind in ("event_msg", "response_item") else kind) or ""
+        if what == "item_completed" and told.item:
+            told = told.item
+            what = re.sub(r"\B(?=[A-Z])", "_", told.type or "").lower()
+        if what in ROLLOUT:
+            ROLLOUT[what](self, told)
+        elif what in CODEX_CALLS and what != "web_search":
+            self.act()
+            self.item(told, what, done=True)
+
+    def context(self, told: Any) -> None:
+        self.cwd, self.model = told.cwd or self.cwd, told.model or self.model
+        if told.forked_from_id:  # what was copied names the session that it was forked from
+            self.own = Codex.own | {"session_meta"}
+
+    def act(self) -> None:
+        self.fatal_error = ""
+        self.open_turn()
+
+    def words_in(self, told: Any) -> tuple[str, bool]:
+        """Words, and whether no other type of line held them before."""
+        thoughts = told.summary_text if isinstance(told.summary_text, list) else ()
+        given = getattr(told, "message", None), told.text, "\n".join(map(as_text, thoughts))
+        content = content_text(told.content) or content_text(getattr(told, "summary", None))
+        text = first_text(*given, content)
+        counts, kind = self.copies.get(text, {}), f"{self.event.type} {told.type}"
+        most = max(counts.values(), default=0)
+        remember(self.copies, text, counts | {kind: counts.get(kind, 0) + 1})
+        return text, counts.get(kind, 0) >= most
+
+    def prompted(self, told: Any) -> None:
+        text, new = self.words_in(told)
+        if text and new:
+            self.begin_prompt(text)
+
+    def spoke(self, told: Any) -> None:
+        role = getattr(told, "role", None) or "assistant"
+        if role == "user":  # a prompt, which stands next: the run before ended earlier
+            self.now = self.before
+            return
+        (told.text, new), latest = self.words_in(told), self.latest_own
+        if role != "assistant" or not (told.text and (new or self.maker.native)):
+            return
+        self.act()
+        thought = "reasoning" in (told.type or "").lower()
+        self.item(told, "reasoning" if thought else "agent_message", done=True)
+        if not new:  # a copy, which is printed
+            self.latest_own = latest
+
+    def called(self, told: Any) -> None:
+        """A call; the arguments are JSON in a text, a text, or an object."""
+        self.act()
+        given = told.arguments or told.input or told.action
+        if isinstance(given, str) and given.startswith("{"):
+            given = Raw(to_utf8(given))
+        name, space = told.name or (told.type or "").removesuffix("_call"), told.namespace or ""
+        name = f"{space}__{name.strip('_')}" if space.startswith("mcp__") else name
+        self.call(told.call_id or told.id, name, given)
+        if told.type in ("web_search_call", "image_generation_call"):  # no line has the result
+            self.answer(told.call_id or told.id, "")
+
+    def returned(self, told: Any) -> None:
+        """How a call ended is a member of its output, or stands in its text."""
+        output, called = told.output, self.calls.get(as_text(told.call_id))
+        if isinstance(output, str) and output.startswith('{"'):
+            output = decode_raw(to_utf8(output)) or output
+        inner = Node(output)
+        text = first_text(*map(inner.__getitem__, ("output", "content", "text")))
+        text = text or content_text(output)
+        code, took = inner["metadata.exit_code"], inner["metadata.duration_seconds"]
+        if head := re.match(CODEX_HEAD, text):
+            code, took = head[1] or head[3], head[2]
+            text = text[head.end() :]
+        code = as_integer(code)
+        failed = inner["success"] is False or re.match(CODEX_FAILED, text) is not None
+        failed |= bool(code) and (called is None or called.tool != "shell")
+        facts = {} if took is None else {"executionTime": round(float(took) * 1000)}
+        if called:  # else its turn was aborted
+            self.answer(told.call_id, text, failed=failed, code=code, facts=facts)
+
+    def count(self, told: Any) -> None:
+        """Add the difference of the totals."""
+        for name, total in as_object(Node(told.info)["total_token_usage"]).items():
+            count, before = as_count(total) or 0, self.tokens.get(name, 0)
+            self.tokens = {**self.tokens, name: count}
+            more = count - before if count >= before else count
+            self.usage[name] = self.usage.get(name, 0) + more
+
+    def turn_ended(self, told: Any) -> None:
+        """A turn without an answer has failed, though only newer versions say why."""
+        error = error_message(told.error)
+        if told.type == "turn_aborted":
+            interrupted = told.reason in (None, "interrupted")
+            error = "interrupted by the user" if interrupted else told.reason
+        elif told.type == "error":
+            self.report_error(told.message, fatal=self.in_turn)
+            return
+        elif told.last_agent_message is None and self.latest_own in ("system", "user"):
+            error = error or self.fatal_error or "the turn ended without an answer"
+        ended = {"result": told.last_agent_message, "duration_ms": as_count(told.duration_ms)}
+        self.end_turn("", "error" if error else "success", error=error or None, **ended)
+
+
+ROLLOUT: dict[str, Callable[[Any, Any], None]] = {
+    what: move
+    for move, names in (
+        (Codex.context, "session_meta turn_context"),
+        (Codex.prompted, "user_message"),
+        (Codex.spoke, "agent_message agent_reasoning message reasoning"),
+        (Codex.called, "function_call custom_tool_call local_shell_call tool_search_call "
+                       "web_search_call image_generation_call"),
+        (Codex.returned, "function_call_output custom_tool_call_output tool_search_output"),
+        (Codex.count, "token_count"),
+        (Codex.turn_ended, "task_complete turn_complete turn_aborted error"),
+    )
+    for what in names.split()
+}  # fmt: skip
+# What precedes the output of a command: its exit status, and the time that it took.
+CODEX_HEAD = (
+    r"(?:Chunk ID: .*\n)?(?:Exit code: (-?[0-9]{1,9})\n)?Wall time: ([0-9.]{1,20}) seconds\n"
+    r"(?:Process exited with code (-?[0-9]{1,9})\n)?(?:.*\n){0,3}?Output:\n"
+)
+CODEX_FAILED = (
+    r"(?i)apply_patch verification failed|(?:failed to|unsupported call|tool call error)\b"
+    r"|aborted by user|.{0,80}rejected by (?:the )?user"
+)
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
-COLLAB = {"send_input": "sendMessage", "wait": "await", "close_agent": "taskStop"}
 # Type of an item -> a tool and its arguments.
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
     "command_execution": lambda item: ("shell", {"command": item.command}),
@@ -2817,10 +3290,14 @@ CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
     ),
     "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
     "plan": lambda item: ("createPlan", {"plan": item.text}),
-    "collab_tool_call": lambda item: (
-        COLLAB.get(as_text(item.tool), "task"), {"description": item.prompt}
-    ),
+    "collab_tool_call": lambda item: (item.tool or "task", {"description": item.prompt}),
 }  # fmt: skip
+
+
+# ---------------------------------------------------------------- other agents
+#
+# Gemini, OpenCode, Droid, Copilot, Pi.
+# A line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 
 class Gemini(Dialect):
@@ -2975,7 +3452,7 @@ class Droid(Dialect):
 
 
 class Copilot(Dialect):
-    """GitHub Copilot, `copilot --output-format json`.
+    """GitHub Copilot, `copilot --output-format json`. A saved session is the same without a result.
 
     https://github.com/github/copilot-sdk/blob/main/nodejs/src/generated/session-events.ts
     """
@@ -2994,6 +3471,7 @@ class Copilot(Dialect):
         r"user\.message|session\.(start|resume|tools_updated|\w+_loaded)"
         r"|assistant\.(turn_start|intent|((tool_call|streaming)_delta|(message|reasoning)(_\w+)?)$)"
     )
+    models = ("model", "newModel", "selectedModel")
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
     summary: Any = None  # the answer, unless words follow
@@ -3005,10 +3483,7 @@ class Copilot(Dialect):
         if kind == "result":
             self.result(line)
             return
-        begins = self.ended and not self.parent and re.match(self.beginnings, kind)
-        if begins or not self.begun:
-            self.session = first_text(data["sessionId"]) or self.session
-            self.begin(model=data["model"])
+        self.open_run(kind, data)
         if kind == "user.message":
             self.prompt(data)
         elif kind == "assistant.message_delta":
@@ -3033,8 +3508,32 @@ class Copilot(Dialect):
             self.permission = as_text(data["result.kind"])
         elif kind == "tool.execution_complete":
             self.returned(data)
-        elif kind in ("session.error", "model.call_failure"):
+        elif kind in ("session.error", "model.call_failure") and (self.in_turn or not self.saved):
             self.report_error(line["data"], fatal=True)
+
+    def open_run(self, kind: str, data: Any) -> None:
+        if not self.parent:
+            self.model = first_text(*map(data.__getitem__, self.models)) or self.model
+        begins = self.ended and not self.parent and re.match(self.beginnings, kind)
+        if kind in ("session.start", "session.resume") or self.saved:
+            self.follow_saved(kind, data)
+        elif begins or not self.begun:
+            self.session = first_text(data["sessionId"]) or self.session
+            self.begin(model=data["model"])
+
+    def follow_saved(self, kind: str, data: Any) -> None:
+        """A saved session begins with a line of its own; its lines show where runs begin."""
+        self.saved = True
+        if session := first_text(data["sessionId"]):
+            self.end_turn("ended without an answer")
+            self.session = session
+        self.cwd = data["context.cwd"] or self.cwd
+        if kind == "abort":
+            self.end_turn("", "error", error="interrupted by the user")
+        elif kind.startswith(("assistant.", "tool.")) and not self.parent:
+            self.open_turn()
+            if kind == "assistant.message":
+                self.fatal_error, self.cut = "", bool(data["toolRequests"])
 
     def caller(self, line: Any, data: Any) -> str | None:
         """The call of an event's sub-agent."""
@@ -3055,6 +3554,9 @@ class Copilot(Dialect):
         """One that the user typed while the agent was idle follows a result, or a run cut off."""
         injected = data["isAutopilotContinuation"] is True or self.parent
         typed = data["source"] in (None, "user") and data["delivery"] in (None, "idle")
+        if self.saved and not injected and data["source"] in (None, "user"):
+            self.begin_prompt(as_text(data["content"]))
+            return
         if typed and not injected and self.latest not in ("system", "result"):
             self.begin()
         self.ask(data["content"])
@@ -3214,7 +3716,12 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
 
     name, has = f"{kind}/{value('subtype')}", own.keys()
     yield "cursor", "converted_from" in has
+    if "sessionId" in has and has & {"uuid", "parentUuid", "isSidechain"}:
+        yield "qwen", has & {"systemPayload", "toolCallResult"} or has_parts(value("message"))
+        yield "claude", True
+    yield "claude", kind in SAVED_TYPES and has & {"sessionId", "leafUuid", "snapshot"}
     yield "codex", kind.startswith(("thread.", "turn.", "item."))
+    yield "codex", kind in ROLLOUT_TYPES
     yield "copilot", "." in kind and is_object("data")
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has
@@ -3243,6 +3750,10 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
     yield "cursor", kind == "result" and "request_id" in has
     yield "cursor", init and own_key and "tools" not in has
+
+
+def has_parts(message: Any) -> bool:
+    return isinstance(message, dict) and "parts" in message
 
 
 def wraps_event(event: Event) -> bool:
@@ -3328,7 +3839,10 @@ class Conversations:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        named, known = event.session_id, source.dialect
+        known = source.dialect
+        if event.session_id is None and known and known.saved:
+            event.session_id = known.session_in(event)
+        named = event.session_id
         if known and not named:
             own = known.own if known.translates else ACTS
             known = known if event.type in own else None
@@ -3354,6 +3868,8 @@ class Conversations:
         if not sure:
             sign = recognize(event.raw)
             sure = name = self.given or sign
+            if known and known.saved and not sign:  # a type that is new in its agent
+                return known
             another = self.given and sign not in (None, DIALECTS[self.given].name)
             late = event.type == "error" and not sign and last and last.ended
             if not session and (another or late):
@@ -3394,7 +3910,7 @@ class Conversations:
         if session:
             self.sessions[session] = known
             if len(self.sessions) > MAX_RUNS:
-                self.forget(next(iter(self.sessions)))
+                self.forget(next(iter(self.sessions.values())))
         return known
 
     def new_name(self, event: Event) -> str:
@@ -3407,9 +3923,16 @@ class Conversations:
         names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
         return next(name for name in names if name not in self.sessions)
 
-    def forget(self, session: str) -> None:
+    def end_file(self, source: Source) -> list[Stretch]:
+        """What saved sessions add at the end of their FILE."""
+        known = (*self.sessions.values(), *source.agents.values())
+        for saved in {one.session: one for one in known if one.saved}.values():
+            self.forget(saved)
+        return self.take_due()
+
+    def forget(self, known: Dialect) -> None:
         """Forget a conversation; what it adds at its end is due."""
-        known = self.sessions.pop(session)
+        self.sessions.pop(known.session or "", None)
         known.parts, known.line = [], None
         known.finish()
         for part in known.parts:
@@ -3423,8 +3946,8 @@ class Conversations:
 
     def finish(self) -> list[Stretch]:
         """What all conversations add at their ends."""
-        for session in list(self.sessions):
-            self.forget(session)
+        for known in list(self.sessions.values()):
+            self.forget(known)
         return self.take_due()
 
     def unnamed(self, source: Source) -> list[str | None]:
@@ -3625,7 +4148,8 @@ class Runs:
         self.check_fail_on(event, self.matches)
         late = self.had_run.get(hash(key), False)
         source.has_run = source.has_run or late
-        if late or event.apart is RUNLESS:
+        source.has_run = source.has_run or event.apart is SAVED
+        if late or event.apart in (RUNLESS, SAVED):
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
         log = log and b'type\\"' not in self.line and b'"type"' not in self.line
@@ -3669,7 +4193,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.started_ms = event_time(self.line)
+        run.started_ms = line_time(Event(raw=self.line))
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
         self.source.outside.pop(EARLY, None)
@@ -3832,20 +4356,6 @@ def ends_run(event: Event) -> bool:
     return event.type not in ACTS and (not event.raw or event_kind(event) == END)
 
 
-def event_time(line: bytes) -> int | None:
-    """The timestamp of an event in milliseconds since 1970, from a number or ISO 8601; or None."""
-    if b'"timestamp' not in line:
-        return None
-    import datetime
-
-    members = as_object(decode_raw(line))
-    stated = members.get("timestamp_ms", members.get("timestamp"))
-    with contextlib.suppress(ValueError, OverflowError):
-        iso = as_text(stated).replace("Z", "+00:00")
-        return round(datetime.datetime.fromisoformat(iso).timestamp() * 1000)
-    return as_count(stated)
-
-
 def failure_of(event: Event) -> str | None:
     """Why a terminal event failed its run; "" if it gives no reason, None if it is a success."""
     end, error = details(event), (event.subtype or "").startswith("error")
@@ -3985,8 +4495,8 @@ class RunNotes:
             if tool in CHANGING_TOOLS and not failed and len(self.files) < MAX_FILES:
                 path = find_target(tool, outcome.body.args, "") or event.call_id
                 self.files |= {hash(path)} if path else set()
-        elif event.type == "system" and event.subtype == "init":
-            self.model = first_text(details(event).get("model"))
+        elif event.type == "result" or (event.type == "system" and event.subtype == "init"):
+            self.model = first_text(details(event).get("model"), self.model)
         elif event.type not in KNOWN_TYPES and not event.apart:
             add_count(self.unknown, event.type or "without a type")
 
@@ -7058,9 +7568,10 @@ class Summary(Writer):
             if run is None:
                 if not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
                     yield encode_line(self.close_all())
-            elif not ends_run(event):
+                continue
+            if event.raw:
                 notes_of(run).count(event)
-            else:
+            if ends_run(event):
                 self.last.open.pop(run, None)
                 if event.raw or not run.resumed:
                     yield encode_line(self.close(event, run, notes_of(run)))
@@ -7710,6 +8221,7 @@ def follow_streams(
                 yield runs.follow(source, talks.translate(source, reader.read(source, frame)))
                 if not frame:
                     reader.report.explain_early(source, silent=True)
+            yield runs.follow(source, talks.end_file(source))
             yield runs.end_of_file(source, talks.unnamed(source))
         yield runs.follow(source, talks.finish())
         yield runs.end_of_input()

@@ -15,7 +15,9 @@ import agentfmt
 
 FOLDERS = ("captures", "recordings")
 CURSOR = [path for folder in FOLDERS for path in corpus(folder, "cursor", suffix=".ndjson")]
-ALL = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
+SESSIONS = corpus("sessions", suffix=".jsonl")
+STREAMS = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
+ALL = [*STREAMS, *SESSIONS]
 FOREIGN = [path for path in ALL if not re.search("/(cursor|other)/", path.values[0])]
 ORDER = (
     "type", "subtype", "is_error", "duration_ms", "duration_api_ms",
@@ -104,7 +106,7 @@ def test_the_converted_stream(path: str) -> None:
 ENDS = ("result", "turn.completed", "step_finish", "completion", "agent_end", "done")
 
 
-@pytest.mark.parametrize("path", ALL)
+@pytest.mark.parametrize("path", STREAMS)
 def test_a_stream_that_is_killed_never_succeeds(path: str) -> None:
     """Of each beginning, as many runs succeed as ends have come, at most."""
     lines, ends, told = lines_of(path), 0, 0
@@ -142,7 +144,8 @@ def test_redaction_empties_fragments_and_nothing_else(path: str) -> None:
 STRUCTURAL = frozenset(
     "type subtype session_id sessionID sessionId thread_id id uuid role status kind name model "
     "toolId toolName tool tool_name callID toolCallId tool_id tool_use_id messageId stopReason "
-    "severity source reason code parent_tool_use_id parentToolCallId phase".split()
+    "severity source reason code parent_tool_use_id parentToolCallId phase "
+    "selectedModel newModel".split()
 )
 
 
@@ -220,10 +223,16 @@ THOUGHTS = ("thinking", "reasoning", "assistant.reasoning", "assistant.reasoning
 def is_thinking(event: dict[str, Any]) -> bool:
     """Cursor's and others' own events; and messages and items that hold nothing else."""
     inner = event.get("item") or event.get("assistantMessageEvent") or event
+    if "payload" in event:  # a rollout of Codex; a thought may be encrypted
+        inner = event["payload"].get("item") or event["payload"]
+        shown = inner.get("text") or inner.get("summary")
+        return bool(shown) and inner.get("type") in ("agent_reasoning", "reasoning")
     if event.get("type") == "stream_event":
         inner = event["event"].get("delta", inner)
     if event.get("type") == "assistant":
-        return {block["type"] for block in event["message"]["content"]} == {"thinking"}
+        message = event["message"]
+        blocks = message.get("content") or message["parts"]
+        return all(block.get("thought") or block.get("type") == "thinking" for block in blocks)
     return inner.get("type") in (*THOUGHTS, "thinking_delta", "signature_delta")
 
 

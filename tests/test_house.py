@@ -174,7 +174,8 @@ def test_names_of_other_agents_lead_to_tools() -> None:
 def test_no_name_of_another_agent_leads_to_two_tools() -> None:
     """The last would win, and nobody would see it."""
     table = SOURCE.partition("\nTOOL_NAMES = ")[2].partition("\n}\n")[0]
-    names = " ".join(re.findall(r'"\w+": "([^"]+)"', table)).split()
+    rows = re.findall(r'"\w+": ((?:"[^"]+"\s*)+)', table)
+    names = " ".join(rows).replace('"', "").split()
     assert {*names} | {tool.lower() for tool in agentfmt.TOOLS} == {*agentfmt.TOOL_NAMES}
     assert len(names) == len({*names})
 

@@ -21,7 +21,11 @@ from support import CAPTURES, SAME, Ended, content, convert, corpus, one_byte_at
 
 import agentfmt
 
-KNOWN = [*CAPTURES, *corpus("recordings", suffix=".ndjson")]
+KNOWN = [
+    *CAPTURES,
+    *corpus("recordings", suffix=".ndjson"),
+    *corpus("sessions", suffix=".jsonl"),
+]
 PATHS = [path for param in KNOWN for path in param.values if path]
 VIEWS = {
     "text": ("-d", "-m", "all"),
