@@ -5940,14 +5940,17 @@ class Scanner:
         return end
 
     def assigned(self, text: bytes) -> Iterator[Span]:
-        """The spans of values assigned to secret names. A rejected value consumes nothing."""
+        """The spans of values assigned to secret names, without the full stop of their sentence. A
+        rejected value consumes nothing."""
         position = 0
         while match := self.names.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
             found = assigned_value(text, *name)
             position = found[1] if found else name[1]
             if found:
-                yield found
+                begin, end, what = found
+                stop = text[end - 1 : end + 1].strip() == b"."
+                yield begin, end - stop, what
 
     def conceal(self, text: str, *, cut_off: bool = False) -> str:
         """A text with markers for secrets; ``cut_off``: also for one that begins at the end."""
@@ -7635,11 +7638,11 @@ class Summary(Writer):
         nouns = "event of unknown type", "events of unknown type"
         yield 0, format_counts(notes.unknown, *nouns, named=named)
         yield 4, f"{plural(len(notes.files), 'file')} changed" if notes.files else ""
-        unit = " tokens"
+        units = iter([" token"])  # beside the first number only
         for rank, (kind, _) in zip((2, 3, 7, 7), TOKENS, strict=True):
             if number := notes.stated.get(kind):
-                yield rank, f"{number:,}{unit} {kind}"
-                unit = ""
+                unit = next(units, "")
+                yield rank, f"{number:,}{unit}{'s' * (unit != '' and number != 1)} {kind}"
         yield 1, format_cost(notes.stated.get("cost", 0))
         yield 5, plural(int(notes.stated.get("turns", 0)), "turn").removeprefix("0 turns")
         yield 6, excerpt(notes.model)
@@ -8306,6 +8309,14 @@ def parse_size(text: str) -> int:
     return size
 
 
+def parse_seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        seconds = float(text)
+        if seconds >= 0:  # not for nan
+            return seconds
+    raise click.BadParameter(f"invalid time {text!r}: expected seconds, such as 60 or 0.5")
+
+
 def parse_choice(text: str) -> Selector:
     try:
         return parse_selector(text)
@@ -8380,6 +8391,15 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
         if is_secret_name(name)
         or name.lower().endswith("key")
         or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+    ]
+
+
+def globs_without_match(globs: tuple[str, ...]) -> list[str]:
+    """The patterns of --secret-env that no variable matches."""
+    import fnmatch
+
+    return [
+        glob for glob in globs if not any(fnmatch.fnmatchcase(name, glob) for name in os.environ)
     ]
 
 
@@ -8471,6 +8491,7 @@ def show_manual(context: click.Context, _param: Any, name: str | None) -> None:
     path = next(filter(os.path.exists, paths), None)
     if path is None:
         raise click.ClickException(f"{page} isn't installed: reinstall agentfmt with pip")
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # what they start ends quietly with its reader
     viewers = (["man", path], ["mandoc", "-a", path])
     missing = 127  # the status that the shell, too, gives a command that it can't find
     if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == missing for viewer in viewers):
@@ -8522,7 +8543,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Longest line to accept; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto"},
      "Field of a log collector's JSON that contains the agent's line."),
-    ("--max-wait", {"metavar": "SECONDS", "type": click.FloatRange(0), "default": f"{MAX_WAIT}"},
+    ("--max-wait", {"metavar": "SECONDS", "type": parse_seconds, "default": f"{MAX_WAIT}"},
      "Under redaction, print an unfinished line of words after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
@@ -8605,6 +8626,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs))
     report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
+    for glob in globs_without_match(given["secret_env"]):
+        report.message(f"--secret-env {escape(glob)}: no variable has such a name")
     streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     try:
@@ -8765,8 +8788,16 @@ def complete(instruction: str) -> str:
     for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
         value = (option + item.value)[cut:]
         value = value.replace(":", r"\:") if shell == "zsh" else value
-        found.append(f"{value}{between}{item.help}" if between and item.help else value)
+        found.append(f"{value}{between}{short_help(item)}" if between and item.help else value)
     return "\n".join(found)
+
+
+def short_help(item: Any) -> str:
+    """The help of an option on a line of a shell's list: without notes behind it, and full stop."""
+    opposite = item.value.replace("--no-", "--")
+    if opposite != item.value:
+        return f"The opposite of {opposite}"
+    return str(re.split(r"[.;:] |\.$", item.help)[0])
 
 
 def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:

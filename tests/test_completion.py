@@ -114,3 +114,11 @@ def test_completion(shell: str, folder: Path) -> None:
 
 def test_an_unknown_shell_gets_nothing() -> None:
     assert agentfmt.complete("csh_source") == ""
+
+
+def test_options_are_described_in_a_few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMP_LINE", "agentfmt --")
+    told = dict(line.split("\t") for line in agentfmt.complete("fish_complete").splitlines())
+    assert told["--only"] == "Print only matching events"
+    assert told["--no-detail"] == "The opposite of --detail"
+    assert not [text for text in told.values() if text.endswith(".") or ";" in text]

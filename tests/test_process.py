@@ -7,6 +7,8 @@ import os
 import pty
 import re
 import select
+import shlex
+import shutil
 import signal
 import stat
 import subprocess
@@ -907,3 +909,21 @@ def test_no_traceback(data: bytes, to: str) -> None:
     ended = convert(blocks, "-t", to)
     assert ended.status in (1, 3)
     assert all(line.startswith("agentfmt: ") for line in ended.stderr.splitlines())
+
+
+@pytest.mark.skipif(not shutil.which("man"), reason="man is not installed")
+def test_the_manual_may_be_read_in_part() -> None:
+    command = shlex.join([*COMMAND, "--man"]) + " | head -n 1"
+    ended = subprocess.run(
+        ["bash", "-c", command], env=ENVIRON, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.startswith("AGENTFMT(1)")
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize("time", ["abc", "-1", "nan", "1m"])
+def test_a_time_that_is_none(time: str) -> None:
+    ended = run("--max-wait", time, data=whole_run())
+    expected = f"--max-wait: invalid time {time!r}: expected seconds, such as 60 or 0.5"
+    assert ended == (b"", f"agentfmt: {expected}; see agentfmt --help\n", 2)
+    assert "x>=0" not in run("--help").stdout.decode()

@@ -762,3 +762,23 @@ def test_what_the_end_of_a_foreign_call_repeats(name: str, view: tuple[str, ...]
     action = f"curl {MARKER}" if name == "Bash" else f"Used tool {MARKER}"
     told = action if view[0] == "-d" else f"(github-token {1 + (name == TOKEN)})"
     assert told in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Use API_KEY=s3cr3tV4lue99x8. Then", "Use API_KEY=[REDACTED:assignment]. Then"),
+        ("Your password is hunter2xyz9.", "Your password is [REDACTED:assignment]."),
+        ("API_KEY=s3cr3t.V4lue99x8", "API_KEY=[REDACTED:assignment]"),
+        ('password = "s3cr3tV4lue99x8."', 'password = "[REDACTED:assignment]"'),
+    ],
+)
+def test_the_full_stop_of_a_sentence_is_no_part_of_a_value(text: str, left: str) -> None:
+    assert agentfmt.Scanner({}, {}).conceal(text) == left
+
+
+def test_a_pattern_for_variables_that_matches_none_is_told() -> None:
+    env = {**ENVIRON, "DEPLOY_WORD": "correct horse battery"}
+    flags = ("-q", "--secret-env", "DEPLOY_*", "--secret-env", "NO_SUCH_*")
+    ended = run(*flags, data=whole_run(), env=env)
+    assert ended == (b"", "agentfmt: --secret-env NO_SUCH_*: no variable has such a name\n", 0)

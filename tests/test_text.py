@@ -1054,3 +1054,16 @@ def test_members_of_any_shape_never_crash(tool: str) -> None:
             for odd in with_odd_members(event):
                 rendered = render(spelled(init(), odd, result()), view)
                 assert_safe(rendered.out + rendered.err)
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        ({"inputTokens": 1, "outputTokens": 2}, "1 token in, 2 out"),
+        ({"inputTokens": 2, "outputTokens": 1}, "2 tokens in, 1 out"),
+        ({"outputTokens": 1}, "1 token out"),
+    ],
+)
+def test_one_token_is_no_plural(usage: dict[str, int], said: str) -> None:
+    shown = render(spelled(init(), result(usage=usage)), View(summary=True))
+    assert shown.err[-1].endswith(f", {said}")
