@@ -2368,9 +2368,11 @@ class Dialect:
         """Nothing was said or done since the last result."""
         return self.latest == "result"
 
-    def goes_on(self, named: str | None) -> bool:
+    def goes_on(self, source: Source, named: str | None) -> bool:
         """May lines with nothing but deltas pass untranslated? They are only counted."""
-        return self.latest in ACTS and (named is not None or self.deltas <= self.own)
+        sure = named is not None or self.deltas <= self.own
+        sure = sure and source.dialect is self and named == source.session
+        return sure and self.latest in ACTS
 
     @property
     def in_turn(self) -> bool:
@@ -2638,9 +2640,9 @@ class Cursor(Dialect):
     name = "cursor"
     translates = False
 
-    def goes_on(self, named: str | None) -> bool:
+    def goes_on(self, source: Source, named: str | None) -> bool:
         """Without a session its lines may be another agent's."""
-        return named is not None
+        return named is not None and named == source.session
 
     def finish(self) -> None:
         """There is nothing to add."""
@@ -3805,6 +3807,8 @@ class Conversations:
             return
         for named, passing, count in self.groups(source, one=one):
             group = itertools.islice(pairs, count)
+            if passing and passing.goes_on(source, named):
+                yield passing.session, passing.unread, group
             for line, event in group:
                 event.raw = line
                 found = self.translate_one(source, event)
@@ -3815,7 +3819,7 @@ class Conversations:
                 if found:
                     yield found[0].session_id, unread, [(line, one) for one in found]
                 may_pass = known and (known is passing or not known.translates)
-                if known and may_pass and named == source.session and known.goes_on(named):
+                if known and may_pass and known.goes_on(source, named):
                     yield known.session, unread, group
 
     def groups(
