@@ -131,9 +131,13 @@ SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't
 DEFAULT_WIDTH = 200  # columns of an action line without a terminal
 MIN_PART = 12  # columns of a target or reason that are worth showing
 MIN_TARGET = 8  # columns of a target: with less room the outcome is dropped
+MAX_TAIL = 64 * 1024  # characters of an output among which its last lines are looked for
 MAX_TARGET = 2000  # characters of a target: more than any terminal is wide
 CACHED_DECISIONS = 1000  # kinds of events whose selection is remembered
 MAX_FILES = 10_000  # changed files that a summary tells apart
+MAX_DEPTH = 10  # sub-agents, one inside another, that indent a line
+PROMPT_ROWS = 3  # of a prompt that are shown
+TAIL = 5  # last lines of a failed command that -v shows
 SHORT_TEXT = 80  # characters of an argument that can be the target of an unknown tool
 MIN_RUNS_TOTALED = 3  # runs for which a summary adds a line of totals
 MAX_REPORT = 1_000_000  # bytes: GitHub takes 1 MiB for the summary of a step, or nothing of it
@@ -201,8 +205,12 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
+STYLE = regex("\x1b\\[[0-9]*m")
+
+
 def display_width(text: str) -> int:
-    """The number of terminal columns of a text without control characters."""
+    """The number of terminal columns of a text without control characters but codes of style."""
+    text = STYLE.sub("", text) if "\x1b" in text else text
     return len(text) if text.isascii() else sum(map(char_width, text))
 
 
@@ -880,6 +888,46 @@ def arg(*names: str) -> Target:
     return lambda args, _here: first_text(*map(args.get, names))
 
 
+def command_arg(args: dict[str, Any], here: str) -> str:
+    """A command as it runs: without the shell that an agent wraps around it, and without the change
+    to the directory where the run is anyway. Many lines would differ in nothing else."""
+    command = args.get("command")
+    if isinstance(command, list):
+        import shlex
+
+        command = shlex.join(map(str, command))
+    command = first_text(command)
+    if wrapped := WRAPPED.fullmatch(command):
+        command = unquote(wrapped[1] or wrapped[2])
+    change = CHANGE.match(command)
+    needless = change and relative_path(unquote(change[1]), here) == "."
+    return command[change.end() :] if change and needless else command
+
+
+# Of a POSIX shell: a quoted part of a word, a word, `sh -c WORD`, and `cd WORD &&`.
+QUOTED = r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
+SHELL_WORD = rf"""(?:{QUOTED}|[^\s'"\\;&|<>()])+"""
+SHELLS = r"(?:(?:ba|z|da|k|fi|a|pw)?sh|powershell)(?:\.exe)?"
+SHELL = rf"""(?:(?:\S*[/\\])?{SHELLS}|'(?:[^']*[/\\])?{SHELLS}'|"(?:[^"]*[/\\])?{SHELLS}")"""
+WRAPPED = regex(
+    rf"\s*{SHELL}(?:\s+(?:-[-\w]+|pipefail))*?\s+(?:-\w*c\s+({SHELL_WORD})|-command\s+(\S.*?))\s*",
+    re.DOTALL | re.IGNORECASE,
+)
+CHANGE = regex(rf"\s*cd\s+({SHELL_WORD})\s*(?:&&|;|\n)\s*(?=\S)", re.DOTALL)
+QUOTED_PART = regex(QUOTED, re.DOTALL)
+ONE_WORD = regex(SHELL_WORD, re.DOTALL)
+
+
+def unquote(word: str) -> str:
+    """What a shell makes of a word; several stay as they are."""
+
+    def inner(part: re.Match[str]) -> str:
+        text = part[0][1:].removesuffix(part[0][0])
+        return re.sub(r'\\([$`"\\\n])', r"\1", text) if part[0][0] == '"' else text
+
+    return QUOTED_PART.sub(inner, word) if ONE_WORD.fullmatch(word) else word
+
+
 def path_arg(args: dict[str, Any], here: str) -> str:
     named = first_text(args.get("path"), args.get("filePath")) or args.get("paths")
     paths = named if isinstance(named, list) else [named]
@@ -1028,51 +1076,55 @@ def todos_done(call: Outcome) -> str:
 
 
 class Tool(NamedTuple):
-    """The label of a call once it is done, after "Failed to" and while it runs; its details."""
+    """The label of a call once it is done, after "Failed to" and while it runs; its details.
+    ``plain``: a target says by itself what it is, so that the verb alone can stand before it."""
 
     done: str
     do: str
     doing: str
     target: Target
     facts: tuple[Fact, ...]
+    plain: bool = False
 
 
 def tool(label: str, target: Target = any_arg, *facts: Fact) -> Tool:
+    """A tool with a label in three forms; an object in brackets isn't needed before a target."""
     verbs, _, what = label.partition(" ")
-    done, do, doing = (f"{verb} {what}" for verb in verbs.split("/"))
-    return Tool(done, do, doing, target, facts or (time_taken,) * (target is any_arg))
+    plain = what.startswith("[")
+    done, do, doing = (f"{verb} {what[plain : -plain or None]}" for verb in verbs.split("/"))
+    return Tool(done, do, doing, target, facts or (time_taken,) * (target is any_arg), plain)
 
 
 TOOLS = {
-    "shell": tool("Ran/run/Running terminal command", arg("command"),
+    "shell": tool("Ran/run/Running [terminal command]", command_arg,
                   first_fact(in_background, exit_status), time_taken),
-    "read": tool("Read/read/Reading file", path_arg, lines_read),
-    "edit": tool("Edited/edit/Editing file", path_arg, lines_changed),
-    "write": tool("Created/create/Creating new file", path_arg,
+    "read": tool("Read/read/Reading [file]", path_arg, lines_read),
+    "edit": tool("Edited/edit/Editing [file]", path_arg, lines_changed),
+    "write": tool("Created/create/Creating [new file]", path_arg,
                   first_fact(counted("linesCreated", "line"), file_size)),
-    "delete": tool("Deleted/delete/Deleting file", path_arg, file_size),
-    "glob": tool("Found/find/Finding files", arg("globPattern", "pattern"),
+    "delete": tool("Deleted/delete/Deleting [file]", path_arg, file_size),
+    "glob": tool("Found/find/Finding [files]", arg("globPattern", "pattern"),
                  counted("totalFiles files", "file")),
-    "grep": tool("Searched/search/Searching files", arg("pattern"), matches_found),
+    "grep": tool("Searched/search/Searching [files]", arg("pattern"), matches_found),
     "semSearch": tool("Searched/search/Searching codebase", arg("query"),
                       counted("codeResults", "result")),
-    "ls": tool("Listed/list/Listing directory", path_arg, entries_listed),
-    "readLints": tool("Checked/check/Checking lints", path_arg,
+    "ls": tool("Listed/list/Listing [directory]", path_arg, entries_listed),
+    "readLints": tool("Checked/check/Checking [lints]", path_arg,
                       counted("totalDiagnostics", "problem")),
     "updateTodos": tool("Updated/update/Updating to-do list", arg(), todos_done),
     "readTodos": tool("Read/read/Reading to-do list", arg(), todos_done),
     "webSearch": tool("Searched/search/Searching web", arg("searchTerm", "query"),
                       counted("references", "result"), time_taken),
-    "webFetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
-    "fetch": tool("Fetched/fetch/Fetching web page", arg("url"), page_size, time_taken),
-    "mcp": tool("Called/call/Calling MCP tool", mcp_tool_arg, time_taken),
+    "webFetch": tool("Fetched/fetch/Fetching [web page]", arg("url"), page_size, time_taken),
+    "fetch": tool("Fetched/fetch/Fetching [web page]", arg("url"), page_size, time_taken),
+    "mcp": tool("Called/call/Calling [MCP tool]", mcp_tool_arg, time_taken),
     "task": tool("Ran/run/Running subagent", arg("description"),
                  in_background, counted("conversationSteps", "step"), time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", plan_arg),
     "await": tool("Waited/wait/Waiting for task", arg("taskId"), time_taken),
     "exaSearch": tool("Searched/search/Searching web", arg("query"), time_taken),
-    "exaFetch": tool("Fetched/fetch/Fetching web page"),
+    "exaFetch": tool("Fetched/fetch/Fetching [web page]"),
     "writeShellStdin": tool("Wrote/write/Writing to terminal", arg()),
     "getMcpTools": tool("Listed/list/Listing MCP tools"),
     "listMcpResources": tool("Listed/list/Listing MCP resources"),
@@ -1226,12 +1278,14 @@ def printed_by(call: Outcome) -> str:
 
 
 class Action(Struct, frozen=True, gc=False):
-    """The parts of an action line."""
+    """The parts of an action line; ``verb`` can stand for the label before a target."""
 
     label: str
     target: str = ""
     outcome: str = ""
     failed: bool = False
+    verb: str = ""
+    running: bool = False
 
 
 def action_of(event: Event) -> Action:
@@ -1250,7 +1304,12 @@ def plain_action(tool: str, status: str, code: int | None) -> Action:
     named = tool_named(tool)
     label = f"Failed to {named.do}" if status in REASONS else named.done
     outcome = f"exit {code}" if status == "nonzero" else REASONS.get(status, "")
-    return Action(label, "", outcome, status != "ok")
+    return Action(label, "", outcome, status != "ok", verb_of(named, label))
+
+
+def verb_of(named: Tool, label: str) -> str:
+    """A form of a tool's label as it can stand before a target."""
+    return label.removesuffix(named.do.partition(" ")[2]).rstrip() if named.plain else label
 
 
 def find_target(tool: str, given: Raw | bytes, here: str) -> str:
@@ -1269,10 +1328,11 @@ class OpenCall(Struct, gc=False):
 
     tool: str = ""
     given: Raw | bytes = b""  # its arguments
-    depth: int = 0  # of sub-agents
+    parent: str | None = None  # the call of the sub-agent that made it
     hidden: bool = True
     since: float = 0.0
     row: dict[str, Any] | None = None
+    shown: Action | None = None  # its line, if that did not wait for its end
 
 
 NOT_BEGUN = OpenCall()
@@ -1301,9 +1361,32 @@ def detailed_action(outcome: Outcome, here: str, begun: OpenCall) -> Action:
     if outcome.status in REASONS:
         told = failure_of_event(outcome.event, outcome.variant)
         target = target or tool_named(tool).target(as_object(told), here)[:MAX_TARGET].strip()
-        return Action(act.label, target, failure_reason(outcome, told), failed=True)
+        return replace(act, target=target, outcome=failure_reason(outcome, told))
     facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
-    return Action(act.label, target, ", ".join(facts) or act.outcome, act.failed)
+    return replace(act, target=target, outcome=", ".join(facts) or act.outcome)
+
+
+replace = msgspec.structs.replace
+
+
+def running_action(call: OpenCall, here: str) -> Action:
+    """A call that runs, by what its start says."""
+    named = tool_named(call.tool or "?")
+    target = find_target(call.tool, call.given, here)
+    return Action(named.doing, target, verb=verb_of(named, named.doing), running=True)
+
+
+def last_printed(outcome: Outcome, count: int) -> list[str]:
+    """The last lines that a failed command printed, without codes for a terminal."""
+    if not count or outcome.tool != "shell" or outcome.status == "ok":
+        return []
+    text = printed_by(outcome)
+    lines = TERMINAL_CODE.sub("", text[-MAX_TAIL:]).rstrip().split("\n")[-count:]
+    shown = (line.rstrip("\r").rpartition("\r")[2].expandtabs() for line in lines)
+    return [*shown] if text.strip() else []
+
+
+TERMINAL_CODE = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
 
 def call_duration(call: Outcome) -> int | None:
@@ -2509,14 +2592,14 @@ class Dialect:
 
     def call(self, identity: Any, name: Any, given: Any, *, once: bool = False) -> None:
         """Start a call; ``given``: its arguments, decoded or not. ``once``: if it has finished, the
-        line only repeats that."""
+        line only repeats that. A to-do list may change while its call is open: it starts again."""
         identity, name, parent = as_text(identity), as_text(name) or "?", self.parent
         if once and identity in self.finished:
             return
         self.finished.pop(identity, None)
-        tool = translate_tool(name)
+        tool, known = translate_tool(name), self.calls.get(identity)
         called = ForeignCall(identity, self.session, parent, tool, name, given, self.stamp)
-        if identity not in self.calls:
+        if known is None or (tool == "updateTodos" and known.given != given):
             self.spoken.clear()
             for each in called.each():
                 self.add("tool_call", "started", each, each.id, parent)
@@ -4032,9 +4115,11 @@ class Runs:
         *,
         fail_on: Sequence[Selector] = (),
         locates: bool = False,
+        tells: bool = True,
     ) -> None:
-        """``locates``: calls get their FILE:LINE."""
-        self.locates = locates
+        """``locates``: calls get their FILE:LINE. ``tells``: messages say why runs failed; else a
+        summary does."""
+        self.locates, self.tells = locates, tells
         self.report = report
         self.fail_on = fail_on
         self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
@@ -4219,11 +4304,10 @@ class Runs:
     def check_fail_on(self, event: Event, matches: Matches) -> None:
         """Note matches of --fail-on, which fail a run whatever its result says: how many, and where
         the first was. A call counts once."""
-        ends_call = event.type == "tool_call" and event.subtype != "started"
-        if self.fail_on and event.run and ends_call:
+        if self.fail_on and event.run and event.type == "tool_call":
             event.started = event.run.calls.get(event.call_id)
         for choice in self.fail_on:
-            known = event.subtype == "completed" and event.started and choice.matches(event.started)
+            known = event.started and choice.matches(event.started)
             if not known and choice.matches(event):
                 count, where = matches.get(choice.text, (0, self.source.where()))
                 matches[choice.text] = (count + 1, where)
@@ -4274,8 +4358,9 @@ class Runs:
 
     def fail(self, run: Run, why: str) -> None:
         self.end(run)
-        run.reason = why
-        self.failures.append(f"{run} failed: {why}")
+        run.reason, self.report.failed = why, True
+        if self.tells:
+            self.failures.append(f"{run} failed: {why}")
 
     def close_unfinished(self, run: Run, why: str) -> None:
         """Fail a run without a terminal event, unless it failed before when it was given up."""
@@ -4463,7 +4548,8 @@ class RunNotes:
         self.line: list[str] = []  # the incomplete line of the words
         self.cwd = self.model = ""
         self.calls: dict[str | None, OpenCall] = {}
-        self.acted = False  # a call has finished
+        self.below: list[str] = []  # the open calls of sub-agents that the last line is below
+        self.fence = ""  # of code in the words, while it is open
         self.actions: dict[str, int] = {}  # finished calls, by tool
         self.nested: dict[str, int] = {}  # finished calls of sub-agents
         self.failures: dict[str, int] = {}  # finished calls that failed, by tool
@@ -4473,16 +4559,23 @@ class RunNotes:
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.redactions: dict[str, int] = {}  # by rule
 
-    def depth_of(self, event: Event) -> int:
-        """How many sub-agents a call is below the agent."""
-        parent = event.parent_tool_use_id
-        return 0 if parent is None else self.calls.get(parent, NOT_BEGUN).depth + 1
+    def above(self, parent: str | None) -> list[str]:
+        """The calls of the sub-agents that a call is below, outermost first."""
+        found: list[str] = []
+        while parent is not None and parent not in found and len(found) < MAX_DEPTH:
+            found.insert(0, parent)
+            parent = self.calls.get(parent, NOT_BEGUN).parent
+        return found
 
     def follow(self, event: Event) -> None:
         """Note what a completion may lack: the call's target, and the directory."""
         if event.type == "tool_call" and event.subtype == "started":
             tool, body = tool_of(event)
-            noted = (tool, body.args, self.depth_of(event), event.hidden, time.monotonic())
+            call = self.calls.get(event.call_id)
+            if call and call.since:  # what it is about has changed
+                call.given = body.args
+                return
+            noted = (tool, body.args, event.parent_tool_use_id, event.hidden, time.monotonic())
             self.calls[event.call_id] = OpenCall(*noted)
         elif event.type == "interaction_query":
             self.ask(event)
@@ -7254,6 +7347,10 @@ class Screen:
                 return os.get_terminal_size(self.fd).columns or DEFAULT_WIDTH
         return DEFAULT_WIDTH
 
+    def label(self, act: Action) -> str:
+        """On a terminal the verb suffices where a target follows it."""
+        return act.verb if self.fd is not None and act.target and act.verb else act.label
+
     def paint(self, code: str, text: str) -> str:
         return f"{code}{text}{RESET}" if self.color and text else text
 
@@ -7266,18 +7363,19 @@ def is_utf8(env: Mapping[str, str]) -> bool:
 
 
 PLAIN = Screen()
-RED, GREEN, DIM, RESET = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
-CHECK_MARK, CROSS_MARK, SPINNER = "✓", "✗", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+RED, GREEN, CYAN = "\x1b[31m", "\x1b[32m", "\x1b[36m"
+BOLD, DIM, RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+CHECK_MARK, CROSS_MARK, BEGIN_MARK, SPINNER = "✓", "✗", "▸", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 @functools.lru_cache(256)
 def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     """An action's line, at most ``room`` columns wide."""
-    glyphs, margin = screen.glyphs, ""
+    glyphs, margin, label = screen.glyphs, "", screen.label(act)
     if glyphs:
         margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
         prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
-    label, target, outcome = prefix + act.label, escape(act.target), escape(act.outcome)
+    label, target, outcome = prefix + label, escape(act.target), escape(act.outcome)
     label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
     outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
     line = truncate(" ".join(filter(None, (label, target, outcome))), room)
@@ -7286,7 +7384,8 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     else:
         if outcome and line.endswith(outcome):
             line = line.removesuffix(outcome) + screen.paint(DIM, outcome)
-        line = f"{screen.paint(GREEN, CHECK_MARK)} {line}" if glyphs else line
+        mark = screen.paint(DIM, BEGIN_MARK) if act.running else screen.paint(GREEN, CHECK_MARK)
+        line = f"{mark} {line}" if glyphs else line
     return encode_line(margin + line)
 
 
@@ -7398,7 +7497,7 @@ class LastLine:
         what = rest = ""
         silent = now - (self.begun if self.total else self.since)
         calls = [(run, call) for run in self.open for call in notes_of(run).calls.values()]
-        calls = [(run, call) for run, call in calls if not call.hidden]
+        calls = [(run, call) for run, call in calls if not call.hidden and not call.shown]
         if self.total:  # files: there is no waiting
             percent = min(100 * self.done // self.total, 100)
             what = f"Reading {percent}% of {format_size(self.total)}" if silent >= 1 else ""
@@ -7406,8 +7505,9 @@ class LastLine:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         elif calls:
             run, call = max(calls, key=lambda pair: pair[1].since)
-            target = find_target(call.tool, call.given, notes_of(run).cwd)
-            doing = f"{'  ' * call.depth}{tool_named(call.tool or '?').doing} {escape(target)}"
+            notes = notes_of(run)
+            act, depth = running_action(call, notes.cwd), len(notes.above(call.parent))
+            doing = f"{'  ' * depth}{self.screen.label(act)} {escape(act.target)}"
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
             rest = f"  {format_clock(took)}" if took >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
@@ -7442,13 +7542,16 @@ def format_clock(seconds: float) -> str:
 class View(NamedTuple):
     """The text to print besides the output itself, and where.
 
-    ``actions`` is stdout (with -t text), stderr or none; ``out`` and ``err`` are their screens.
+    ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout
+    (with -t text), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of
+    the last lines of a failed command are shown.
     """
 
     detail: bool = False
     messages: str = "none"
     actions: str = "stdout"
     summary: bool = False
+    tail: int = 0
     out: Screen = PLAIN
     err: Screen = PLAIN
 
@@ -7469,11 +7572,12 @@ class Text(Writer):
         self.screen = view.err if aside else view.out
         self.acts = aside or view.actions == "stdout"
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
+        self.chat = self.words and view.messages == "chat"
         self.kind = SpokenEvent if self.words else Event
         self.detail = self.acts and view.detail
-        self.reports_none = self.acts and self.screen.live and not view.summary  # "No actions"
-        # reads the starts of calls
-        self.follows = self.detail or (self.acts and self.last.screen.live)
+        self.labels = not self.detail and not view.tail  # nothing else is shown of a call
+        self.live = self.acts and self.last.screen.live
+        self.follows = self.detail or self.live  # reads the starts of calls
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         run, prefix, notes = None, "", notes_of(None)
@@ -7484,13 +7588,11 @@ class Text(Writer):
                 prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
                 if self.words and (notes.line or self.final):
-                    yield from self.rows(end_words(event, notes, final=self.final), prefix)
+                    yield from self.end_words(event, notes, prefix)
                 if event.subtype == "completed" and self.acts:
-                    notes.acted, begun = True, notes.calls.pop(event.call_id, NOT_BEGUN)
-                    if not event.hidden:
-                        yield self.act(event, begun, prefix, room)
+                    yield from self.act(event, notes, prefix, room)
                 elif self.follows:
-                    notes.follow(event)
+                    yield from self.begin(event, notes, prefix, room)
             elif event.type != "assistant":
                 yield from self.other(event, prefix, room)
                 run = None
@@ -7502,16 +7604,63 @@ class Text(Writer):
                     if "\n" in new:
                         *whole, line[0] = "".join(line).split("\n")
                         del line[1:]
-                        yield from self.rows(whole, prefix)
+                        yield from self.rows(whole, notes, prefix)
 
-    def act(self, event: Event, begun: OpenCall, prefix: str, room: int) -> bytes:
-        """The line of a call; a sub-agent's is indented below the call that started it."""
-        if not self.detail:
-            return render_action(action_of(event), prefix, room, self.screen)
-        notes = notes_of(event.run)
-        prefix += "  " * notes.depth_of(event)
-        action = detailed_action(outcome_of(event), notes.cwd, begun)
-        return render_action(action, prefix, room, self.screen)
+    def act(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
+        """The lines of a call: its own, below that of the sub-agent that made it, and the end of
+        what it printed if it is a command that failed."""
+        begun = notes.calls.pop(event.call_id, NOT_BEGUN)
+        if event.hidden:
+            return
+        if self.labels:
+            yield render_action(action_of(event), prefix, room, self.screen)
+            return
+        outcome = outcome_of(event)
+        action = label_call(outcome)
+        if self.detail:
+            above = notes.above(event.parent_tool_use_id or begun.parent)
+            yield from self.begin_above(above, notes, prefix, room)
+            prefix += "  " * len(above)
+            action = self.timed(detailed_action(outcome, notes.cwd, begun), outcome, begun)
+        if action != begun.shown:
+            yield render_action(action, prefix, room, self.screen)
+        margin = prefix + "    "
+        for line in last_printed(outcome, self.view.tail):
+            row = truncate(escape_line(line), room - len(margin))
+            yield encode_line(margin + self.screen.paint(DIM, row))
+
+    def begin(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
+        """Note a call. A to-do list is shown as it is set: its call may stay open until the run
+        ends."""
+        notes.follow(event)
+        call = notes.calls.get(event.call_id, NOT_BEGUN)
+        if call.tool == "updateTodos" and self.live and self.detail and not call.hidden:
+            set_now = Outcome(event, call.tool, tool_of(event)[1], "ok", "success", NOTHING)
+            action = detailed_action(set_now, notes.cwd, call)
+            if action.outcome and action != call.shown:
+                call.shown = action
+                yield render_action(action, prefix, room, self.screen)
+
+    def timed(self, action: Action, outcome: Outcome, begun: OpenCall) -> Action:
+        """An action with the time that the clock has shown, if no line states it."""
+        took = time.monotonic() - begun.since
+        clock = self.live and not self.last.total and begun.since and not begun.shown
+        if not clock or took < 1 or call_duration(outcome) is not None:
+            return action
+        word, colon, why = action.outcome.partition(":")
+        known = ", ".join(filter(None, (word, format_duration(round(took * 1000)))))
+        return replace(action, outcome=known + colon + why)
+
+    def begin_above(
+        self, above: list[str], notes: RunNotes, prefix: str, room: int
+    ) -> Iterator[bytes]:
+        """Lines for the open calls of sub-agents that a line is below, unless they stand there."""
+        for depth, call_id in enumerate(above):
+            call = notes.calls.get(call_id, NOT_BEGUN)
+            if above[: depth + 1] != notes.below[: depth + 1] and not call.hidden:
+                begun = running_action(call, notes.cwd)
+                yield render_action(begun, prefix + "  " * depth, room, self.screen)
+        notes.below = above
 
     def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
         if self.detail and (ended := end_of_subagent(event)):
@@ -7523,17 +7672,85 @@ class Text(Writer):
             notes_of(run).follow(event)
         ends = ends_run(event)
         if self.words and (ends or event.type in SEGMENT_ENDS):
-            yield from self.rows(end_words(event, notes_of(run), final=self.final), prefix)
+            yield from self.end_words(event, notes_of(run), prefix)
+        if self.chat and event.type == "user" and not event.hidden:
+            yield from self.prompt(event, prefix, room)
         if ends:
-            if self.reports_none and not notes_of(run).acted:
-                yield encode_line(self.screen.paint(DIM, f"{prefix}No actions"))
             self.last.open.pop(run, None)
 
-    def rows(self, lines: Iterable[str], prefix: str) -> Iterator[bytes]:
-        room = self.screen.width() - len(prefix)
+    def prompt(self, event: Any, prefix: str, room: int) -> Iterator[bytes]:
+        if event.parent_tool_use_id is None:  # of the user, not for a sub-agent
+            lead = f"{prefix}> "
+            for row in prompt_rows(words_of(event), room - len(lead)):
+                yield encode_line(self.screen.paint(BOLD, lead + row))
+
+    def end_words(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
+        yield from self.rows(end_words(event, notes, final=self.final), notes, prefix)
+        notes.fence = ""
+
+    def rows(self, lines: Iterable[str], notes: RunNotes, prefix: str) -> Iterator[bytes]:
+        """Lines of words, wrapped on a terminal."""
+        room, terminal = self.screen.width() - len(prefix), self.screen.fd is not None
         for line in map(escape_line, lines):
-            for row in wrap(line, room) if self.screen.fd is not None else (line,):
+            rows: Iterable[str] = (line,)
+            if terminal:
+                fence, notes.fence = notes.fence, fence_after(notes.fence, line)
+                if not fence and not notes.fence:  # code keeps its lines
+                    styled = style_words(line) if self.screen.color else line
+                    rows = carry_style(wrap(styled, room))
+            for row in rows:
                 yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
+            notes.below = []
+
+
+def prompt_rows(text: str, room: int) -> Iterator[str]:
+    """The first rows of a prompt, and how many more there are."""
+    lines = [escape_line(line) for line in text.split("\n") if line.strip()]
+    rows = (truncate(row, room) for line in lines for row in wrap(line, room))
+    yield from itertools.islice(rows, PROMPT_ROWS)
+    if next(rows, None) is not None:
+        more = sum(-(-display_width(line) // max(room, 1)) for line in lines) - PROMPT_ROWS
+        yield truncate(f"... {plural(max(more, 1), 'more line')}", room)
+
+
+def fence_after(fence: str, line: str) -> str:
+    """The fence of code that is open after a line of Markdown, if ``fence`` was before it."""
+    found = CODE_FENCE.match(line)
+    if not found or (fence and (found[2] or not found[1].startswith(fence))):
+        return fence
+    return "" if fence else found[1]
+
+
+CODE_FENCE = regex(r"\s*(`{3,}(?![^`]*`)|~{3,})\s*(.*)")
+
+
+def style_words(line: str) -> str:
+    """Bold, code and headings of a line of Markdown as what they mean."""
+    heading = HEADING.match(line)
+    return f"{BOLD}{style_spans(heading[1], BOLD)}{RESET}" if heading else style_spans(line)
+
+
+def style_spans(text: str, outer: str = "") -> str:
+    def style(span: re.Match[str]) -> str:
+        inner = CYAN + span[2] if span[1] else BOLD + style_spans(span[3], BOLD)
+        return inner + RESET + outer
+
+    return SPAN.sub(style, text)
+
+
+HEADING = regex(r" {0,3}#{1,6} +(.*\S)")
+SPAN = regex(
+    r"(?<!`)(`+)(?!`)(.{1,1000}?)(?<!`)\1(?!`)|\*\*(?=\S)((?:[^*]|\*(?!\*))+)(?<=\S)\*\*(?!\*)"
+)
+
+
+def carry_style(rows: Iterable[str]) -> Iterator[str]:
+    """Rows that each end the style in which they end; the next one begins it again."""
+    style = ""
+    for row in rows:
+        codes = STYLE.findall(row)
+        begun, style = style, codes[-1].replace(RESET, "") if codes else style
+        yield begun + row + (RESET if style else "")
 
 
 def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
@@ -7587,7 +7804,7 @@ class Summary(Writer):
         notes.stated = result_numbers(event, self.costs)
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
-        name = self.name_of(run, verdict)
+        name = self.name_of(run)
         add_count(self.verdicts, verdict)
         for rule, number in self.untold(self.report.redactions):
             add_count(notes.redactions, rule, number)
@@ -7595,13 +7812,15 @@ class Summary(Writer):
             for what, number in getattr(notes, kind).items():
                 add_count(getattr(self.total, kind), what, number)
         self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
-        return self.line(name + verdict + time_spent(notes), notes, good=run.succeeded)
+        ended = name + verdict + time_spent(notes)
+        return self.line(ended, notes, good=run.succeeded, why=run.reason or "")
 
-    def name_of(self, run: Run, verdict: str) -> str:
-        """The message about a failure names the place; a single run on a terminal needs no name."""
+    def name_of(self, run: Run) -> str:
+        """A single run on a terminal needs no name, one that did not succeed the place."""
         if self.screen.glyphs:
-            return f"{run.name} " if self.verdicts or self.last.open else ""
-        return f"{run.name if verdict == 'failed' else run}: "
+            several = self.verdicts or self.last.open
+            return f"{run.name if run.succeeded else run} " if several else ""
+        return f"{run}: "
 
     def untold(self, counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
         """What was counted since the last line."""
@@ -7616,24 +7835,38 @@ class Summary(Writer):
         runs = f"{sum(self.verdicts.values())} runs{time_spent(self.total)}: {verdict}"
         return self.line(runs, self.total, good=[*self.verdicts] == ["succeeded"])
 
-    def line(self, verdict: str, notes: RunNotes, *, good: bool) -> str:
-        """The summary line; to fit a terminal, the least important facts are dropped."""
+    def line(self, verdict: str, notes: RunNotes, *, good: bool, why: str = "") -> str:
+        """The summary line, which ends with the reason of a failure; on a terminal, rows."""
         glyphs = self.screen.glyphs
-        facts = [fact for fact in self.facts(verdict, notes, named=not glyphs) if fact[1]]
-        lead = ("✓ " if good else "✗ ") if glyphs else "agentfmt: "
-        room = self.screen.width() if glyphs else sys.maxsize
-        line = lead + ", ".join(fact for _, fact in facts)
-        while display_width(line) > room and max(facts)[0]:
-            facts.remove(max(facts))
-            line = lead + ", ".join(fact for _, fact in facts)
-        line = truncate(line, room)
-        return "\n" * glyphs + (line if good else self.screen.paint(RED, line))
+        if why and glyphs:
+            facts = self.facts("", notes, named=False)
+            return "\n".join(("", *self.failure(f"{verdict}: {why}", facts)))
+        facts = self.facts(verdict, notes, named=not glyphs)
+        if not glyphs:
+            line = f"agentfmt: {fit_facts(facts, sys.maxsize)}" + f": {why}" * bool(why)
+            return line if good else self.screen.paint(RED, line)
+        line = fit_facts(facts, self.screen.width() - len("✓ "))
+        if good and line.startswith(verdict):
+            rest = line.removeprefix(verdict)
+            return f"\n{self.screen.paint(GREEN, f'{CHECK_MARK} {verdict}')}{rest}"
+        return f"\n{self.screen.paint(RED, f'{CROSS_MARK} {line}')}"
+
+    def failure(self, why: str, facts: Iterable[tuple[int, str]]) -> Iterator[str]:
+        """A failed run on a terminal: why, and below it the facts."""
+        room, lead = self.screen.width() - len("✗ "), f"{CROSS_MARK} "
+        for row in wrap(why, room):
+            yield self.screen.paint(RED, lead + row)
+            lead = "  "
+        yield lead + self.screen.paint(DIM, fit_facts(facts, room))
 
     def facts(self, verdict: str, notes: RunNotes, *, named: bool) -> Iterator[tuple[int, str]]:
         """The verdict and all facts, some empty, with ranks: the highest is dropped first."""
         actions = format_counts(notes.actions, "action", named=named) or "no actions"
         after = notes.actions and verdict.endswith("interrupted")
-        yield 0, f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
+        yield (
+            0,
+            f"{verdict} after {actions}" if after else ", ".join(filter(None, (verdict, actions))),
+        )
         hidden = {name: number for name, number in notes.redactions.items() if number > 0}
         unused = self.report.unused
         yield 0, format_counts(notes.nested, "subagent action", named=named)
@@ -7653,6 +7886,14 @@ class Summary(Writer):
         yield from ((0, plural(number, noun)) for noun, number in self.untold(self.report.counts))
         yield 0, format_counts(hidden, "redaction")
         yield 0, f"{plural(unused, 'secret value')} not used" if unused else ""
+
+
+def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
+    """Facts with their ranks as a text; where there is no room, those of the highest go first."""
+    facts = [fact for fact in ranked if fact[1]]
+    while display_width(text := ", ".join(fact for _, fact in facts)) > room and max(facts)[0]:
+        facts.remove(max(facts))
+    return truncate(text, room)
 
 
 def time_spent(notes: RunNotes) -> str:
@@ -7890,7 +8131,7 @@ class Markdown(Summary):
 
     def other(self, event: Any, run: Run) -> Iterator[bytes]:
         asked = event.type == "user" and event.parent_tool_use_id is None and not event.hidden
-        if asked and self.words and not self.final:
+        if asked and self.view.messages == "chat":
             prompt = safe_words("\n".join(cut_lines(words_of(event), first=PROMPT_LINES)))
             yield from self.put(run, {"message": (f"> {line}".rstrip() for line in prompt)})
         elif self.acts and self.detail and (ended := end_of_subagent(event)):
@@ -7901,18 +8142,17 @@ class Markdown(Summary):
         self.last.open.pop(run, None)
         if event.raw or not run.resumed:
             notes.redactions = dict(notes_of(run).redactions)
-            reason = code_span(excerpt(run.reason or ""))
-            line = self.close(event, run, notes)
-            yield from self.put(run, {"closing line": [f"{line}: {reason}" if reason else line]})
+            yield from self.put(run, {"closing line": [self.close(event, run, notes)]})
 
-    def name_of(self, _run: Run, _verdict: str) -> str:
+    def name_of(self, _run: Run) -> str:
         return ""  # it stands in the heading
 
-    def line(self, verdict: str, notes: RunNotes, *, good: bool) -> str:
+    def line(self, verdict: str, notes: RunNotes, *, good: bool, why: str = "") -> str:
         facts = [fact for _, fact in self.facts(verdict, notes, named=False) if fact]
         facts += (f"{plural(number, kind)} not shown" for kind, number in self.missing.items())
         self.missing.clear()
-        return f"**{GOOD if good else BAD} {literal(', '.join(facts))}**"
+        line = f"**{GOOD if good else BAD} {literal(', '.join(facts))}**"
+        return f"{line}: {code_span(excerpt(why))}" if why else line
 
     def act(self, event: Event, run: Run, notes: RunNotes, begun: OpenCall) -> Iterator[bytes]:
         """The item of a call; with its details, while there is room for them."""
@@ -7936,7 +8176,7 @@ class Markdown(Summary):
         if parent in parents:
             del parents[parents.index(parent) + 1 :]
         elif parent is not None:
-            del parents[max(notes.depth_of(event) - 1, 0) :]
+            del parents[len(notes.above(parent)) - 1 :]
             begun = notes.calls.get(parent, NOT_BEGUN)
             if begun is NOT_BEGUN or not begun.hidden:
                 target = find_target(begun.tool, begun.given, notes.cwd) if self.detail else ""
@@ -8273,7 +8513,7 @@ def convert(
     unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
     silent = not (writer.words or writer.thinking or fail_on)
     talks = make_conversations(reader.kind, to, dialect, redaction, unread, silent=silent)
-    runs = Runs(report, fail_on=fail_on, locates=to == "calls")
+    runs = Runs(report, fail_on=fail_on, locates=to == "calls", tells=not view.summary)
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
     shortener, prose = Shortener(max_event, report) if max_event else None, to in PROSE_OUTPUTS
@@ -8574,12 +8814,16 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--pattern patterns", repeatable("NAME=REGEX", parse_pattern),
      "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
     "Text",
-    ("-v --verbose", FLAG_OPTION, "Same as -d -m all -s."),
+    ("-v --verbose", FLAG_OPTION,
+     f"Same as -d -m chat -s --tail {TAIL}; the default on a terminal."),
     ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
     ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
      "Name each action's target and outcome; the default on a terminal."),
-    ("-m --messages", choice_of(["none", "final", "all"]),
-     "Print the assistant's words: none (default of text), only the final answer, or all."),
+    ("--tail", {"metavar": "N", "type": click.IntRange(0)},
+     "Show the last N lines that a failed command printed."),
+    ("-m --messages", choice_of(["none", "final", "all", "chat"]),
+     "Print the assistant's words: none (default of text), only the final answer, all, or all with "
+     "the user's prompts."),
     ("--actions", choice_of(["stdout", "stderr", "none"]),
      "Where action lines go; by default to stdout with -t text and markdown, else nowhere."),
     ("-s --summary", FLAG_OPTION,
@@ -8652,6 +8896,7 @@ JSON_OUTPUTS = tuple(to for to in WRITERS if to not in PROSE_OUTPUTS)
 OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
     "messages": (*PROSE_OUTPUTS, "runs"),
     "messages all": PROSE_OUTPUTS,
+    "messages chat": PROSE_OUTPUTS,
     "actions stdout": PROSE_OUTPUTS,
     "thinking": EVENT_OUTPUTS,
     "max-event": (*JSON_OUTPUTS, "markdown"),
@@ -8669,18 +8914,22 @@ def check_outputs(given: dict[str, Any]) -> None:
 
 
 def view_of(given: dict[str, Any]) -> View:
-    """The view that the options ask for. Raises click.UsageError if they contradict."""
+    """The view that the options ask for; a terminal gets all of it by default. Raises
+    click.UsageError if they contradict each other."""
     to, messages, actions = given["to"], given["messages"], given["actions"]
-    quiet, verbose, detail = given["quiet"], given["verbose"], given["detail"]
+    quiet, detail, tail = given["quiet"], given["detail"], given["tail"]
     if quiet and actions not in (None, "none"):
         raise click.UsageError(f"--quiet and --actions {actions} contradict each other")
-    report = to == "markdown"
-    messages = messages or ("all" if report or (verbose and to == "text") else "none")
-    actions = "none" if quiet else actions or ("stdout" if to in PROSE_OUTPUTS else "none")
     out, err = Screen(1, given["color"]), Screen(2, given["color"])
-    shown = {"stdout": out, "stderr": err}.get(actions, PLAIN)
-    detail = detail if detail is not None else verbose or report or shown.fd is not None
-    return View(detail, messages, actions, given["summary"] or verbose, out, err)
+    report, shown = to == "markdown", to == "text" and out.fd is not None
+    verbose = given["verbose"] or shown
+    messages = messages or ("chat" if report or (verbose and to == "text") else "none")
+    actions = "none" if quiet else actions or ("stdout" if to in PROSE_OUTPUTS else "none")
+    summary = given["summary"] or given["verbose"] or (shown and err.fd is not None)
+    acts = {"stdout": out, "stderr": err}.get(actions, PLAIN)
+    detail = detail if detail is not None else verbose or report or acts.fd is not None
+    tail = tail if tail is not None else TAIL * verbose
+    return View(detail, messages, actions, summary, tail, out, err)
 
 
 def status_line(to: str, view: View, inputs: Sequence[os.stat_result]) -> LastLine:

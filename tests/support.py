@@ -189,16 +189,19 @@ def on_terminal(
     )  # fmt: skip
     os.close(theirs)
     seen = b""
-    if process.stdin:
-        cut = data.index(b"\n", data.index(b'"started"')) + 1 if until else len(data)
-        process.stdin.write(data[:cut])
-        process.stdin.flush()
-        seen = read_terminal(ours, until) if until else b""
-        process.stdin.write(data[cut:])
-        process.stdin.close()
-    seen += read_terminal(ours)
-    os.close(ours)
-    process.communicate()
+    try:
+        if process.stdin:
+            cut = data.index(b"\n", data.index(b'"started"')) + 1 if until else len(data)
+            process.stdin.write(data[:cut])
+            process.stdin.flush()
+            seen = read_terminal(ours, until) if until else b""
+            process.stdin.write(data[cut:])
+            process.stdin.close()
+        seen += read_terminal(ours)
+        process.communicate()
+    finally:
+        os.close(ours)
+        process.kill()  # a test that waits in vain leaves no process
     return seen, process.returncode
 
 
@@ -265,6 +268,11 @@ class Labels(dict[str, str]):
 def label(tool: str, code: int | None = None) -> str:
     """The line of a call that happened: ``Read file``, ``Ran terminal command (exit 3)``."""
     return Labels()[tool] + (f" (exit {code})" if code is not None else "")
+
+
+def verb(tool: str) -> str:
+    """What stands before the target of a call that happened, on a terminal."""
+    return agentfmt.TOOLS[tool].done.split()[0]
 
 
 def labeled(text: str) -> str:

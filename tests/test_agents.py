@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -501,7 +501,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             copilot("tool.execution_complete", toolCallId="c0", success=True),
             copilot_end(),
         ],
-        (0, 1, 0), ["  {shell}", "{task} look"], "",
+        (0, 1, 0), ["{begin task} look", "  {shell}", "{task} look"], "",
     ),
     "copilot-subagent-by-its-own-id": (
         [
@@ -513,7 +513,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             copilot("tool.execution_complete", toolCallId="c0", success=True),
             copilot_end(),
         ],
-        (0, 1, 0), ["  {shell}", "{task} look"], "",
+        (0, 1, 0), ["{begin task} look", "  {shell}", "{task} look"], "",
     ),
     "copilot-patch": (
         [
@@ -653,7 +653,8 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             says("user", returned(identity="t0")), CLAUDE_OK,
         ],
         (0, 1, 0),
-        ["    {shell} ls", "  {task} deep", "{task} look"], "",
+        ["{begin task} look", "  {begin task} deep", "    {shell} ls", "  {task} deep", "{task} look"],
+        "",
     ),
     "claude-background": (
         [
@@ -800,7 +801,14 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
 
 
 def spelled(line: str) -> str:
-    return re.sub(r"{(not )?(\w+)}", lambda m: (failed if m[1] else label)(m[2]), line)
+    return re.sub(r"{(not |begin )?(\w+)}", lambda m: FORMS[m[1]](m[2]), line)
+
+
+FORMS: dict[str | None, Callable[[str], str]] = {
+    None: label,
+    "not ": failed,
+    "begin ": lambda tool: agentfmt.TOOLS[tool].doing,
+}
 
 
 @pytest.mark.parametrize("member", ["structured_output", "structured_result"])
@@ -915,7 +923,7 @@ def test_what_a_stream_means(name: str) -> None:
     assert [results.stdout.count(b"\n"), results.stderr.count(" failed: ")] == runs
     assert detailed.lines == [*map(spelled, progress)]
     assert convert(data).stdout.count(b"\n") == len(
-        [line for line in progress if "inish" not in line]
+        [line for line in progress if "inish" not in line and "{begin" not in line]
     )
     assert why in detailed.stderr
     assert why or not detailed.stderr

@@ -221,7 +221,8 @@ PARTS = {
     ("flags", "left"),
     [
         pytest.param("", "prompt words actions targets details verdict", id="default"),
-        pytest.param("-m all -d", "prompt words actions targets details verdict", id="all"),
+        pytest.param("-m chat -d", "prompt words actions targets details verdict", id="chat"),
+        pytest.param("-m all", "words actions targets details verdict", id="all"),
         pytest.param("-m none", "actions targets details verdict", id="none"),
         pytest.param("--no-detail", "prompt words actions verdict", id="no-detail"),
         pytest.param("-q", "prompt words verdict", id="quiet"),

@@ -636,12 +636,16 @@ def test_the_manual(
         assert not re.search(r"^\.[A-Z][a-z]\b|\bFl\b", text, re.MULTILINE)
 
 
-def test_verbose_is_three_options() -> None:
-    data = whole_run()
-    assert run("-v", data=data) == run("-d", "-m", "all", "-s", data=data)
-    assert run("-v", "-m", "none", data=data) == run("-d", "-s", data=data)
+def test_verbose_is_four_options() -> None:
+    failed = completed(
+        key="shellToolCall", result={"failure": {"exitCode": 1, "stdout": "x\n" * 9}}
+    )
+    data, tail = init() + user() + failed + result(), ("--tail", "5")
+    assert run("-v", data=data) == run("-d", "-m", "chat", "-s", *tail, data=data)
+    assert run("-v", "-m", "none", data=data) == run("-d", "-s", *tail, data=data)
     assert run("-v", "-t", "json", data=data) == run("-s", "-t", "json", data=data)
-    assert run("-v", "--no-detail", data=data) == run("-m", "all", "-s", data=data)
+    assert run("-v", "--no-detail", data=data) == run("-m", "chat", "-s", *tail, data=data)
+    assert run("-v", "--tail", "0", data=data) == run("-d", "-m", "chat", "-s", data=data)
 
 
 def test_quiet_is_the_verdict_alone() -> None:

@@ -19,11 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import (
     GLYPHS,
+    TOKEN,
     as_line,
+    convert,
     failed,
     label,
     labeled,
     on_terminal,
+    verb,
     with_odd_members,
 )
 
@@ -52,6 +55,10 @@ def result(session: str = "2f4c27dc-1", **members: Any) -> dict[str, Any]:
 def said(text: str, session: str = "2f4c27dc-1", **members: Any) -> dict[str, Any]:
     message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
     return {"type": "assistant", "message": message, "session_id": session, **members}
+
+
+def asked(content: Any, **members: Any) -> dict[str, Any]:
+    return {"type": "user", "message": {"content": content}, "session_id": "2f4c27dc-1", **members}
 
 
 def delta(text: str, **members: Any) -> dict[str, Any]:
@@ -571,13 +578,15 @@ def test_summary() -> None:
         ),
         init("bbbbbbbb"),
     )
-    *_, first, second, _failed = render(data, View(summary=True)).err
+    *_, first, second = render(data, View(summary=True)).err
     assert first == (
         "agentfmt: run 2f4c27dc (stdin:3): succeeded in 9.7 s, 3 actions (read 2, shell 1), 2 failed, 2 "
         "events of unknown type (surprise 1, without a type 1), 8,830 tokens in, 185 out, 1 damaged "
         "line, 1 prose line"
     )
-    assert second == "agentfmt: run bbbbbbbb: failed, no actions"
+    assert second == (
+        "agentfmt: run bbbbbbbb (stdin:11): failed, no actions: ended without a result after 1 event"
+    )
 
 
 def test_summary_counts_many_names_together() -> None:
@@ -629,7 +638,7 @@ def test_a_total_of_three_runs_or_more() -> None:
     assert rendered.err[-1] == (
         "agentfmt: 3 runs in 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, $0.75"
     )
-    assert len(rendered.err) == 5
+    assert len(rendered.err) == 4
 
 
 @pytest.mark.parametrize(
@@ -754,24 +763,29 @@ SHELL = (
     done("readToolCall", {"path": "a"}, ok(totalLines=2)),
     result(),
 )
-PLAIN_LINES = labeled("{shell} npm test (exit 1)\n{read} a (2 lines)\n").encode()
-RUNNING = agentfmt.TOOLS["shell"].doing.encode() + b" npm test"
+RAN, READ = verb("shell"), verb("read")
+ACTIONS = f"{RAN} npm test (exit 1)\n{READ} a (2 lines)\n".encode()
+ENDED = b"agentfmt: run 2f4c27dc (stdin:1): succeeded, 2 actions (shell 1, read 1), 1 failed\n"
+SHOWN = ACTIONS + ENDED
+RUNNING = agentfmt.TOOLS["shell"].doing.split()[0].encode() + b" npm test"
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
     seen, status = on_terminal(spelled(*SHELL), "--color", "never", until=b"npm test")
-    assert seen == RUNNING + b"\r\x1b[K" + PLAIN_LINES
+    assert seen == RUNNING + b"\r\x1b[K" + SHOWN
     assert status == 0
 
 
 def test_a_call_that_ran_within_one_read_is_not_shown_running() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "--color", "never")
-    assert seen == PLAIN_LINES
+    assert seen == SHOWN
 
 
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
     seen, status = on_terminal(spelled(*SHELL[:2]), "--color", "never", until=b"npm test")
-    assert seen.startswith(RUNNING + b"\r\x1b[KNo actions\nagentfmt: run 2f4c27dc")
+    why = "ended without a result after 2 events; 1 call open (shell)"
+    ended = f"agentfmt: run 2f4c27dc (stdin:1): failed, no actions: {why}\n"
+    assert seen == RUNNING + b"\r\x1b[K" + ended.encode()
     assert status == agentfmt.FAILED
 
 
@@ -804,8 +818,8 @@ def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
 )
 def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-d", *options, env=env)
-    red = labeled("\x1b[31m{shell} npm test (exit 1)\x1b[0m\n").encode()
-    dim = labeled("{read} a \x1b[2m(2 lines)\x1b[0m\n").encode()
+    red = f"\x1b[31m{RAN} npm test (exit 1)\x1b[0m\n".encode()
+    dim = f"{READ} a \x1b[2m(2 lines)\x1b[0m\n".encode()
     assert ((red in seen), (dim in seen)) == (coloured, coloured)
     if env.get("TERM") == "dumb" and not coloured:
         assert b"\x1b" not in seen
@@ -813,19 +827,18 @@ def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -
 
 
 def test_glyphs_need_a_locale_of_utf8() -> None:
-    seen, _ = on_terminal(spelled(*SHELL), "-s", "--color", "never", env=GLYPHS)
-    assert seen.decode() == labeled(
-        "  ✗ {shell} npm test  exit 1\n  ✓ {read} a  2 lines\n\n✓ succeeded, 2 actions, 1 failed\n"
-    )
-    plain, _ = on_terminal(spelled(*SHELL), "-s", "--color", "never")
+    seen, _ = on_terminal(spelled(*SHELL), "--color", "never", env=GLYPHS)
+    ended = "\n✓ succeeded, 2 actions, 1 failed\n"
+    assert seen.decode() == f"  ✗ {RAN} npm test  exit 1\n  ✓ {READ} a  2 lines\n{ended}"
+    plain, _ = on_terminal(spelled(*SHELL), "--color", "never")
+    assert plain == SHOWN
     assert plain.isascii()
-    assert plain.startswith(PLAIN_LINES + b"agentfmt: run 2f4c27dc (stdin:1): succeeded, 2 actions")
 
 
 def test_glyphs_stand_under_those_of_the_call() -> None:
     nested = done("readToolCall", {"path": "a"}, ok(totalLines=2), parent_tool_use_id="c")
     seen, _ = on_terminal(spelled(init(), nested, result()), "--color", "never", env=GLYPHS)
-    assert seen.decode() == labeled("    ✓ {read} a  2 lines\n")
+    assert seen.decode().startswith(f"    ✓ {READ} a  2 lines\n")
 
 
 @pytest.mark.parametrize(
@@ -847,17 +860,162 @@ def test_locale(env: dict[str, str], utf8: bool) -> None:
 
 def test_colours_of_glyphs() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-s", env=GLYPHS)
-    assert labeled("  \x1b[31m✗ {shell} npm test  exit 1\x1b[0m\n") in seen.decode()
-    assert labeled("  \x1b[32m✓\x1b[0m {read} a \x1b[2m 2 lines\x1b[0m\n") in seen.decode()
-    failed, _ = on_terminal(spelled(*SHELL[:1]), "-s", env=GLYPHS)
-    assert "\n\x1b[31m✗ failed, no actions\x1b[0m\n" in failed.decode()
+    assert f"  \x1b[31m✗ {RAN} npm test  exit 1\x1b[0m\n" in seen.decode()
+    assert f"  \x1b[32m✓\x1b[0m {READ} a \x1b[2m 2 lines\x1b[0m\n" in seen.decode()
+    assert seen.decode().endswith("\n\x1b[32m✓ succeeded\x1b[0m, 2 actions, 1 failed\n")
 
 
-@pytest.mark.parametrize("options", [("--detail",), ("--no-detail",), ()])
-def test_details_are_the_default_of_a_terminal(options: tuple[str, ...]) -> None:
-    seen, _ = on_terminal(spelled(*SHELL), *options, "--color", "never")
-    plain = labeled("{shell} (exit 1)\n{read}\n").encode()
-    assert seen == (plain if options == ("--no-detail",) else PLAIN_LINES)
+FAILING = labeled("{shell} (exit 1)\n{read}\n").encode()
+PROMPTED = (
+    SHELL[0],
+    {"type": "user", "message": {"content": "Test it."}},
+    *SHELL[1:4],
+    said("Ok."),
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        pytest.param((), b"> Test it.\n" + ACTIONS + b"Ok.\n" + ENDED, id="all"),
+        pytest.param(("-v",), b"> Test it.\n" + ACTIONS + b"Ok.\n" + ENDED, id="verbose"),
+        pytest.param(
+            ("--no-detail",), b"> Test it.\n" + FAILING + b"Ok.\n" + ENDED, id="no-detail"
+        ),
+        pytest.param(("-m", "all"), ACTIONS + b"Ok.\n" + ENDED, id="words"),
+        pytest.param(("-m", "none"), ACTIONS + ENDED, id="no-words"),
+        pytest.param(("-q",), b"> Test it.\nOk.\n" + ENDED, id="quiet"),
+        pytest.param(("-q", "-m", "final"), b"Ok.\n" + ENDED, id="answer"),
+    ],
+)
+def test_a_terminal_shows_all_but_what_is_taken_away(
+    options: tuple[str, ...], shown: bytes
+) -> None:
+    seen, _ = on_terminal(spelled(*PROMPTED, result()), *options, "--color", "never")
+    assert seen == shown
+
+
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        pytest.param(("stdout",), b"> Test it.\n" + ACTIONS + b"Ok.\n", id="messages-elsewhere"),
+        pytest.param(("stderr",), b"", id="output-elsewhere"),
+    ],
+)
+def test_what_is_no_terminal_gets_nothing_new(ends: tuple[str, ...], shown: bytes) -> None:
+    seen, _ = on_terminal(spelled(*PROMPTED, result()), "--color", "never", ends=ends)
+    assert seen == shown
+
+
+def test_other_outputs_get_nothing_new_on_a_terminal() -> None:
+    data = spelled(*PROMPTED, result())
+    assert on_terminal(data, "-t", "stream-json", "--thinking")[0] == data
+
+
+# ---------------------------------------------------------------- prompts
+
+LIST = "\n".join(f"{number}. step" for number in range(1, 45))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("fix the tests", ["> fix the tests"], id="one"),
+        pytest.param("a\n\n b\n", ["> a", ">  b"], id="blank-lines"),
+        pytest.param(
+            LIST, ["> 1. step", "> 2. step", "> 3. step", "> ... 41 more lines"], id="many"
+        ),
+        pytest.param("a\nb\nc\nd", ["> a", "> b", "> c", "> ... 1 more line"], id="four"),
+        pytest.param("x" * 999, [f"> {'x' * 195}..."], id="wide"),
+        pytest.param("\x1b[2J\n::error::x", [r"> \x1b[2J", r"> \x3a:error::x"], id="hostile"),
+        pytest.param(" \n", [], id="empty"),
+        pytest.param(7, [], id="no-text"),
+    ],
+)
+def test_the_prompt_is_shown_with_the_words(text: Any, shown: list[str]) -> None:
+    theirs = asked(text, parent_tool_use_id="c1")  # for a sub-agent
+    for event in (asked(text), asked([{"type": "text", "text": text}])):
+        data = spelled(init(), event, theirs, said("Ok."), result())
+        assert render(data, View(messages="chat")).out == [*shown, "Ok."]
+        assert render(data, View(messages="all")).out == ["Ok."]
+
+
+def test_rows_of_a_prompt_fit_the_terminal() -> None:
+    prompt = asked("one two three four five six " * 9 + "x" * 99)
+    seen, _ = on_terminal(
+        spelled(init(), prompt, result()), "--color", "never", columns=20, env=GLYPHS
+    )
+    rows = seen.decode().splitlines()
+    assert rows[:3] == ["> one two three four", "> five six one two", "> three four five"]
+    assert re.fullmatch(r"> \.\.\. 1\d more lines", rows[3])
+
+
+def test_a_prompt_is_redacted() -> None:
+    ended = convert(spelled(init(), asked(f"use {TOKEN}"), result()), "-m", "chat", "-r", "secrets")
+    assert ended.lines == ["> use [REDACTED:github-token]"]
+    ended = convert(spelled(init(), asked(f"use {TOKEN}"), result()), "-m", "chat", "-r", "prompts")
+    assert ended.lines == [f"> [prompts: {len(TOKEN) + 4} chars]"]
+
+
+# ---------------------------------------------------------------- how a command failed
+
+
+def printed(tool: str = "shell", status: str = "failure", **more: Any) -> dict[str, Any]:
+    return done(f"{tool}ToolCall", {"command": "make"}, {status: {"exitCode": 2, **more}})
+
+
+@pytest.mark.parametrize(
+    ("event", "tail"),
+    [
+        pytest.param(printed(stdout="a\nb\nc\n"), ["b", "c"], id="stdout"),
+        pytest.param(printed(stdout="a", stderr="b\n\n"), ["a", "b"], id="both"),
+        pytest.param(
+            printed(stdout="a", stderr="b", interleavedOutput="b\na\n"), ["b", "a"], id="mixed"
+        ),
+        pytest.param(printed(stdout="1%\r50%\r100%\r\nno"), ["100%", "no"], id="progress"),
+        pytest.param(printed(stdout="\x1b[1;31mno\x1b[0m\x1b]8;;x\x07"), ["no"], id="colors"),
+        pytest.param(printed(stdout="a\tb\x07\n  ##[x]"), ["a       b\\x07", r"  \x23#[x]"], id="hostile"),
+        pytest.param(printed(stdout="x" * 300), ["x" * 193 + "..."], id="wide"),
+        pytest.param(printed(stdout="  ::error::x"), [r"  \x3a:error::x"], id="runner"),
+        pytest.param(printed(status="success", stdout="no"), ["no"], id="success"),
+        pytest.param(printed(stdout=" \n"), [], id="nothing"),
+        pytest.param(printed(stdout=7), [], id="odd"),
+        pytest.param(printed(status="success", exitCode=0, stdout="yes"), [], id="good"),
+        pytest.param(printed("mcp", stdout="no"), [], id="no-command"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("detail", [False, True])
+def test_the_last_lines_of_a_failed_command(
+    event: dict[str, Any], tail: list[str], detail: bool
+) -> None:
+    data = spelled(init(), event, result())
+    [_, *shown] = render(data, View(detail=detail, tail=2)).out
+    assert shown == [f"    {line}" for line in tail]
+    assert len(render(data, View(detail=detail)).out) == 1
+
+
+def test_the_end_of_a_command_is_dim_and_below_its_action() -> None:
+    nested = printed(stdout="a\nb\nno") | {"parent_tool_use_id": "p"}
+    seen, _ = on_terminal(spelled(init(), nested, result()), "--tail", "1", columns=40, env=GLYPHS)
+    red = f"    \x1b[31m✗ {RAN} make  exit 2\x1b[0m\n"
+    assert seen.decode().startswith(f"{red}      \x1b[2mno\x1b[0m\n\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        pytest.param((), 0, id="none"),
+        pytest.param(("-v",), agentfmt.TAIL, id="verbose"),
+        pytest.param(("-v", "--tail", "0"), 0, id="zero"),
+        pytest.param(("--tail", "7"), 7, id="seven"),
+    ],
+)
+def test_how_many_lines_of_a_failed_command(options: tuple[str, ...], rows: int) -> None:
+    data = spelled(init(), printed(stdout="x\n" * 20), result())
+    assert len(convert(data, *options).lines) == 1 + rows
+
+
+# ---------------------------------------------------------------- words on a terminal
 
 
 def test_words_wrap_at_word_ends_on_a_terminal() -> None:
@@ -881,9 +1039,8 @@ def test_wrapped_rows_hold_all_words(text: str, room: int) -> None:
 
 def test_a_run_without_actions_says_so() -> None:
     data = spelled(init(), said("4"), result())
-    seen, _ = on_terminal(data, "--color", "never")
-    assert seen == b"No actions\n"
-    assert b"no actions" in on_terminal(data, "-s", "--color", "never")[0]
+    seen, _ = on_terminal(data, "--color", "never", env=GLYPHS)
+    assert seen.decode() == "4\n\n✓ succeeded, no actions\n"
     assert render(data).out == []
     assert render(data, View(summary=True)).err[-1].endswith(": succeeded, no actions")
 
@@ -910,8 +1067,9 @@ def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> Non
     calls = agentfmt.notes_of(run).calls
     last.open[run] = None
     calls["1"] = agentfmt.OpenCall("shell", b'{"command":"a"}', hidden=False, since=100.0)
-    assert last.text(100.5) == "  ⠋ Running terminal command a"
-    assert last.text(102) == "  ⠹ Running terminal command a  2 s"
+    label = agentfmt.TOOLS["shell"].doing
+    assert last.text(100.5) == f"  ⠋ {label} a"
+    assert last.text(102) == f"  ⠹ {label} a  2 s"
     calls["2"] = agentfmt.OpenCall(
         "shell", json.dumps({"command": "b" * 50}).encode(), hidden=False, since=103.0
     )
