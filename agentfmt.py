@@ -4,11 +4,12 @@
 # ///
 """agentfmt: read the event stream of a headless coding agent and write it in another form.
 
-    stdin -> chunks -> frames -> events -> dialect -> runs
+    stdin -> chunks -> frames -> lines and events -> conversations -> runs
           -> selected -> redacted -> shortened -> writer -> stdout
 
-A chunk is the result of one read. A frame is a block of whole lines. An event is one line,
-decoded into the few members that the chosen output needs; it keeps the line itself.
+A chunk is the result of one read. A frame is a block of whole lines. An event is a line, decoded
+into the few members that the chosen output needs; it keeps the line itself. Another agent's line is
+translated into any number of events, which refer to it where it is printed in their place.
 Events travel one way, a block at a time: a stage takes events and returns events, and the output
 of a block is written before the next read. A run is one answer of an agent: it opens with its
 first init, user, assistant, thinking or tool_call event and ends with its terminal event (result,
@@ -49,7 +50,7 @@ Contents, in the order of the file:
     command          files, completion, and the exit status
 
 The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect translates
-another agent's lines into it; later stages know only that several events may have one line.
+another agent's lines into it; no later stage knows which agent wrote a line.
 """
 
 from __future__ import annotations
