@@ -4255,7 +4255,8 @@ class Runs:
         found = self.source.outside.setdefault(key, OutsideEvents(self.source.where()))
         found.count += 1
         found.evidence += evidence
-        if not found.known and (found.count <= LINES_TO_HINT or event.type not in found.types):
+        new = event.type and event.type not in found.types
+        if not found.known and (new or found.count <= LINES_TO_HINT):
             found.known = shows_agent(event, self.line)
         if event.type and len(found.types) < MAX_NAMES:
             found.types[event.type] = None
