@@ -43,7 +43,8 @@ Contents, in the order of the file:
     action lines     one line for each call, cut to the terminal's width; a path keeps its end
     text output      progress: action lines and words; the status line of a terminal
     summaries        closing lines: how runs ended, and what they took
-    report           a report in Markdown, of which others' texts can't change the structure
+    Markdown         texts of others in a document whose structure they can't change
+    report           words, actions, diffs and verdicts in Markdown, no more than GitHub takes
     outputs          json, stream-json, cursor; tables of runs and of calls
     pipeline         convert(): connects the stages
     options          what stands on the command line: sizes, selectors, values of secrets
@@ -7545,7 +7546,7 @@ class View(NamedTuple):
     """The text to print besides the output itself, and where.
 
     ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout
-    (with -t text), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of
+    (text, markdown), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of
     the last lines of a failed command are shown.
     """
 
@@ -7944,10 +7945,10 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
     return {name: number for name, number in found.items() if number is not None}
 
 
-# ---------------------------------------------------------------- report
+# ---------------------------------------------------------------- Markdown
 #
-# A report in Markdown, for people: prompts, words, actions, diffs, what failed commands printed.
-# Events in, blocks out. Texts of others are never HTML, and end where their block ends.
+# Texts of others as GitHub's Markdown: never HTML, and over where they end.
+# Strings in, strings out. It must not know events.
 
 
 def fence_around(text: str, least: int = 1) -> str:
@@ -8024,7 +8025,7 @@ FENCE = regex(r"((?: |[-*+] |[0-9]{1,9}[.)] )*)(`{3,}(?=[^`]*\Z)|~{3,}) *([\w+#.
 def safe_line(line: str) -> str:
     """A line of words outside a fence. Only a code span may hold a "<", if it is one for certain:
     a backtick without another, in an address, or in a definition would shift those behind it, and a
-    table ends one at a "|"."""
+    table ends one at a "|". An image becomes a link: whoever sees the report would fetch it."""
     parts, spans, position = list[str](), list[int](), 0
     line = DEFINITION.sub(r"\1\\[", line)
     while token := TOKEN.search(line, position):
@@ -8045,13 +8046,19 @@ def safe_line(line: str) -> str:
     return "".join((*parts, line[position:]))
 
 
-# Where a definition of a link may begin; what is looked at: escapes, backticks, links, addresses;
-# what must not be what it looks like.
+# Where a definition of a link may begin; what is looked at: escapes, backticks, links, images,
+# addresses; what must not be what it looks like.
 DEFINITION = regex(r"\A((?:[-*+>] ?|[0-9]{1,9}[.)] ?| )*)\[(?![^\[\]`\\<]*\](?!:))")
 TOKEN = regex(
-    r"\\[!-/:-@\[-`{-~]|`+|<|~{3,}|\]\([^\s()<>\"'`\\]*\)|\]\(|(?:://|(?i:www\.))[^ ]*(?<!\))"
+    r"\\[!-/:-@\[-`{-~]|`+|<|~{3,}|\]\([^\s()<>\"'`\\]*\)|\]\(|!\[|(?:://|(?i:www\.))[^ ]*(?<!\))"
 )
-MISLEADING = regex(r"`|~(?=~~)|(?<=\])\(")
+MISLEADING = regex(r"`|~(?=~~)|(?<=\])\(|!(?=\[)")
+
+
+# ---------------------------------------------------------------- report
+#
+# A report for people: prompts, words, actions, diffs, what failed commands printed, verdicts.
+# Events in, blocks of Markdown out. It must not know agents.
 
 
 def item(act: Action, margin: str, code: Iterable[str] = (), mark: str = "") -> Iterator[str]:
@@ -8106,7 +8113,7 @@ class Markdown(Summary):
             if event.run is not None:
                 notes = self.notes.setdefault(event.run, RunNotes())
                 yield from self.follow(event, event.run, notes)
-            elif not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
+            elif not event.raw and sum(self.verdicts.values()) > 1:
                 yield from self.put(None, {"total": [self.close_all()]})
 
     def follow(self, event: Any, run: Run, notes: RunNotes) -> Iterator[bytes]:

@@ -69,14 +69,16 @@ class Page(NamedTuple):
     items: list[str]  # the text of list items with a mark of ours, and of summaries
     bold: list[str]  # paragraphs that begin in bold
     code: list[str]  # blocks of code
+    images: list[str]
 
 
 def read(text: str) -> Page:
-    html, items, bold, code = list[str](), list[str](), list[str](), list[str]()
+    html, items, bold, code, images = (list[str]() for _ in Page._fields)
     tokens = MARKDOWN.parse(text)
     for before, token in itertools.pairwise(tokens):
         inner = token.children or []
         html += [each.content for each in inner if each.type == "html_inline"]
+        images += [each.content for each in inner if each.type == "image"]
         if token.type == "html_block":
             html.append(token.content)
             if before.type == "list_item_open":
@@ -87,7 +89,7 @@ def read(text: str) -> Page:
             items.append(token.content)
         if token.type == "inline" and token.level == 1 and inner[1:2] and opens(inner):
             bold.append(token.content)
-    return Page(html, items, bold, code)
+    return Page(html, items, bold, code, images)
 
 
 def is_item(tokens: list[Token], token: Token) -> bool:
@@ -105,6 +107,7 @@ def check(text: str, actions: int, runs: int) -> Page:
     assert [one for one in page.html if not OURS.fullmatch(one)] == []
     opened, closed = ("".join(page.html).count(tag) for tag in ("<details>", "</details>"))
     assert opened == closed
+    assert page.images == []
     assert len([one for one in page.items if not one.startswith(agentfmt.RUNNING)]) >= actions
     ends = [one for one in page.bold if one[2:].startswith(MARKS[:2])]
     assert len(ends) >= runs
@@ -199,6 +202,11 @@ def test_runs_have_a_heading_and_all_together_a_line() -> None:
     text = report(b"".join(runs))
     assert re.findall("(?m)^### .*", text) == [f"### cursor: run {name}" for name in "abc"]
     assert text.splitlines()[-1].startswith("**❌ 3 runs: 2 succeeded, 1 failed, 3 actions")
+
+
+def test_two_runs_have_totals_too() -> None:
+    text = report(run_of(completed()) + run_of(completed()))
+    assert text.splitlines()[-1] == "**✅ 2 runs: 2 succeeded, 2 actions**"
 
 
 def test_a_failure_says_why() -> None:
@@ -327,7 +335,7 @@ def test_claudes_patch_is_a_diff_in_every_output() -> None:
 WORST = (
     "</details>", "<img src=x>", "<script>", "<!--", "-->", "```", "````", "~~~", "`", "``",
     "\n", "\n\n", " ", "    ", "- ", "* ", "10. ", "> ", "# ", "| a | b |\n|---|---|\n", "|", "\\",
-    "[a]: /u '", "[^1]: ", "[", "](", ")", "http://a.b/", "www.a.b", "**", "_", "---",
+    "[a]: /u '", "[^1]: ", "[", "![", "](", ")", "http://a.b/", "www.a.b", "**", "_", "---",
     "\t", "\r", "\x1b", "::error::", "##[x]", "&lt;", "a", "\u2028", "\ud83d", "\x00",
 )  # fmt: skip
 worst = st.lists(st.sampled_from(WORST), max_size=25).map("".join)
@@ -347,7 +355,7 @@ worst = st.lists(st.sampled_from(WORST), max_size=25).map("".join)
 def test_words_are_markdown_but_no_html(words: str) -> None:
     text = "\n".join(agentfmt.safe_words(words))
     page = read(f"{text}\n\n**✅**\n")
-    assert page.html == []
+    assert page.html == page.images == []
     assert page.bold[-1:] == ["**✅**"]
 
 
@@ -373,6 +381,7 @@ def test_words_without_html_stay_as_they_are(words: str) -> None:
         pytest.param("- ```js\n  <b>\n  ```", "\n-\n  ```js\n  <b>\n  ```", id="behind-a-marker"),
         pytest.param("- a\n  ```\n<b>\n```", "- a\n  ```\n  <b>\n  ```", id="moved"),
         pytest.param("```{=html}\n<b>\n```", "```\n<b>\n```", id="raw"),
+        pytest.param("![a](http://b/c)", r"\![a](http://b/c)", id="image"),
         pytest.param("http://a/<b>`<c>` `d`", r"http://a/&lt;b>\`&lt;c>\` `d`", id="address"),
         pytest.param("www.a/\u00a0` `<b>`", "www.a/\u00a0\\` `<b>`", id="blank"),
     ],
