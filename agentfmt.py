@@ -1383,6 +1383,9 @@ def last_printed(outcome: Outcome, count: int) -> list[str]:
     if not count or outcome.tool != "shell" or outcome.status == "ok":
         return []
     text = printed_by(outcome)
+    if not text and outcome.status in ("error", "timeout"):  # a line of it is the reason
+        text = error_message(failure_of_event(outcome.event, outcome.variant))
+        text = text if "\n" in text.strip() else ""
     lines = TERMINAL_CODE.sub("", text[-MAX_TAIL:]).rstrip().split("\n")[-count:]
     shown = (line.rstrip("\r").rpartition("\r")[2].expandtabs() for line in lines)
     return [*shown] if text.strip() else []

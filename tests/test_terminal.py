@@ -1,0 +1,469 @@
+"""What a terminal shows: targets, words as what they mean, failures, to-do lists, sub-agents.
+
+Every real stream beside the checkout is read at three widths.
+"""
+
+# ruff: noqa: E501 (tables)
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from unittest import mock
+
+import pytest
+from support import (
+    GLYPHS,
+    as_line,
+    assistant,
+    completed,
+    content,
+    convert,
+    corpus,
+    event,
+    failed,
+    init,
+    label,
+    on_terminal,
+    result,
+    verb,
+)
+
+import agentfmt
+from agentfmt import View
+
+BOLD, CYAN, RED, GREEN, DIM, RESET = (
+    "\x1b[1m", "\x1b[36m", "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m",
+)  # fmt: skip
+
+
+class Terminal(agentfmt.Screen):
+    """A terminal of some width, in process."""
+
+    def __init__(self, columns: int = 80, *, color: bool = False) -> None:
+        super().__init__()
+        self.fd, self.live, self.glyphs, self.color = 1, True, True, color
+        self.columns = columns
+
+    def width(self) -> int:
+        return self.columns
+
+
+class Shown(NamedTuple):
+    rows: list[str]
+    err: list[str]
+
+
+def show(
+    data: bytes | Iterable[bytes], screen: agentfmt.Screen | None = None, *, waits: float = 0
+) -> Shown:
+    """What stays on a terminal, and what stderr gets. All data comes at once, or each chunk so
+    many seconds after the one before it."""
+    screen = screen or Terminal()
+    chunks = [data] if isinstance(data, bytes) else [*data]
+    now = iter([100 + waits * number for number in range(len(chunks) + 1)])
+    out, err, clock = bytearray(), bytearray(), [100.0]
+
+    def arriving() -> Any:
+        for chunk in chunks:
+            clock[0] = next(now)
+            yield chunk
+
+    output = agentfmt.Output(out.extend, agentfmt.LastLine(screen, 0 if waits else 1))
+    view = View(True, "chat", summary=True, tail=agentfmt.TAIL, out=screen, err=screen)
+    with (
+        mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)),
+        mock.patch.object(time, "monotonic", side_effect=lambda: clock[0]),
+    ):
+        report = agentfmt.Report(output, conceal=lambda text: text)
+        agentfmt.convert([("-", arriving())], to="text", view=view, report=report, out=output)
+    told = re.sub("[^\n]*\r\x1b\\[K", "", err.decode())
+    return Shown(out.decode().split("\n")[:-1], told.split("\n")[:-1])
+
+
+def call(tool: str, args: Any, outcome: Any = None, **members: Any) -> bytes:
+    """An event of a call: its start, or with an outcome its end."""
+    body = {"args": args} | ({} if outcome is None else {"result": outcome})
+    subtype = "started" if outcome is None else "completed"
+    tool_call = {f"{tool}ToolCall": body}
+    return event("tool_call", subtype=subtype, tool_call=tool_call, **{"call_id": "c1"} | members)
+
+
+def ok(**success: Any) -> dict[str, Any]:
+    return {"success": success}
+
+
+# ---------------------------------------------------------------- what a command is about
+
+HERE = "/work/app"
+POWERSHELL = r"C:\Program Files\PowerShell\7\pwsh.exe"
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        pytest.param("npm test", "npm test", id="bare"),
+        pytest.param("/bin/zsh -lc 'rg --files'", "rg --files", id="zsh"),
+        pytest.param('bash -lc "rg -g \'*.py\' \\"a b\\" \\$HOME"', "rg -g '*.py' \"a b\" $HOME", id="bash"),
+        pytest.param("sh -c ls", "ls", id="sh"),
+        pytest.param("/usr/bin/env bash -c ls", "/usr/bin/env bash -c ls", id="env"),
+        pytest.param("bash --noprofile -e -o pipefail -c 'make all'", "make all", id="options"),
+        pytest.param("zsh -lc 'echo '\"'\"'it'\"'\"''", "echo 'it'", id="quoted-quotes"),
+        pytest.param(["bash", "-lc", "cd /work/app && npm test"], "npm test", id="list"),
+        pytest.param(["git", "commit", "-m", "a b"], "git commit -m 'a b'", id="list-of-words"),
+        pytest.param(f'"{POWERSHELL}" -Command "Get-Item \'a\'"', "Get-Item 'a'", id="pwsh"),
+        pytest.param("powershell.exe -NoProfile -Command Get-Item a", "Get-Item a", id="powershell"),
+        pytest.param("bash -lc 'a' && b", "bash -lc 'a' && b", id="not-all"),
+        pytest.param("bash -lc 'a", "bash -lc 'a", id="unterminated"),
+        pytest.param("bash run.sh -c x", "bash run.sh -c x", id="a-script"),
+        pytest.param("ssh -c 'a'", "ssh -c 'a'", id="no-shell"),
+        pytest.param("cd /work/app && make", "make", id="cd"),
+        pytest.param("cd '/work/app/' ; make", "make", id="cd-quoted"),
+        pytest.param("cd /work/app\nmake", "make", id="cd-line"),
+        pytest.param("cd /work/app/src && make", "cd /work/app/src && make", id="cd-elsewhere"),
+        pytest.param("cd /work/app", "cd /work/app", id="cd-alone"),
+        pytest.param("bash -lc 'cd /work/app && make'", "make", id="both"),
+        pytest.param(7, "", id="number"),
+        pytest.param([7, None], "7 None", id="odd-list"),
+    ],
+)  # fmt: skip
+def test_a_command_is_shown_as_it_runs(command: Any, shown: str) -> None:
+    assert agentfmt.command_arg({"command": command}, HERE) == shown
+
+
+def test_a_command_is_shown_as_it_runs_in_pipes_and_tables_too() -> None:
+    data = call("shell", {"command": "bash -lc 'cd /work && npm test'"}, ok(exitCode=0))
+    stream = init() + data + result()
+    assert convert(stream, "-d").lines == [f"{label('shell')} npm test (exit 0)"]
+    assert convert(stream, "-t", "calls").objects[0]["target"] == "npm test"
+
+
+@pytest.mark.parametrize("size", [300_000])
+@pytest.mark.parametrize("text", ["bash -lc '{}", "cd {}", "bash {}", "{}"], ids=str)
+@pytest.mark.parametrize("part", ["'", '"', "\\", "-x ", "/", "'a'", '"\\a', "a "])
+def test_a_hostile_command_costs_no_time(text: str, part: str, size: int) -> None:
+    begin = time.process_time()
+    agentfmt.command_arg({"command": text.format(part * (size // len(part)))}, HERE)
+    assert time.process_time() - begin < 5
+
+
+# ---------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "shown"),
+    [
+        ("shell", {"command": "npm test"}, "{} npm test"),
+        ("read", {"path": "a.py"}, "{} a.py"),
+        ("edit", {"path": "a.py"}, "{} a.py"),
+        ("delete", {"path": "a.py"}, "{} a.py"),
+        ("grep", {"pattern": "x"}, "{} x"),
+        ("webFetch", {"url": "https://a"}, "{} https://a"),
+    ],
+)
+def test_a_label_is_its_verb_where_a_target_follows(tool: str, args: Any, shown: str) -> None:
+    stream = init() + call(tool, args, ok()) + call(tool, {}, ok()) + result()
+    line = shown.format(verb(tool))
+    assert show(stream).rows == [f"  ✓ {line}", f"  ✓ {label(tool)}"]
+    denied = init() + call(tool, args, {"rejected": {}}) + result()
+    [row] = show(denied).rows
+    do = agentfmt.TOOLS[tool].do.split()[0]
+    assert row == f"  ✗ Failed to {do} {line.split(' ', 1)[1]}  rejected"
+    assert convert(stream, "-d").lines[1] == label(tool)
+    assert convert(denied).lines == [failed(tool, "rejected")]
+
+
+@pytest.mark.parametrize("tool", ["webSearch", "task", "readTodos", "await"])
+def test_a_label_stays_whole_where_the_target_does_not_say_it(tool: str) -> None:
+    args = dict.fromkeys(("query", "description", "taskId", "title"), "x")
+    [row] = show(init() + call(tool, args, ok()) + result()).rows
+    assert row.startswith(f"  ✓ {label(tool)}")
+
+
+# ---------------------------------------------------------------- Markdown in words
+
+
+@pytest.mark.parametrize(
+    ("line", "styled"),
+    [
+        pytest.param("plain * text ** here", "plain * text ** here", id="plain"),
+        pytest.param("a **b c** d", f"a {BOLD}b c{RESET} d", id="bold"),
+        pytest.param("run `make`!", f"run {CYAN}make{RESET}!", id="code"),
+        pytest.param("``a`b``", f"{CYAN}a`b{RESET}", id="ticks"),
+        pytest.param("## Title", f"{BOLD}Title{RESET}", id="heading"),
+        pytest.param("#!/bin/sh", "#!/bin/sh", id="no-heading"),
+        pytest.param("**`a`: b**", f"{BOLD}{CYAN}a{RESET}{BOLD}: b{RESET}", id="code-in-bold"),
+        pytest.param("`a ** b` **c**", f"{CYAN}a ** b{RESET} {BOLD}c{RESET}", id="stars-in-code"),
+        pytest.param("`open and **open", "`open and **open", id="open"),
+        pytest.param("__init__ and snake_case", "__init__ and snake_case", id="names"),
+    ],
+)
+def test_markdown_is_shown_as_what_it_means(line: str, styled: str) -> None:
+    stream = init() + assistant(line) + result()
+    assert show(stream, Terminal(color=True)).rows == [styled]
+    assert show(stream, Terminal()).rows == [line]  # NO_COLOR
+    assert convert(stream, "-m", "all", "--color", "always").lines == [line]
+
+
+def test_a_style_ends_with_its_row() -> None:
+    stream = init() + assistant("- **one two three four** five") + result()
+    rows = show(stream, Terminal(12, color=True)).rows
+    assert rows == [f"- {BOLD}one two{RESET}", f"{BOLD}  three four{RESET}", "  five"]
+
+
+CODE = "Look:\n```python\nx = 1  # **no** bold, and a long line\n```\nand **this** line too"
+
+
+def test_code_keeps_its_lines() -> None:
+    rows = show(init() + assistant(CODE) + result(), Terminal(20, color=True)).rows
+    code = ["```python", "x = 1  # **no** bold, and a long line", "```"]
+    assert rows == ["Look:", *code, f"and {BOLD}this{RESET} line too"]
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "after"),
+    [
+        ("", "```", "```"),
+        ("", "  ~~~~ text", "~~~~"),
+        ("", "```a``` b", ""),
+        ("```", "```", ""),
+        ("```", "````", ""),
+        ("````", "```", "````"),
+        ("```", "```python", "```"),
+        ("```", "~~~", "```"),
+        ("", "text", ""),
+        ("```", "text", "```"),
+    ],
+)
+def test_fences(before: str, line: str, after: str) -> None:
+    assert agentfmt.fence_after(before, line) == after
+
+
+def test_code_that_is_left_open_ends_with_the_words() -> None:
+    stream = init() + assistant("```\ncode") + completed() + assistant("**bold**") + result()
+    assert show(stream, Terminal(color=True)).rows[-1] == f"{BOLD}bold{RESET}"
+
+
+@pytest.mark.parametrize(
+    "text", ["**a " * 9000, "`a``b```" * 5000, "`" * 20000, "*" * 20000, " " * 20000]
+)
+def test_hostile_markdown_costs_no_time(text: str) -> None:
+    begin = time.process_time()
+    show(init() + assistant(text) + result(), Terminal(color=True))
+    assert time.process_time() - begin < 10
+
+
+# ---------------------------------------------------------------- how a run ended
+
+
+def test_a_failure_is_one_red_thing() -> None:
+    why = "Permission denied: cannot write to /root/secret.txt"
+    stream = init() + result(is_error=True, result=why, duration_ms=1200)
+    rows, told = show(stream, Terminal(40, color=True))
+    assert rows == []
+    assert told == [
+        "",
+        f"{RED}✗ failed in 1.2 s: Permission denied:{RESET}",
+        f"{RED}  cannot write to /root/secret.txt{RESET}",
+        f"  {DIM}no actions, Auto{RESET}",
+    ]
+    [line] = convert(stream, "-q", "-s").stderr.splitlines()
+    assert line == f"agentfmt: run 5f0e4a1c (stdin:1): failed in 1.2 s, no actions, Auto: {why}"
+    [line] = convert(stream).stderr.splitlines()
+    assert line == f"agentfmt: run 5f0e4a1c (stdin:1) failed: {why}"
+
+
+def test_a_success_is_green() -> None:
+    stream = init() + result(duration_ms=1200)
+    assert show(stream, Terminal(color=True)).err == [
+        "", f"{GREEN}✓ succeeded in 1.2 s{RESET}, no actions, Auto",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        pytest.param(init(), "ended without a result after 1 event", id="cut-off"),
+        pytest.param(
+            init() + init() + result(), "superseded by another init at stdin:2", id="again"
+        ),
+        pytest.param(
+            init() + result(subtype="error_max_turns", is_error=True),
+            "error_max_turns",
+            id="subtype",
+        ),
+    ],
+)
+def test_every_failure_is_told_once(data: bytes, why: str) -> None:
+    alone, beside = convert(data), convert(data, "-s")
+    assert alone.status == beside.status == 1
+    assert alone.stderr.count("\n") == 1
+    assert beside.stderr.count("\n") == len(convert(data, "-t", "runs").lines)
+    assert alone.stderr.count(why) == beside.stderr.count(why) == 1
+
+
+def test_selectors_that_fail_a_run_are_the_reason() -> None:
+    [line] = convert(init() + completed() + result(), "-s", "--fail-on", "read").stderr.splitlines()
+    assert line.endswith("failed, 1 action (read 1), Auto: --fail-on read matched at stdin:2")
+
+
+# ---------------------------------------------------------------- to-do lists
+
+
+def todos(done: int, kind: str = "item.updated") -> bytes:
+    """Codex's list of two items, whose call is open for the whole turn."""
+    items = [{"text": text, "completed": number < done} for number, text in enumerate("ab")]
+    return as_line({"type": kind, "item": {"id": "i1", "type": "todo_list", "items": items}})
+
+
+CODEX = as_line({"type": "thread.started", "thread_id": "t1"}) + as_line({"type": "turn.started"})
+SAID = as_line({"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}})
+LISTED = (
+    CODEX + todos(0, "item.started") + todos(0) + todos(1) + SAID
+    + todos(2, "item.completed") + as_line({"type": "turn.completed"})
+)  # fmt: skip
+
+
+def test_a_list_is_shown_as_it_is_set() -> None:
+    lines = [f"  ✓ {label('updateTodos')}  {done} of 2 done" for done in (0, 1, 2)]
+    assert show(LISTED).rows == [*lines[:2], "Done.", lines[2]]
+    same = LISTED.replace(todos(2, "item.completed"), todos(1, "item.completed"))
+    assert show(same).rows == [*lines[:2], "Done."]
+
+
+def test_a_list_counts_once() -> None:
+    assert convert(LISTED, "-d", "-m", "all").lines == [
+        "Done.",
+        f"{label('updateTodos')} (2 of 2 done)",
+    ]
+    [row] = convert(LISTED, "-t", "calls").objects
+    assert (row["where"], row["outcome"]) == ("stdin:3", "2 of 2 done")
+    why = convert(LISTED, "--fail-on", "updateTodos").stderr
+    assert "matched at stdin:3" in why
+
+
+def test_a_list_is_no_running_call() -> None:
+    screen = Terminal()
+    with mock.patch.object(agentfmt.LastLine, "draw") as draw:
+        show([CODEX, todos(0, "item.started"), todos(1)], screen, waits=2)
+    assert not any(agentfmt.TOOLS["updateTodos"].doing in str(each) for each in draw.mock_calls)
+
+
+def test_a_list_that_could_not_be_set_says_so() -> None:
+    args = {"todos": [{"status": "TODO_STATUS_PENDING"}]}
+    stream = init() + call("updateTodos", args) + call("updateTodos", args, {"rejected": {}})
+    assert show(stream + result()).rows == [
+        f"  ✓ {label('updateTodos')}  0 of 1 done",
+        f"  ✗ {failed('updateTodos')}  rejected",
+    ]
+
+
+# ---------------------------------------------------------------- clocks
+
+MAKE = {"command": "make"}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "waits", "shown"),
+    [
+        pytest.param(ok(exitCode=0), 3, "✓ Ran make  exit 0, 3.0 s", id="kept"),
+        pytest.param(ok(exitCode=0), 0.5, "✓ Ran make  exit 0", id="short"),
+        pytest.param(ok(exitCode=0, executionTime=200), 3, "✓ Ran make  exit 0, 0.2 s", id="stated"),
+        pytest.param(ok(), 90, "✓ Ran make  1 min 30 s", id="alone"),
+        pytest.param({"error": {"error": "no"}}, 3, "✗ Failed to run make  error, 3.0 s: no", id="failed"),
+        pytest.param(ok(exitCode=0), 0, "✓ Ran make  exit 0", id="files"),
+    ],
+)  # fmt: skip
+def test_a_call_keeps_the_time_of_the_clock(outcome: Any, waits: float, shown: str) -> None:
+    chunks = [init(), call("shell", MAKE), call("shell", MAKE, outcome), result()]
+    assert show(chunks, waits=waits).rows == [f"  {shown}"]
+    assert "3.0 s" not in convert(chunks, "-d").stdout.decode()
+
+
+# ---------------------------------------------------------------- sub-agents
+
+
+def task(name: str, outcome: Any = None, **members: Any) -> bytes:
+    return call("task", {"description": name}, outcome, call_id=name, **members)
+
+
+def read(path: str, parent: str | None = None) -> bytes:
+    return call("read", {"path": path}, ok(), call_id=path, parent_tool_use_id=parent)
+
+
+RUNNING = agentfmt.TOOLS["task"].doing
+RAN = label("task")
+
+
+@pytest.mark.parametrize(
+    ("events", "rows"),
+    [
+        pytest.param(
+            [task("A"), read("x", "A"), read("y", "A"), task("A", ok())],
+            [f"  ▸ {RUNNING} A", "    ✓ Read x", "    ✓ Read y", f"  ✓ {RAN} A"], id="one",
+        ),
+        pytest.param([task("A"), task("A", ok())], [f"  ✓ {RAN} A"], id="none"),
+        pytest.param(
+            [task("A"), task("B"), read("x", "A"), read("y", "B"), read("z", "A")],
+            [f"  ▸ {RUNNING} A", "    ✓ Read x", f"  ▸ {RUNNING} B", "    ✓ Read y",
+             f"  ▸ {RUNNING} A", "    ✓ Read z"], id="in-turns",
+        ),
+        pytest.param(
+            [task("A"), task("B", parent_tool_use_id="A"), read("x", "B"),
+             task("B", ok(), parent_tool_use_id="A"), read("y", "A"), task("A", ok())],
+            [f"  ▸ {RUNNING} A", f"    ▸ {RUNNING} B", "      ✓ Read x", f"    ✓ {RAN} B",
+             "    ✓ Read y", f"  ✓ {RAN} A"], id="deep",
+        ),
+        pytest.param(
+            [task("A"), read("x", "A"), assistant("Hm."), read("y", "A")],
+            [f"  ▸ {RUNNING} A", "    ✓ Read x", "Hm.", f"  ▸ {RUNNING} A", "    ✓ Read y"],
+            id="words-between",
+        ),
+        pytest.param([read("x", "unknown")], ["    ✓ Read x"], id="unknown"),
+        pytest.param(
+            [task("A", parent_tool_use_id="A"), read("x", "A")],
+            [f"  ▸ {RUNNING} A", "    ✓ Read x"], id="its-own",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_sub_agent_does_stands_below_its_call(events: list[bytes], rows: list[str]) -> None:
+    assert show(b"".join((init(), *events, result()))).rows == rows
+
+
+def test_labels_alone_have_no_line_for_the_start_of_a_sub_agent() -> None:
+    stream = init() + task("A") + read("x", "A") + task("A", ok()) + result()
+    assert convert(stream).lines == [label("read"), RAN]
+    assert convert(stream, "-d").lines == [f"{RUNNING} A", f"  {label('read')} x", f"{RAN} A"]
+    assert convert(stream, "-d", "--drop", "task").lines == [f"  {label('read')} x"]
+
+
+# ---------------------------------------------------------------- real streams
+
+STYLE = re.compile("\x1b\\[[0-9]*m")
+EVERYTHING = [
+    *corpus("captures", suffix=".ndjson"), *corpus("recordings", suffix=".ndjson"),
+    *corpus("sessions", suffix=".jsonl"), *corpus("repro", suffix=".ndjson"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("path", EVERYTHING)
+def test_real_streams_fit_any_terminal(path: str, columns: int) -> None:
+    rows, told = show(content(path), Terminal(columns, color=True))
+    fence = ""
+    for row in (*rows, *(line for line in told if not line.startswith("agentfmt: "))):
+        plain = STYLE.sub("", row)
+        assert not agentfmt.CONTROL.search(plain)
+        before, fence = fence, agentfmt.fence_after(fence, plain)
+        *_, last = plain.rsplit(" ", 1)
+        whole = agentfmt.display_width(plain.lstrip(" -*>")) - agentfmt.display_width(last) < 4
+        assert agentfmt.display_width(plain) <= columns or before or whole, plain
+
+
+def test_a_real_terminal_shows_the_same() -> None:
+    data = init() + call("shell", {"command": "bash -lc 'npm test'"}, ok(exitCode=0)) + result()
+    seen, _ = on_terminal(data, "--color", "never", env=GLYPHS)
+    rows, told = show(data)
+    assert seen.decode().splitlines() == [*rows, *told]
