@@ -8573,6 +8573,12 @@ def parse_seconds(text: str) -> float:
     raise click.BadParameter(f"invalid time {text!r}: expected seconds, such as 60 or 0.5")
 
 
+def parse_count(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise click.BadParameter(f"invalid number {text!r}: expected a number of lines")
+    return int(text)
+
+
 def parse_choice(text: str) -> Selector:
     try:
         return parse_selector(text)
@@ -8831,7 +8837,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("-q --quiet", FLAG_OPTION, "No action lines; same as --actions none."),
     ("-d --detail/--no-detail", FLAG_OPTION | {"default": None},
      "Name each action's target and outcome; the default on a terminal."),
-    ("--tail", {"metavar": "N", "type": click.IntRange(0)},
+    ("--tail", {"metavar": "N", "type": parse_count},
      "Show the last N lines that a failed command printed."),
     ("-m --messages", choice_of(["none", "final", "all", "chat"]),
      "Print the assistant's words: none (default of text), only the final answer, all, or all with "
@@ -8860,8 +8866,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
 
 
 def run(files: tuple[str, ...], **given: Any) -> int:
-    """Read the event stream of a headless coding agent; write its progress, its result, or the
-    stream itself, filtered and redacted. The exit status says whether the agent succeeded.
+    """Read the event stream of a headless coding agent; write its progress, its result, a report,
+    a table, or the stream itself, filtered and redacted. The exit status says whether the agent
+    succeeded.
 
     With no FILE, or when FILE is -, read standard input.
     """
@@ -8956,7 +8963,7 @@ def status_line(to: str, view: View, inputs: Sequence[os.stat_result]) -> LastLi
 
 HELP_EPILOG = f"""\b
 Examples:
-  agent -p --output-format stream-json "fix the tests" | agentfmt -v
+  agent -p --output-format stream-json "fix the tests" | agentfmt
   claude -p --output-format stream-json --verbose "fix the tests" | agentfmt -t json
   agentfmt -t stream-json -r secrets run.ndjson > shipped.ndjson
 
@@ -8964,8 +8971,9 @@ Examples:
 {EXITS}"""
 GROUP_NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    f"shell; tool=shell,status=failed; 'path=src/*'. KEY is one of {', '.join(KEYS)}; "
-    f"status is one of {', '.join(STATUSES)}. See --list tools and --list types.",
+    "shell; tool=read,status=failed; 'path=src/*'; 'tool=shell,target=*rm -rf*'. "
+    f"KEY is one of {', '.join(KEYS)}; status is one of {', '.join(STATUSES)}. "
+    "See --list tools and --list types.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",
 }
 GROUPS: dict[str, list[click.Parameter]] = {}

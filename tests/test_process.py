@@ -605,7 +605,7 @@ def test_help_has_groups_and_explains_its_words() -> None:
     for words in ("SELECTOR is KEY=GLOB", "CLASS is one of secrets", "Show the manual"):
         assert words in text
     examples = text.partition("Examples:")[2].partition("Exit status")[0]
-    assert examples.count("agentfmt ") == 3
+    assert examples.count("agentfmt") == 3
 
 
 @pytest.mark.parametrize(
@@ -930,4 +930,14 @@ def test_a_time_that_is_none(time: str) -> None:
     ended = run("--max-wait", time, data=whole_run())
     expected = f"--max-wait: invalid time {time!r}: expected seconds, such as 60 or 0.5"
     assert ended == (b"", f"agentfmt: {expected}; see agentfmt --help\n", 2)
+
+
+@pytest.mark.parametrize("number", ["abc", "-1", "1.5", ""])
+def test_a_number_of_lines_that_is_none(number: str) -> None:
+    ended = run("--tail", number, data=whole_run())
+    expected = f"--tail: invalid number {number!r}: expected a number of lines"
+    assert ended == (b"", f"agentfmt: {expected}; see agentfmt --help\n", 2)
+
+
+def test_help_is_free_of_formulas() -> None:
     assert "x>=0" not in run("--help").stdout.decode()

@@ -152,6 +152,8 @@ def test_paths_are_remembered_for_every_selector(flags: tuple[str, ...]) -> None
 TARGETS = [
     ("shellToolCall", {"command": "git rm -rf src; echo  done"}, "*rm -rf*"),
     ("shellToolCall", {"command": "a\nb" + 3000 * "x" + " && rm -rf /"}, "*rm -rf /"),
+    ("shellToolCall", {"command": "bash -lc 'cd /work && npm test'"}, "npm test"),
+    ("shellToolCall", {"command": "bash -lc 'cd /work && npm test'"}, "bash -lc * && npm test'"),
     ("readToolCall", {"path": "/work/src/a.py"}, "/work/src/a.py"),
     ("readToolCall", {"path": "/work/src/a.py"}, "src/*"),
     ("grepToolCall", {"pattern": "TODO", "path": "src"}, "TODO"),
