@@ -1273,10 +1273,21 @@ EDITED = (
 
 
 def printed_by(call: Outcome) -> str:
-    """What a command printed: both streams as they came, else one after the other."""
-    told = as_object(failure_of_event(call.event, call.variant))
-    streams = filter(None, (as_text(told.get("stdout")), as_text(told.get("stderr"))))
-    return first_text(told.get("interleavedOutput")) or "\n".join(streams)
+    """What a command printed, as a terminal shows it: without codes, and of a line that was written
+    again only the last. Both streams as they came, else one after the other; or the message of a
+    failure, if one line of it can't be all."""
+    told = failure_of_event(call.event, call.variant)
+    own = as_object(told)
+    streams = filter(None, (as_text(own.get("stdout")), as_text(own.get("stderr"))))
+    text = first_text(own.get("interleavedOutput")) or "\n".join(streams)
+    if not text and call.status in ("error", "timeout"):
+        message = error_message(told)
+        text = message if "\n" in message.strip() else ""
+    return OVERWRITTEN.sub("", TERMINAL_CODE.sub("", text))
+
+
+TERMINAL_CODE = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+OVERWRITTEN = regex(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 
 
 class Action(Struct, frozen=True, gc=False):
@@ -1379,19 +1390,12 @@ def running_action(call: OpenCall, here: str) -> Action:
 
 
 def last_printed(outcome: Outcome, count: int) -> list[str]:
-    """The last lines that a failed command printed, without codes for a terminal."""
+    """The last lines that a failed command printed."""
     if not count or outcome.tool != "shell" or outcome.status == "ok":
         return []
     text = printed_by(outcome)
-    if not text and outcome.status in ("error", "timeout"):  # a line of it is the reason
-        text = error_message(failure_of_event(outcome.event, outcome.variant))
-        text = text if "\n" in text.strip() else ""
-    lines = TERMINAL_CODE.sub("", text[-MAX_TAIL:]).rstrip().split("\n")[-count:]
-    shown = (line.rstrip("\r").rpartition("\r")[2].expandtabs() for line in lines)
-    return [*shown] if text.strip() else []
-
-
-TERMINAL_CODE = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+    lines = text[-MAX_TAIL:].rstrip().split("\n")[-count:]
+    return [line.expandtabs() for line in lines] if text.strip() else []
 
 
 def call_duration(call: Outcome) -> int | None:
@@ -8064,12 +8068,13 @@ MISLEADING = regex(r"`|~(?=~~)|(?<=\])\(|!(?=\[)")
 # Events in, blocks of Markdown out. It must not know agents.
 
 
-def item(act: Action, margin: str, code: Iterable[str] = (), mark: str = "") -> Iterator[str]:
+def item(act: Action, margin: str, code: Iterable[str] = ()) -> Iterator[str]:
     """The item of an action; with code it is the summary of closed details."""
-    label, target, outcome = fit_action(
-        act.label, escape(act.target), escape(act.outcome), ITEM_COLUMNS, whole=True
-    )
-    mark, outcome = mark or (BAD if act.failed else GOOD), f"({outcome})" if outcome else ""
+    label = act.verb if act.verb and act.target else act.label
+    target, outcome = escape(act.target), escape(act.outcome)
+    label, target, outcome = fit_action(label, target, outcome, ITEM_COLUMNS, whole=True)
+    mark = RUNNING if act.running else BAD if act.failed else GOOD
+    outcome = f"({outcome})" if outcome else ""
     lines = [*code]
     if not lines:
         words = mark, literal(label), code_span(target), literal(outcome)
@@ -8175,8 +8180,8 @@ class Markdown(Summary):
         if self.detail and (diff := edit_diff(call)) and not action.failed:
             code = fenced("diff", cut_lines(diff, first=DIFF_LINES))
             blocks = {"diff": item(action, margin, code)} | blocks
-        elif self.detail and action.failed and (text := printed_by(call)).strip():
-            code = fenced("text", cut_lines(text, last=OUTPUT_LINES))
+        elif self.view.tail and action.failed and (text := printed_by(call)).strip():
+            code = fenced("text", cut_lines(text, last=self.view.tail))
             blocks = {"output": item(action, margin, code)} | blocks
         yield from self.put(run, blocks)
 
@@ -8191,9 +8196,9 @@ class Markdown(Summary):
             del parents[len(notes.above(parent)) - 1 :]
             begun = notes.calls.get(parent, NOT_BEGUN)
             if begun is NOT_BEGUN or not begun.hidden:
-                target = find_target(begun.tool, begun.given, notes.cwd) if self.detail else ""
-                act = Action(tool_named(begun.tool or "task").doing, target)
-                yield from self.put(run, {"action": item(act, "  " * len(parents), mark=RUNNING)})
+                act = running_action(begun if begun.tool else OpenCall("task"), notes.cwd)
+                act = act if self.detail else replace(act, target="")
+                yield from self.put(run, {"action": item(act, "  " * len(parents))})
                 parents.append(parent)
 
     def put(self, run: Run | None, blocks: Mapping[str, Iterable[str]]) -> Iterator[bytes]:
@@ -8947,7 +8952,8 @@ def view_of(given: dict[str, Any]) -> View:
     summary = given["summary"] or given["verbose"] or (shown and err.fd is not None)
     acts = {"stdout": out, "stderr": err}.get(actions, PLAIN)
     detail = detail if detail is not None else verbose or report or acts.fd is not None
-    tail = tail if tail is not None else TAIL * verbose
+    usual = OUTPUT_LINES * bool(detail) if report else TAIL * verbose
+    tail = tail if tail is not None else usual
     return View(detail, messages, actions, summary, tail, out, err)
 
 

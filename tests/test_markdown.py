@@ -139,14 +139,14 @@ def test_a_report() -> None:
 
 I'll fix **it**.
 
-- ✅ Read file `a`
-- <details><summary>❌ Ran terminal command <code>make test</code> (exit 2)</summary>
+- ✅ Read `a`
+- <details><summary>❌ Ran <code>make test</code> (exit 2)</summary>
 
   ```text
   no rule
   ```
   </details>
-- <details><summary>✅ Edited file <code>a.py</code></summary>
+- <details><summary>✅ Edited <code>a.py</code></summary>
 
   ```diff
   @@ -1 +1 @@
@@ -170,7 +170,7 @@ def test_a_sub_agents_actions_stand_below_it() -> None:
     text = report(run_of(begun, json.dumps(inner).encode() + b"\n", ended))
     assert text.splitlines()[2:5] == [
         "- ▶️ Running subagent `count`",
-        "  - ✅ Read file `a`",
+        "  - ✅ Read `a`",
         "- ✅ Ran subagent `count`",
     ]
 
@@ -231,6 +231,7 @@ PARTS = {
         pytest.param("", "prompt words actions targets details verdict", id="default"),
         pytest.param("-m chat -d", "prompt words actions targets details verdict", id="chat"),
         pytest.param("-m all", "words actions targets details verdict", id="all"),
+        pytest.param("--tail 0", "prompt words actions targets verdict", id="tail"),
         pytest.param("-m none", "actions targets details verdict", id="none"),
         pytest.param("--no-detail", "prompt words actions verdict", id="no-detail"),
         pytest.param("-q", "prompt words verdict", id="quiet"),
@@ -268,7 +269,8 @@ def test_a_summary_beside_it_counts_the_same() -> None:
         ),
         pytest.param("a```b", ["a```b"], id="fence"),
         pytest.param("::error::x\n##[group]", [r"\x3a:error::x", r"\x23#[group]"], id="commands"),
-        pytest.param("\x1b[31mred\tx\r\n", [r"\x1b[31mred    x"], id="controls"),
+        pytest.param("\x1b[31mred\tx\x1b[0m\r\n\x08", ["red x", r"\x08"], id="controls"),
+        pytest.param("1%\r50%\r100%\rdone\n", ["done"], id="progress"),
     ],
 )
 def test_the_end_of_what_a_failed_command_printed(printed: str, shown: list[str]) -> None:
@@ -326,7 +328,7 @@ def test_claudes_patch_is_a_diff_in_every_output() -> None:
     diff = ["@@ -3,1 +3,2 @@\n-a\n+b\n+c\n"]
     text = report(stream, "--from", "claude")
     assert read(text).code == diff
-    assert "Edited file <code>a</code> (+2 -1)" in text
+    assert "Edited <code>a</code> (+2 -1)" in text
     assert read(report(convert(stream, "--from", "claude", "-t", "cursor").stdout)).code == diff
 
 
