@@ -8661,13 +8661,11 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
     ]
 
 
-def globs_without_match(globs: tuple[str, ...]) -> list[str]:
-    """The patterns of --secret-env that no variable matches."""
+def without_match(glob: str) -> bool:
+    """Does no variable match a pattern of --secret-env?"""
     import fnmatch
 
-    return [
-        glob for glob in globs if not any(fnmatch.fnmatchcase(name, glob) for name in os.environ)
-    ]
+    return not fnmatch.filter(os.environ, glob)
 
 
 def make_scanner(given: dict[str, Any]) -> Scanner:
@@ -8898,7 +8896,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs))
     report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
-    for glob in globs_without_match(given["secret_env"]):
+    for glob in filter(without_match, given["secret_env"]):
         report.message(f"--secret-env {escape(glob)}: no variable has such a name")
     streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
