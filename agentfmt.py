@@ -2360,6 +2360,7 @@ SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # other agen
 CURSOR_TYPES = SHARED_TYPES | frozenset(
     "system thinking tool_call interaction_query connection retry turn_ended".split()
 )
+CURSOR_ALONE = CURSOR_TYPES - SHARED_TYPES - {"system"}
 ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
 STRUCTURED = {"structured_output", "structured_result"}  # of results: the answer by a schema
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
@@ -2493,8 +2494,7 @@ class Dialect:
         return first_text(details(event).get(member)) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
-        """Translate an event; one without a counterpart is returned itself, or dropped if its type
-        is shared: then it only repeats."""
+        """Translate an event; one without a counterpart is returned itself."""
         maker, self.event, self.parts = self.maker, event, []
         early = not self.latest and not event.session_id  # a line that follows may name it
         if not event.session_id:
@@ -2512,13 +2512,9 @@ class Dialect:
         self.read(line)
         if self.parts:
             return self.parts
-        if event.type in SHARED_TYPES and not maker.native:
-            return ()
         apart = SAVED if self.saved else EARLY if early else APART
         event.line, event.apart = self.line, event.apart or apart
-        event.hidden = not maker.native and (
-            event.type == "system" or event.type not in CURSOR_TYPES
-        )
+        event.hidden = not maker.native and event.type not in CURSOR_ALONE
         return (event,)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
@@ -3908,8 +3904,7 @@ class Conversations:
                     yield from self.take_due()
                 known = source.dialect
                 unread = known.unread if known else self.maker.unread
-                if found:
-                    yield found[0].session_id, unread, [(line, one) for one in found]
+                yield found[0].session_id, unread, [(line, one) for one in found]
                 may_pass = known and (known is passing or not known.translates)
                 if known and may_pass and known.goes_on(source, named):
                     yield known.session, unread, group
@@ -3950,8 +3945,9 @@ class Conversations:
             what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
             raise OutputError(f"{source.where()}: {what}; use -t cursor")
         parts = known.translate(event)
-        if source.session is NO_SESSION and not named and (not parts or event.apart):
+        if source.session is NO_SESSION and not named and event.apart:
             event.session_id, event.hidden = named, False
+            event.apart = None if event.type in SHARED_TYPES else event.apart
             return (event,)  # perhaps another agent's
         return parts
 
@@ -4089,7 +4085,7 @@ class Run:
         self.key = key  # its session, or its FILE
         self.where = where  # FILE:LINE of its first event
         self.state = OPEN
-        self.events = 1
+        self.events = 1  # lines that were read
         self.succeeded = False
         self.agent = "cursor"
         self.started_ms: int | None = None  # since 1970, as its first event states
@@ -4138,6 +4134,7 @@ class Runs:
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
         self.line = b""  # the current one, as it was read
+        self.fresh = True  # it is the first event of its line
         self.run: Run | None = None  # of the previous event
         self.session: object = NO_SESSION  # of the previous event, while its run is begun
         self.implied_ends: list[Event] = []  # for runs that ended without an event
@@ -4150,13 +4147,14 @@ class Runs:
             if not self.runs:
                 self.report.prose = None
         for session, unread, pairs in stretches:
-            run, acts = self.run if session == self.session else None, 0
+            run, acts, last = self.run if session == self.session else None, 0, b""
             for line, event in pairs:
-                kind = event.type
+                kind, self.fresh = event.type, line is not last
+                last = line
                 if run is not None and kind in unread:
-                    acts += 1
+                    acts += self.fresh
                 elif run is not None and (kind in ACTS or (session and event.apart)):
-                    acts += 1
+                    acts += self.fresh
                     if not event.hidden:
                         event.run = run
                         if not event.raw:  # a line of Cursor's that goes on in its session
@@ -4306,7 +4304,7 @@ class Runs:
         return run
 
     def count_event(self, run: Run, event: Event) -> Run:
-        run.events += 1
+        run.events += self.fresh
         run.state = BEGUN if event.type in ACTS else run.state
         self.check_fail_on(event, run.matches)
         return run
