@@ -1148,6 +1148,13 @@ TOOLS = {
     "monitor": tool("Monitored/monitor/Monitoring task"),
     "sendMessage": tool("Sent/send/Sending message"),
     "saveMemory": tool("Saved/save/Saving memory"),
+    "workflow": tool("Ran/run/Running workflow"),
+    "enterWorktree": tool("Entered/enter/Entering worktree"),
+    "exitWorktree": tool("Left/leave/Leaving worktree"),
+    "cronCreate": tool("Scheduled/schedule/Scheduling task"),
+    "cronDelete": tool("Unscheduled/unschedule/Unscheduling task"),
+    "cronList": tool("Listed/list/Listing scheduled tasks"),
+    "readThread": tool("Read/read/Reading thread"),
 }  # fmt: skip
 
 
@@ -1946,6 +1953,18 @@ class Unwrapper:
         return RejectedPiece(bytes(line + b"\n"), self.source.too_long) if long else b"\n"
 
 
+# What a terminal takes for a command: to set a title or a color, to clear the screen.
+TERMINAL_CODES = regex(rb"(?:\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[ \t\r])+")
+
+
+def without_codes(text: bytes) -> bytes:
+    """A line without the codes for a terminal before its object and behind it: none is in JSON."""
+    before = TERMINAL_CODES.match(text) if text[:1] == b"\x1b" else None
+    text = text[before.end() :] if before else text
+    end = text.find(b"\x1b")
+    return text[:end] if end > 0 and TERMINAL_CODES.fullmatch(text, end) else text
+
+
 class Reader:
     """Turns frames into events with their lines; other lines go to the report."""
 
@@ -1980,7 +1999,7 @@ class Reader:
         """The same for a block with a difficult line: damage affects that line alone."""
         for line in source.left:
             # A log truncated by copytruncate begins with NULs.
-            text = line.lstrip(BLANKS + b"\0").rstrip(BLANKS)
+            text = without_codes(line.lstrip(BLANKS + b"\0").rstrip(BLANKS))
             examined = self.examine(source, text) if text else None
             if isinstance(examined, list):
                 yield from examined
@@ -2052,10 +2071,10 @@ class Reader:
 TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     name: tool
     for tool, names in {
-        "read": "notebookread readfile readmanyfiles view viewimage",
+        "read": "notebookread readfile readmanyfiles view viewimage lookat",
         "write": "createfile writefile create",
-        "edit": "multiedit notebookedit editfile replace patch applypatch",
-        "shell": "bash bashoutput killshell runshellcommand execute powershell shellcommand "
+        "edit": "multiedit notebookedit editfile replace patch applypatch undoedit",
+        "shell": "bash bashoutput killshell killbash runshellcommand execute powershell shellcommand "
         "execcommand localshell container.exec",
         "grep": "searchfilecontent grepsearch rg",
         "semSearch": "finder",
@@ -2063,19 +2082,23 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
         "ls": "list listdirectory",
         "webFetch": "readwebpage fetchurl",
         "webSearch": "googlewebsearch",
-        "updateTodos": "todowrite taskcreate taskupdate writetodos updateplan",
+        "updateTodos": "todowrite taskcreate taskupdate writetodos updatetodo updateplan",
         "readTodos": "todoread",
-        "task": "agent oracle codebaseinvestigator invokeagent spawnagent",
+        "task": "agent oracle librarian codebaseinvestigator invokeagent spawnagent",
         "createPlan": "exitplanmode",
-        "switchMode": "enterplanmode",
+        "switchMode": "enterplanmode planenter planexit",
         "askQuestion": "askuserquestion askuser question requestuserinput",
         "await": "taskoutput agentoutputtool wait waitagent",
-        "taskStop": "closeagent",
+        "taskStop": "closeagent stopbash",
         "sendMessage": "sendinput",
         "listMcpResources": "listmcpresourcestool",
-        "readMcpResource": "readmcpresourcetool",
+        "readMcpResource": "readmcpresourcetool readmcpresourcedirtool",
         "writeShellStdin": "writebash writepowershell writestdin",
         "generateImage": "imagegeneration",
+        "taskGet": "readbash readagent",
+        "taskList": "listbash listagents",
+        "skill": "activateskill",
+        "toolSearch": "toolsearchtool",
     }.items()
     for name in names.split()
 }
@@ -2149,6 +2172,7 @@ class ForeignCall(Struct, gc=False):
     name: str = ""  # the agent's own name for the tool
     given: Any = None  # its arguments, decoded or not
     since: Any = None  # when it started, as its line says
+    server: str | None = None  # of an MCP tool whose name does not show it; "" if it is unknown
 
     def __call__(
         self, subtype: str = "started", clocks: Mapping[str, str] = {}, **ended: Any
@@ -2163,11 +2187,11 @@ class ForeignCall(Struct, gc=False):
         """Its arguments, with Cursor's names."""
         given = {"input": self.given} if isinstance(self.given, str) else self.given
         args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
-        mcp = self.tool == "mcp" and MCP_TOOL.fullmatch(self.name)
-        if mcp:
-            server, name = filter(None, mcp.groups())
-            named = {"providerIdentifier": server, "toolName": name}
-            return {"name": self.name, "args": args, **named}
+        mcp = MCP_TOOL.fullmatch(self.name) if self.tool == "mcp" else None
+        if mcp or self.server is not None:
+            server, tool = filter(None, mcp.groups()) if mcp else self.parts()
+            named = {"providerIdentifier": server} if server else {}
+            return {"name": self.name, "args": args, **named, "toolName": tool}
         names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
         args = {names.get(key, key): value for key, value in args.items()}
         if self.tool == "updateTodos":
@@ -2179,6 +2203,11 @@ class ForeignCall(Struct, gc=False):
         elif self.tool == "glob" and isinstance(args.get("patterns"), list):
             args |= {"globPattern": " ".join(map(as_text, args.pop("patterns")))}
         return args
+
+    def parts(self) -> tuple[str, str]:
+        """The server of an MCP tool, and the tool's own name."""
+        server = self.server or ""
+        return server, self.name.removeprefix(f"{server}_")
 
     def each(self) -> list[ForeignCall]:
         """The calls that it is: one, but for a patch, which is one for each of its files."""
@@ -2602,8 +2631,11 @@ class Dialect:
         if once and identity in self.finished:
             return
         self.finished.pop(identity, None)
-        tool, known = translate_tool(name), self.calls.get(identity)
-        called = ForeignCall(identity, self.session, parent, tool, name, given, self.stamp)
+        tool, server, known = translate_tool(name), None, self.calls.get(identity)
+        if tool == name and "_" in name:
+            server = self.server_of(name)
+            tool = tool if server is None else "mcp"
+        called = ForeignCall(identity, self.session, parent, tool, name, given, self.stamp, server)
         if known is None or (tool == "updateTodos" and known.given != given):
             self.spoken.clear()
             for each in called.each():
@@ -2616,8 +2648,7 @@ class Dialect:
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
-        if identity:
-            remember(self.finished, identity, None)
+        self.settle(identity)
         self.spoken.clear()
         for each in called.each():
             made = Answer(each, content, until=self.stamp, **outcome)
@@ -2662,6 +2693,15 @@ class Dialect:
         self.make("error", message=text)
         if fatal and self.ended:  # a later turn failed before it began
             self.end("error", error=text or "error")
+
+    def server_of(self, _name: str) -> str | None:
+        """The server of an MCP tool whose name does not show it; "" if unknown, None if none."""
+        return None
+
+    def settle(self, identity: Any) -> None:
+        """What is said of a call from here on only repeats, or is no action."""
+        if identity := as_text(identity):
+            remember(self.finished, identity, None)
 
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
@@ -2923,6 +2963,8 @@ class Claude(Dialect):
         erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
         named = isinstance(subtype, str) and subtype.startswith("error") and subtype
         ended = named or (erroneous and "error") or ("success" if subtype == "success" else "")
+        if ended != "success" and was_interrupted(own):
+            own["error"] = Raw(b'"interrupted"')
         asked = next((bytes(own[key]) for key in STRUCTURED if key in own), b"null")
         if asked != b"null" and not decode_raw(own.get("result", b"")):
             own["result"] = compact(asked).decode()
@@ -3069,6 +3111,17 @@ INJECTED = regex(
     r"\s*(?:Caveat: The messages below|<(?:local-command-|bash-|system-reminder|task-notification"
     r"|ide_|user-memory-input|qwen:))"
 )
+DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the middle of something
+
+
+def was_interrupted(result: Mapping[str, Raw]) -> bool:
+    """Does a result say that somebody stopped the run? Older versions only don't say otherwise."""
+    reason = as_text(decode_raw(result.get("terminal_reason", b"")))
+    errors = decode_raw(result.get("errors", b"")) or [decode_raw(result.get("result", b""))]
+    diagnosed = all(as_text(error).startswith(DIAGNOSTIC) for error in errors)
+    return reason.startswith("aborted") or (not reason and diagnosed)
+
+
 CLAUDE_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
 TASK_STATES = (None, "pending", "running", "paused")  # of tasks that have not ended
 
@@ -3390,6 +3443,17 @@ CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
 # A line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 
+# Gemini's tools without a counterpart; how names of tools begin, but names of servers don't.
+GEMINI_TOOLS = (
+    "tracker_", "discovered_tool_", "update_topic", "get_internal_docs", "cli_help",
+    "complete_task", "delegate_to_agent", "list_background", "read_background",
+)  # fmt: skip
+VERBS = frozenset(
+    "add call check close create delete execute fetch find get list open query read remove run "
+    "search send set update write".split()
+)
+
+
 class Gemini(Dialect):
     """`gemini --output-format stream-json`.
 
@@ -3426,6 +3490,10 @@ class Gemini(Dialect):
             self.end(ended, error=error, **took)
         elif kind == "error" and line["severity"] != "warning":
             self.report_error(line["message"], fatal=True)
+
+    def server_of(self, name: str) -> str | None:
+        first = name.partition("_")[0]
+        return None if name.startswith(GEMINI_TOOLS) else "" if first in VERBS else first
 
     def returned(self, line: Any) -> None:
         """How a command ended is stated only in place of an output."""
@@ -3478,6 +3546,9 @@ class OpenCode(Dialect):
             if line["reason"] == "idle" and self.latest in ACTS:
                 self.reason = self.reason if self.reason in self.cuts else "stop"
             self.finish()
+
+    def server_of(self, name: str) -> str | None:
+        return name.partition("_")[0]  # its own tools have counterparts, or no underscore
 
     def use(self, part: Any, state: Any) -> None:
         identity, ended = part["callID"] or part["id"], state["status"] in ("completed", "error")
@@ -3589,9 +3660,7 @@ class Copilot(Dialect):
             delta = kind.endswith("_delta")
             self.think(data["deltaContent"] or data["content"], delta=delta)
         elif kind == "tool.execution_start":
-            server, tool = data["mcpServerName"], data["mcpToolName"]
-            name = f"mcp__{server}__{tool}" if server and tool else data["toolName"]
-            self.call(data["toolCallId"], name, data["arguments"])
+            self.use(data)
         elif kind == "session.task_complete":
             self.summary = first_text(data["summary"]) or None
         elif kind == "permission.completed":
@@ -3624,6 +3693,14 @@ class Copilot(Dialect):
             self.open_turn()
             if kind == "assistant.message":
                 self.fatal_error, self.cut = "", bool(data["toolRequests"])
+
+    def use(self, data: Any) -> None:
+        server, tool = data["mcpServerName"], data["mcpToolName"]
+        name = f"mcp__{server}__{tool}" if server and tool else data["toolName"]
+        if name == "report_intent":  # it only says what comes
+            self.settle(data["toolCallId"])
+        else:
+            self.call(data["toolCallId"], name, data["arguments"])
 
     def caller(self, line: Any, data: Any) -> str | None:
         """The call of an event's sub-agent."""
@@ -4653,7 +4730,7 @@ def event_tools(event: Event) -> Iterable[str]:
     started = tool_of(event.started)[1] if event.started else NO_BODY
     for call in (body, started) if tool == "mcp" else ():
         args = Node(decode_raw(call.args))
-        if args["toolName"]:
+        if args["toolName"] and args["providerIdentifier"]:
             yield f"mcp__{args['providerIdentifier']}__{args['toolName']}"
 
 

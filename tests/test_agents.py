@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -43,6 +43,12 @@ def said(text: str, **members: Any) -> Line:
     return {"type": "message", "role": "assistant", "content": text, **members}
 
 
+def gemini_calls(names: str) -> Iterator[Line]:
+    for name in names.split():
+        yield {"type": "tool_use", "tool_name": name, "tool_id": name, "parameters": {}}
+        yield {"type": "tool_result", "tool_id": name, "status": "success", "output": "x"}
+
+
 ASKS: Line = {"type": "message", "role": "user", "content": "do it"}  # logged by a wrapper
 
 
@@ -59,7 +65,9 @@ def part(kind: str, **members: Any) -> Line:
 
 
 def used(status: str = "completed", tool: str = "bash", **state: Any) -> Line:
-    return part("tool_use", tool=tool, callID="c1", state={"status": status, "input": {}, **state})
+    return part(
+        "tool_use", tool=tool, callID=f"c-{tool}", state={"status": status, "input": {}, **state}
+    )
 
 
 STEP, STOP = part("step_start"), part("step_finish", reason="stop", tokens={"input": 3})
@@ -238,6 +246,13 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         (1, 0, 1), [], "failed: Cancelled",
     ),
     "gemini-killed": ([INIT, said("Do", delta=True)], (1, 0, 1), [], "ended without a result"),
+    "gemini-tools-of-servers": (
+        [INIT, *gemini_calls("github_list_issues get_figma_file mcp_docs_search update_topic x"),
+         GEMINI_OK],
+        (0, 1, 0),
+        ["{mcp} github/list_issues", "{mcp} get_figma_file", "{mcp} docs/search",
+         "Used tool update_topic", "Used tool x"], "",
+    ),
     "gemini-prompt-before-its-init": (
         [ASKS, INIT, said("Hi"), GEMINI_OK, ASKS, INIT | {"session_id": "g-2"}, GEMINI_OK],
         (0, 2, 0), [], "",
@@ -364,6 +379,13 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         [STEP, used("error", "apply_patch", input={"patchText": PATCH}, error="no match"), STOP],
         (0, 1, 0),
         ["{not edit} src/a b.py (error: no match)", "{not write} c (error: no match)"], "",
+    ),
+    "opencode-tools-of-servers": (
+        [STEP, used(tool="git_hub_list_issues"), used(tool="plan_exit"), used(tool="mine"),
+         used("error", "docs_web_search", error="boom"), STOP],
+        (0, 1, 0),
+        ["{mcp} git/hub_list_issues", "{switchMode}", "Used tool mine",
+         "{not mcp} docs/web_search (error: boom)"], "",
     ),
     "opencode-done-in-place-of-the-last-step-finish": (
         [STEP, used(input={"command": "ls"}), part("step_finish", reason="tool-calls"), STEP,
@@ -523,6 +545,11 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             copilot_end(),
         ],
         (0, 1, 0), PATCHED * 2 + ["{edit}"], "",
+    ),
+    "copilot-intent": (
+        [*copilot_call(name="report_intent", arguments={"intent": "Looking"}),
+         *copilot_call(identity="c2"), copilot_end()],
+        (0, 1, 0), ["{shell}"], "",
     ),
     "copilot-late-end-of-a-turn": (
         [*copilot_call(), copilot_end(), copilot("assistant.turn_end"), copilot("assistant.idle")],
@@ -1143,6 +1170,19 @@ def test_the_prompt_before_an_init_is_that_of_its_run() -> None:
         (row["session_id"], row["message"]["content"]) for row in made if row["type"] == "user"
     ]
     assert asked == [(name, [{"type": "text", "text": "do it"}]) for name in ("g-1", "g-2")]
+
+
+def test_selectors_know_tools_of_servers() -> None:
+    lines, _, _, _ = STREAMS["opencode-tools-of-servers"]
+    for selector in (
+        "mcp",
+        "tool=mcp__git__hub_*",
+        "tool==git_hub_list_issues",
+        "tool==docs_web_search",
+    ):
+        assert convert(stream(lines), "--fail-on", selector).status == 1
+    lines, _, _, _ = STREAMS["gemini-tools-of-servers"]
+    assert convert(stream(lines), "--fail-on", "tool=mcp__*__get_figma_file").status == 0
 
 
 def test_fail_on_a_denied_call() -> None:

@@ -309,6 +309,25 @@ TOOLS = [
     ("lsp", "LSP", label("lsp")),
     ("structuredOutput", "StructuredOutput", label("structuredOutput")),
     ("saveMemory", "save_memory", label("saveMemory")),
+    ("shell", "KillBash", label("shell")),
+    ("skill", "activate_skill", label("skill")),
+    ("updateTodos", "update_todo", label("updateTodos")),
+    ("toolSearch", "tool_search_tool", label("toolSearch")),
+    ("taskGet", "read_bash read_agent", label("taskGet")),
+    ("taskStop", "stop_bash", label("taskStop")),
+    ("taskList", "list_bash list_agents", label("taskList")),
+    ("readMcpResource", "ReadMcpResourceDirTool", label("readMcpResource")),
+    ("enterWorktree", "EnterWorktree", label("enterWorktree")),
+    ("exitWorktree", "ExitWorktree", label("exitWorktree")),
+    ("workflow", "Workflow", label("workflow")),
+    ("cronCreate", "CronCreate", label("cronCreate")),
+    ("cronDelete", "CronDelete", label("cronDelete")),
+    ("cronList", "CronList", label("cronList")),
+    ("readThread", "read_thread", label("readThread")),
+    ("task", "librarian", label("task")),
+    ("read", "look_at", label("read")),
+    ("edit", "undo_edit", label("edit")),
+    ("switchMode", "plan_enter plan_exit", label("switchMode")),
     ("Mystery", "Mystery", label("Mystery")),
 ]
 
@@ -558,6 +577,27 @@ VERDICTS = [
 @pytest.mark.parametrize("to", ["text", "json", "stream-json", "cursor"])
 def test_verdict(members: dict[str, Any], status: int, to: str) -> None:
     assert convert(init() + result(**members), "-t", to).status == status
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"terminal_reason": "aborted_streaming"}, "interrupted"),
+        ({"terminal_reason": "aborted_tools", "errors": ["x"]}, "interrupted"),
+        ({"errors": ["[ede_diagnostic] result_type=user"]}, "interrupted"),
+        ({"result": "[ede_diagnostic] result_type=user"}, "interrupted"),
+        ({"errors": ["[ede_diagnostic] a", "API Error: 529"]}, "[ede_diagnostic] a"),
+        ({"errors": ["[ede_diagnostic] a"], "terminal_reason": "max_turns"}, "[ede_diagnostic] a"),
+        ({"errors": ["no"]}, "no"),
+        ({"terminal_reason": 5}, "Done."),
+    ],
+)
+def test_who_was_interrupted(members: dict[str, Any], why: str) -> None:
+    data = init() + result(subtype="error_during_execution", is_error=True, **members)
+    for lines in (data, convert(data, "-t", "cursor").stdout):
+        ended = convert(lines)
+        assert ended.status == 1
+        assert f" failed: {why}\n" in ended.stderr
 
 
 def test_errors_are_the_reason() -> None:

@@ -297,3 +297,21 @@ def test_redaction_changes_no_verdict_status_count_or_identity(path: str) -> Non
             left = convert(data, *SAME, "-r", classes).stdout
             assert meaning(left, selectors) == own, classes
             assert meaning(data, selectors, "-r", classes) == own, classes
+
+
+# ---------------------------------------------------------------- what messages count
+
+OUTPUTS = [*agentfmt.WRITERS]
+
+
+@pytest.mark.parametrize("path", [*KNOWN, *SAVED])
+def test_every_output_counts_the_same_lines(path: str) -> None:
+    """A stream that was cut: so many lines of the run were read."""
+    lines = content(path).splitlines(keepends=True)
+    data = b"".join(lines[: max(len(lines) // 2, 1)])
+    counts = {}
+    for to in OUTPUTS:
+        said = convert(data, "-t", to).stderr
+        counts[to] = re.findall(r"run \S+ \(stdin:\d+\) failed: .* after (\d+) events?", said)
+    assert all(found == counts["text"] for found in counts.values()), counts
+    assert all(int(count) <= len(lines) for count in counts["text"])

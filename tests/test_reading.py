@@ -693,3 +693,20 @@ def test_what_is_no_stream_is_named_for_what_it_is(pack: Pack, said: str) -> Non
 @pytest.mark.parametrize("line", [b"B\n", b"BZ2 is no such line\n", b"P K\n", b"<p>\n", b"{\n"])
 def test_lines_that_begin_like_something_else(line: bytes) -> None:
     assert "this is" not in convert(line + whole_run()).stderr
+
+
+# ---------------------------------------------------------------- codes for terminals
+
+TITLE, PROGRESS, COLOR = "\x1b]0;{a}: ready\x07", "\x1b]9;4;0;\x1b\\", "\x1b[?2004h\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    "codes", [TITLE, TITLE * 40, PROGRESS, COLOR, f"{TITLE} {COLOR}{PROGRESS}"]
+)
+def test_codes_for_a_terminal_are_no_part_of_a_line(codes: str) -> None:
+    data, code = whole_run(), codes.encode()
+    for place in ("before", "behind"):
+        lines = [code + line if place == "before" else line[:-1] + code + b"\n"
+                 for line in data.splitlines(True)]  # fmt: skip
+        ended = convert([*lines, code], *SAME)
+        assert (ended.stdout, ended.status, ended.stderr) == (data, 0, "")
