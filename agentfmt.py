@@ -2074,8 +2074,8 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
         "read": "notebookread readfile readmanyfiles view viewimage lookat",
         "write": "createfile writefile create",
         "edit": "multiedit notebookedit editfile replace patch applypatch undoedit",
-        "shell": "bash bashoutput killshell killbash runshellcommand execute powershell shellcommand "
-        "execcommand localshell container.exec",
+        "shell": "bash bashoutput killshell killbash runshellcommand execute powershell "
+        "shellcommand execcommand localshell container.exec",
         "grep": "searchfilecontent grepsearch rg",
         "semSearch": "finder",
         "glob": "find",
