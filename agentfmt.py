@@ -6683,6 +6683,7 @@ class EventRedactor:
 
         def change(one: StringLiteral) -> str:
             if one.start in decided:
+                self.count(decided[one.start], one.text)
                 return decided[one.start]
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
             if new != one.text:
@@ -7145,7 +7146,6 @@ class Redactor:
         """Replace words: [messages] at the beginning of their segment, nothing for the rest."""
         new = segment.marker if size else ""
         segment.marker = "" if size else segment.marker
-        self.redaction.count(new)
         return [(0, size, new)]
 
     def release(self, state: RunWords) -> None:
@@ -7231,7 +7231,6 @@ class Redactor:
             self.find_spans(text, data, parts, segment.key, cut_off=cut_off) if self.scanner else []
         )
         changes = [*in_characters(data, self.redaction.with_paths(data, cwd, markers_for(spans)))]
-        self.redaction.count("".join(new for _, _, new in changes))
         # The rest of a secret that was decided early is hidden, too.
         begun = cut_off and bool(changes) and changes[-1][1] == len(text)
         segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
@@ -7259,10 +7258,11 @@ class Redactor:
 
 
 def join_words(line: Line, events: list[Any]) -> Event:
-    """A line that is printed as one event, of the type of its last one with words; with the words
-    of its events of that type, and with their edits."""
-    kinds = [event.type for event in events if event.type in SPOKEN_TYPES]
-    kind, words, edits = kinds[-1] if kinds else events[-1].type, "", list[Replacement]()
+    """A line that is printed as one event, with the words that stand in its places and their edits.
+    Where it holds both, these are the assistant's; its thoughts are redacted like other strings."""
+    kinds = {event.type for event in events if event.type in SPOKEN_TYPES}
+    kind = "assistant" if "assistant" in kinds else "thinking" if kinds else events[-1].type
+    words, edits = "", list[Replacement]()
     for event in events:
         if event.type == kind:
             edits += [(a + len(words), b + len(words), new) for a, b, new in event.edits or ()]

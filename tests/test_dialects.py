@@ -914,3 +914,14 @@ def never_crashes(data: bytes, path: str) -> None:
             convert(data, *flags)
         except Exception as error:
             pytest.fail(f"{path} {flags} {error!r}: {data.decode()}")
+
+
+def test_redacting_thoughts_leaves_the_words_beside_them() -> None:
+    token = f"ghp_{'a1B2' * 9}"
+    said, thought = {"type": "text", "text": "Plain."}, {"type": "thinking", "thinking": token}
+    for blocks in ([said, thought], [thought, said]):
+        data = b"".join([init(), message("assistant", *blocks), result()])
+        ended = convert(data, "-t", "stream-json", "--thinking", "-r", "secrets", "-s")
+        hidden = data.replace(token.encode(), b"[REDACTED:github-token]")
+        assert ended.stdout == hidden
+        assert "1 redaction (github-token 1)" in ended.stderr
