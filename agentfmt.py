@@ -1401,6 +1401,8 @@ def last_printed(outcome: Outcome, count: int) -> list[str]:
     if not count or outcome.tool != "shell" or outcome.status == "ok":
         return []
     text = printed_by(outcome)
+    if not text and outcome.status in ("error", "timeout"):  # a line, which the action may cut
+        text = error_message(failure_of_event(outcome.event, outcome.variant))
     lines = text[-MAX_TAIL:].rstrip().split("\n")[-count:]
     return [line.expandtabs() for line in lines] if text.strip() else []
 
@@ -7657,7 +7659,7 @@ class Text(Writer):
         self.screen = view.err if aside else view.out
         self.acts = aside or view.actions == "stdout"
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
-        self.chat = self.words and view.messages == "chat"
+        self.chat, self.asked = self.words and view.messages == "chat", False
         self.kind = SpokenEvent if self.words else Event
         self.detail = self.acts and view.detail
         self.labels = not self.detail and not view.tail  # nothing else is shown of a call
@@ -7704,14 +7706,17 @@ class Text(Writer):
         action = label_call(outcome)
         if self.detail:
             above = notes.above(event.parent_tool_use_id or begun.parent)
-            yield from self.begin_above(above, notes, prefix, room)
+            if above or notes.below:
+                yield from self.begin_above(above, notes, prefix, room)
             prefix += "  " * len(above)
             action = self.timed(detailed_action(outcome, notes.cwd, begun), outcome, begun)
+        shown = render_action(action, prefix, room, self.screen)
         if action != begun.shown:
-            yield render_action(action, prefix, room, self.screen)
+            yield shown
         margin = prefix + "    "
-        for line in last_printed(outcome, self.view.tail):
-            row = truncate(escape_line(line), room - len(margin))
+        tail = [escape_line(line) for line in last_printed(outcome, self.view.tail)]
+        for line in tail if len(tail) > 1 or encode_line("".join(tail)) not in shown else ():
+            row = truncate(line, room - len(margin))
             yield encode_line(margin + self.screen.paint(DIM, row))
 
     def begin(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
@@ -7766,6 +7771,8 @@ class Text(Writer):
     def prompt(self, event: Any, prefix: str, room: int) -> Iterator[bytes]:
         if event.parent_tool_use_id is None:  # of the user, not for a sub-agent
             lead = f"{prefix}> "
+            yield from (b"",) * (self.screen.glyphs and self.asked)  # turns stand apart
+            self.asked = True
             for row in prompt_rows(words_of(event), room - len(lead)):
                 yield encode_line(self.screen.paint(BOLD, lead + row))
 

@@ -309,6 +309,31 @@ def test_selectors_that_fail_a_run_are_the_reason() -> None:
     assert line.endswith("failed, 1 action (read 1), Auto: --fail-on read matched at stdin:2")
 
 
+@pytest.mark.parametrize(
+    ("why", "columns", "rows"),
+    [
+        pytest.param("boom", 80, ["error: boom"], id="fits"),
+        pytest.param("boom: no space left", 30, ["error", "boom: no space left"], id="cut"),
+        pytest.param("one\ntwo", 80, [r"error: one\ntwo", "one", "two"], id="lines"),
+    ],
+)
+def test_why_a_command_failed_is_shown_below_it_where_there_is_no_room(
+    why: str, columns: int, rows: list[str]
+) -> None:
+    stream = init() + call("shell", {"command": "make"}, {"error": {"error": why}}) + result()
+    first, *rest = rows
+    shown = [f"  ✗ Failed to run make  {first}", *(f"    {row}" for row in rest)]
+    assert show(stream, Terminal(columns)).rows == shown
+    [_] = show(stream.replace(b"shellToolCall", b"readToolCall"), Terminal(columns)).rows
+
+
+def test_turns_stand_apart() -> None:
+    asked = event("user", message={"content": "Do it."})
+    stream = init() + asked + assistant("Done.") + asked + assistant("Again.") + result()
+    assert show(stream).rows == ["> Do it.", "Done.", "", "> Do it.", "Again."]
+    assert convert(stream, "-m", "chat").lines == ["> Do it.", "Done.", "> Do it.", "Again."]
+
+
 # ---------------------------------------------------------------- to-do lists
 
 
