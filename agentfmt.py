@@ -1501,11 +1501,15 @@ class Report:
         self.has_error = True
         self.message(text)
 
-    def excerpt(self, text: str) -> str:
-        """The beginning of an untrusted text, without secrets."""
+    def without_secrets(self, text: str) -> str:
+        """An untrusted text, without secrets."""
         if self.strict:
             return f"[content: {len(text)} chars]" if text else ""
-        return excerpt(self.conceal(text[:CONCEALED]) if self.conceal else "")
+        return self.conceal(text[:CONCEALED]) if self.conceal else ""
+
+    def excerpt(self, text: str) -> str:
+        """The beginning of an untrusted text, without secrets."""
+        return excerpt(self.without_secrets(text))
 
     def failure(self, why: str) -> None:
         self.failed = True
@@ -2143,7 +2147,7 @@ FAILURES = {
     "rejected": (
         r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
         r"|Command cancelled|(?:The )?User (?:rejected|declined|denied|cancelled|did not allow)"
-        r"|.{0,80}was rejected by the user|denied-interactively|(?:user-)?(?:declined|rejected)\b"
+        r"|.{0,80}rejected by (?:the )?user|denied-interactively|(?:user-)?(?:declined|rejected)\b"
         r"|The tool use was rejected"
     ),
     "permissionDenied": (
@@ -2450,6 +2454,7 @@ class Dialect:
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
+        self.agent = self.name  # or a relative's
         kind = self.line_type(maker.kind)
         self.decode = msgspec.json.Decoder(kind).decode
         self.kind = kind if kind is not maker.kind else None  # its own, if any
@@ -2584,7 +2589,7 @@ class Dialect:
     def begin(self, **members: Any) -> None:
         self.begun, self.first = True, self.stamp
         members |= {"timestamp_ms": as_time(self.stamp)}
-        self.make("system", "init", converted_from=self.name, **members)
+        self.make("system", "init", converted_from=self.agent, **members)
 
     def begin_once(self, **members: Any) -> None:
         """Begin, unless that was done since the last end."""
@@ -3133,7 +3138,6 @@ CLAUDE_FACTS: dict[str, dict[str, str]] = {
     "shell": {"stdout": "stdout", "stderr": "stderr", "executionTime": "durationMs"},
     "glob": {"files": "filenames", "totalFiles": "numFiles"},
     "task": {"durationMs": "totalDurationMs", "isBackground": "isAsync"},
-    "webSearch": {"durationMs": "durationMs"},
 }
 
 
@@ -3154,6 +3158,8 @@ def claude_facts(tool: str, told: Any) -> dict[str, Any]:
         names, mode = GREP_MODES[told["mode"]]
         found = {name: told[own] for name, own in names.items()}
         facts = {"workspaceResults": {"": {mode: found}}}
+    if tool != "shell":
+        facts.setdefault("durationMs", told["durationMs"])
     return facts
 
 
@@ -3541,7 +3547,7 @@ class OpenCode(Dialect):
             self.use(part, Node(part["state"]))
         elif kind == "step_finish":
             self.reason = part["reason"] or "stop"
-            self.add_usage(part["tokens"])
+            self.add_usage(part["tokens"], cost=part["cost"])
         elif kind == "error":
             self.report_error([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
@@ -3776,7 +3782,7 @@ class Pi(Dialect):
     @staticmethod
     def line_type(base: type[Event]) -> Any:
         block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
-        message: Any = shape("role", anys="usage stopReason errorMessage", base=Message)
+        message: Any = shape("role model", anys="usage stopReason errorMessage", base=Message)
         message = shape(base=message, content=list[block] | str)
         part = shape("type", anys="delta")
         anys = "toolCallId toolName args result isError willRetry isTerminal success cwd"
@@ -3834,7 +3840,8 @@ class Pi(Dialect):
                 self.call(block.id, block.name, block.arguments)
         if message.role == "assistant":
             self.last = message
-            self.add_usage(message.usage)
+            self.add_usage(message.usage, cost=Node(message.usage)["cost.total"])
+            self.model = message.model or self.model
             if message.stopReason in self.failures:
                 self.report_error([message.errorMessage, message.stopReason], fatal=self.ended)
 
@@ -3862,7 +3869,7 @@ class Pi(Dialect):
 # Events in, events in Cursor's vocabulary out. It must not know runs or writers.
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
-CLAUDE_MEMBERS = {"claude_code_version", "qwen_code_version", "uuid", "slash_commands"}  # of inits
+CLAUDE_MEMBERS = {"claude_code_version", "uuid", "slash_commands"}  # of inits
 
 
 def recognize(line: bytes) -> str | None:
@@ -3905,10 +3912,11 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "droid", kind == "completion" or (kind == "error" and "source" in has)
     init, own_key = name == "system/init", value("apiKeySource") in CURSOR_KEY_SOURCES
     yield "droid", init and "reasoning_effort" in has
+    yield "qwen", init and "qwen_code_version" in has
+    yield "amp", str(value("session_id")).startswith("T-") and kind in (*SHARED_TYPES, "system")
     yield "claude", init and has & CLAUDE_MEMBERS
     yield "claude", init and "mcp_servers" in has and not own_key
     yield "claude", kind in Claude.own or name.startswith("system/hook_")
-    yield "claude", str(value("session_id")).startswith("T-")  # Amp
     shared = kind in ("assistant", "user", "system", "result")
     yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
     blocks = Node(value("message")).each("content")
@@ -4041,14 +4049,14 @@ class Conversations:
             sure = name = self.given or sign
             if known and known.saved and not sign:  # a type that is new in its agent
                 return known
-            another = self.given and sign not in (None, DIALECTS[self.given].name)
+            another = self.given and sign and DIALECTS[sign] is not DIALECTS[self.given]
             late = event.type == "error" and not sign and last and last.ended
             if not session and (another or late):
                 known = sure = None
                 if event.type == "error" and last and last.ended:  # its next run may take it
                     event.apart = EARLY
             elif name:
-                known = self.named_conversation(source, event, DIALECTS[name])
+                known = self.named_conversation(source, event, name)
                 if isinstance(known, Cursor) and last and not isinstance(last, Cursor):
                     self.name_session(event, known.session)
         goes_on = session or (event.type in ACTS if isinstance(known, Cursor) else sure)
@@ -4056,7 +4064,7 @@ class Conversations:
         source.undecided = session if not known else None
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
-            source.agent = known.name
+            source.agent = known.agent
             if session in self.sessions:  # the most recently active one
                 self.sessions[session] = self.sessions.pop(session)
         return known
@@ -4068,14 +4076,16 @@ class Conversations:
             event.raw = event.raw.rstrip().removesuffix(b"}") + named
         event.session_id = event.session_id or session
 
-    def named_conversation(self, source: Source, event: Event, kind: type[Dialect]) -> Dialect:
+    def named_conversation(self, source: Source, event: Event, name: str) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
+        kind = DIALECTS[name]
         session = event.session_id or kind.session_in(event)
         known = self.sessions.get(session) if session else source.agents.get(kind.name)
         if not isinstance(known, kind):
             before = source.agents.get(kind.name)
             session = session or (source.undecided if kind.init_names else None)
             known = kind(self.maker, session or self.new_name(event))
+            known.agent = name
             if before:
                 known.prompts, before.prompts = before.prompts, []
         if session:
@@ -4275,7 +4285,7 @@ class Runs:
             if event.type == "tool_call":
                 self.track(run, event)
             elif event.type == "error":
-                run.error = self.report.excerpt(error_text(event)) or run.error
+                run.error = self.report.without_secrets(error_text(event)) or run.error
 
     def track(self, run: Run, event: Event) -> None:
         """Remember a call while it is open: its completion may hold nothing but the outcome."""
@@ -4414,8 +4424,9 @@ class Runs:
             run.succeeded = True
             self.end(run)
         else:
-            why = self.report.excerpt(why or "") or describe_matches(run.matches) or run.error
-            self.fail(run, why or "its result does not say that it succeeded")
+            stated, matches = self.report.without_secrets(why or ""), describe_matches(run.matches)
+            why = stated or matches or run.error or "its result does not say that it succeeded"
+            self.fail(run, why, why if why == matches else excerpt(why))
         self.report.prose = None
         return run
 
@@ -4443,15 +4454,15 @@ class Runs:
         del self.runs[run.key]
         self.report.report_unshown(self.source)
 
-    def fail(self, run: Run, why: str) -> None:
+    def fail(self, run: Run, why: str, shown: str) -> None:
         self.end(run)
         run.reason, self.report.failed = why, True
         if self.tells:
-            self.failures.append(f"{run} failed: {why}")
+            self.failures.append(f"{run} failed: {shown}")
 
-    def close_unfinished(self, run: Run, why: str) -> None:
+    def close_unfinished(self, run: Run, why: str, shown: str = "") -> None:
         """Fail a run without a terminal event, unless it failed before when it was given up."""
-        self.fail(run, why) if why and not run.resumed else self.end(run)
+        self.fail(run, why, shown or why) if why and not run.resumed else self.end(run)
         self.implied_ends.append(SpokenEvent(run=run, hidden=True))
 
     def give_up(self, run: Run) -> None:
@@ -4467,7 +4478,7 @@ class Runs:
     def end_unfinished(self, run: Run) -> None:
         """Fail a run that is open at the end of the input."""
         if run.error:
-            self.close_unfinished(run, run.error)
+            self.close_unfinished(run, run.error, excerpt(run.error))
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
@@ -7894,6 +7905,8 @@ class Summary(Writer):
 
     def close(self, event: Event, run: Run, notes: RunNotes) -> str:
         notes.stated = result_numbers(event, self.costs)
+        if "cost" in notes.stated:
+            notes.stated["priced"] = 1
         verdict = "succeeded" if run.succeeded else "failed"
         verdict = verdict if run.state == ENDED else "interrupted"
         name = self.name_of(run)
@@ -7905,7 +7918,7 @@ class Summary(Writer):
                 add_count(getattr(self.total, kind), what, number)
         self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
         ended = name + verdict + time_spent(notes)
-        return self.line(ended, notes, good=run.succeeded, why=run.reason or "")
+        return self.line(ended, notes, good=run.succeeded, why=excerpt(run.reason or ""))
 
     def name_of(self, run: Run) -> str:
         """A single run on a terminal needs no name, one that did not succeed the place."""
@@ -7972,7 +7985,10 @@ class Summary(Writer):
             if number := notes.stated.get(kind):
                 unit = next(units, "")
                 yield rank, f"{number:,}{unit}{'s' * (unit != '' and number != 1)} {kind}"
-        yield 1, format_cost(notes.stated.get("cost", 0))
+        runs, priced = sum(self.verdicts.values()), int(notes.stated.get("priced", 0))
+        part = f" in {priced} of {runs} runs" if notes is self.total and priced < runs else ""
+        cost = format_cost(notes.stated.get("cost", 0))
+        yield 1, cost and cost + part
         yield 5, plural(int(notes.stated.get("turns", 0)), "turn").removeprefix("0 turns")
         yield 6, excerpt(notes.model)
         yield from ((0, plural(number, noun)) for noun, number in self.untold(self.report.counts))
@@ -8396,6 +8412,33 @@ class Table(Writer):
         raise NotImplementedError
 
 
+# What a failed run needs, in a word for whoever starts it again: the first wording that is found.
+RUN_FAILURES = {
+    "matched": r"\A--fail-on ",
+    "limit": (
+        r"(?i)\b429\b|rate[ _-]?limit|quota|usage limit|hit your .{0,40}limit"
+        r"|limit (?:reached|exceeded)|budget|max(?:imum)?[ _](?:session )?turns|credits?\b"
+        r"|billing|too many requests"
+    ),
+    "auth": (
+        r"(?i)\b40[13]\b|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b|authenticat|api[ _-]?key"
+        r"|credentials|(?:invalid|expired) .{0,20}token"
+    ),
+    "interrupted": r"(?i)interrupted|aborted|cancell?ed",
+    "unfinished": r"ended without a|superseded by",
+}
+IN_THE_MIDDLE = regex(RUN_FAILURES["unfinished"])
+
+
+def failure_word(event: Event, run: Run) -> str:
+    """Why a run failed, in a word."""
+    if not event.raw and run.state != ENDED:
+        return "interrupted"
+    told = f"{run.reason or ''} {event.subtype or ''}"
+    found = (word for word, wording in RUN_FAILURES.items() if re.search(wording, told))
+    return next(found, "error" if event.raw else "unfinished")
+
+
 class RunTable(Table):
     """A table of the runs: a row for each at its end, whatever its verdict."""
 
@@ -8420,13 +8463,15 @@ class RunTable(Table):
             {"tool": name, "actions": number, "failures": notes.failures.get(name, 0)}
             for name, number in counts.items()
         ]
-        ended = event.raw and run.state == ENDED
+        why = "" if run.succeeded else failure_word(event, run)
+        ended = event.raw and run.state == ENDED and not IN_THE_MIDDLE.match(run.reason or "")
         return {
             "session": run.session,
             "agent": run.agent,
             "model": notes.model or None,
             "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
             "reason": run.reason,
+            "failure": why or None,
             "where": run.where,
             "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),

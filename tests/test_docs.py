@@ -196,11 +196,13 @@ def test_exit_statuses_agree() -> None:
 # ---------------------------------------------------------------- examples
 
 
+DUCKDB = Path(__file__).with_name("duckdb_stand_in.py")
 STAND_INS = {
     "agentfmt": f'exec "{sys.executable}" "{agentfmt.__file__}" "$@"',
     "agent": f'exec cat "{SAMPLE}"',
     "codex": f'exec cat "{SAMPLE}"',
     "claude": f'exec cat "{SAMPLE.with_name("sample-claude.ndjson")}"',
+    "duckdb": f'exec "{sys.executable}" "{DUCKDB}" "$@"',
     "pandoc": "exec cat",
     "w3m": "exec cat",
     "less": "exec cat",
@@ -218,6 +220,9 @@ def folder(tmp_path: Path) -> Path:
         command.chmod(0o755)
     for name in ("run", "full"):
         shutil.copy(SAMPLE, tmp_path / f"{name}.ndjson")
+    for place in (".", ".claude/projects/x", ".codex/sessions/2026"):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        shutil.copy(SAMPLE.with_name("sample-session.jsonl"), tmp_path / place / "session.jsonl")
     (tmp_path / "runs").mkdir()
     run = SAMPLE.with_name("sample-claude.ndjson").read_text(encoding="utf-8")
     for number in (1, 2, 3):
@@ -230,9 +235,12 @@ def folder(tmp_path: Path) -> Path:
 def test_example(example: Example, folder: Path) -> None:
     if re.search(r"\bjq ", example.script) and not shutil.which("jq"):
         pytest.skip("jq is not installed")
+    if "duckdb" in example.script:
+        pytest.importorskip("duckdb")
     env = os.environ | {
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        "HOME": str(folder),
     }
     merged = subprocess.STDOUT if example.output is not None else subprocess.PIPE
     done = subprocess.run(

@@ -61,7 +61,8 @@ def test_a_run() -> None:
     (row,) = rows(data, "runs")
     assert row == {
         "session": SESSION, "agent": "cursor", "model": "Auto", "verdict": "succeeded",
-        "reason": None, "where": "stdin:1", "started_ms": 1700000000000, "duration_ms": 5,
+        "reason": None, "failure": None, "where": "stdin:1", "started_ms": 1700000000000,
+        "duration_ms": 5,
         "actions": 2, "failures": 1,
         "tools": [{"tool": "read", "actions": 1, "failures": 0},
                   {"tool": "shell", "actions": 1, "failures": 1}],

@@ -1,0 +1,273 @@
+"""Saved sessions: the samples beside the checkout, and what each kind of line means.
+
+tests/sessions.tsv says what the samples hold, as counted by reading them: runs, those that
+succeeded, finished calls, and tokens, each message once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planting import redact
+from support import Ended, content, convert, corpus
+
+import agentfmt
+
+HERE = Path(__file__).parent
+SAMPLE = (HERE / "sample-session.jsonl").read_bytes()
+SESSIONS = corpus("sessions", suffix=".jsonl")
+EXPECTED = {
+    file: [*map(int, numbers)]
+    for file, *numbers in map(str.split, (HERE / "sessions.tsv").read_text().splitlines()[1:])
+}
+ALL = agentfmt.View(detail=True, messages="all")
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+
+
+def runs(data: Any) -> list[dict[str, Any]]:
+    return convert(data, "-t", "runs").objects
+
+
+def calls(data: Any) -> list[dict[str, Any]]:
+    return convert(data, "-t", "calls").objects
+
+
+@pytest.mark.parametrize("path", SESSIONS)
+def test_samples(path: str) -> None:
+    rows = runs(content(path))
+    numbers = [
+        sum(row[name] or 0 for row in rows) for name in ("actions", "tokens_in", "tokens_out")
+    ]
+    good = [row["verdict"] for row in rows].count("succeeded")
+    assert [len(rows), good, *numbers] == EXPECTED[os.path.basename(path)]
+
+
+def test_all_samples_in_one_command() -> None:
+    paths = [path.values[0] for path in SESSIONS if path.values[0]]
+    alone = [convert(content(path), "-t", "runs") for path in paths]
+    together = convert({path: [content(path)] for path in paths}, "-t", "runs")
+    where = [(row["session"], row["verdict"], row["reason"]) for row in together.objects]
+    assert where == [
+        (row["session"], row["verdict"], row["reason"]) for one in alone for row in one.objects
+    ]
+
+
+# ---------------------------------------------------------------- Claude Code
+
+
+def test_each_prompt_is_a_run() -> None:
+    first, second = runs(SAMPLE)
+    assert (first["verdict"], second["verdict"]) == ("succeeded", "succeeded")
+    assert (first["session"], first["agent"], first["model"]) == (
+        "7c1f2a90-1111-4222-8333-444455556666", "claude", "claude-opus-5",
+    )  # fmt: skip
+    assert (first["started_ms"], first["duration_ms"]) == (1795165201000, 7100)  # as stated
+    assert second["duration_ms"] == 5000  # from the first line to the last one
+    assert (first["tokens_in"], first["tokens_out"], first["tokens_cached"]) == (14, 42, 1800)
+
+
+def test_calls_last_as_long_as_their_lines_say() -> None:
+    shell, edit = calls(SAMPLE)
+    assert (shell["target"], shell["duration_ms"]) == ("python greet.py", 2500)
+    assert (edit["target"], edit["outcome"], edit["duration_ms"]) == ("greet.py", "+1 -1", 200)
+
+
+def prompts(data: Any) -> list[str]:
+    converted = convert(data, "-t", "cursor").objects
+    return [one["message"]["content"][0]["text"] for one in converted if one["type"] == "user"]
+
+
+def test_prompts_are_what_a_person_typed() -> None:
+    assert prompts(SAMPLE) == ["/clear", "What does greet.py print?", "Say it louder."]
+
+
+def claude(kind: str, content: Any, **more: Any) -> bytes:
+    message = {"role": kind, "content": content, "id": more.pop("id", None)}
+    line = {"type": kind, "sessionId": "s", "uuid": "u", "message": message, **more}
+    return json.dumps(line).encode() + b"\n"
+
+
+ASK, SAY = claude("user", "Go"), claude("assistant", [{"type": "text", "text": "Done"}])
+CALL = claude("assistant", [{"type": "tool_use", "id": "c", "name": "Bash", "input": {}}])
+RESULT = claude("user", [{"type": "tool_result", "tool_use_id": "c", "content": "x"}])
+META = claude("user", "Injected", isMeta=True)
+STOP = claude("user", [{"type": "text", "text": "[Request interrupted by user for tool use]"}])
+LIMIT = claude("assistant", "You've hit your limit", isApiErrorMessage=True, error="rate_limit")
+COMMAND = claude("user", "<command-name>/review</command-name><command-args>a.py</command-args>")
+NEW = b'{"type":"brand-new","sessionId":"s"}\n' * 5 + b'{"type":"newer"}\n{"type":"newest"}\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        pytest.param([ASK, SAY], [("succeeded", None)], id="answered"),
+        pytest.param([ASK, SAY, ASK, SAY], [("succeeded", None)] * 2, id="two-prompts"),
+        pytest.param([ASK, SAY, CALL], [("unfinished", "unfinished")], id="call-open"),
+        pytest.param([ASK, SAY, CALL, RESULT], [("unfinished", "unfinished")], id="not-answered"),
+        pytest.param([ASK], [("unfinished", "unfinished")], id="nothing-said"),
+        pytest.param([ASK, CALL, STOP], [("failed", "interrupted")], id="interrupted"),
+        pytest.param([ASK, LIMIT], [("failed", "limit")], id="limit"),
+        pytest.param([ASK, LIMIT, SAY], [("succeeded", None)], id="after-an-error"),
+        pytest.param([ASK, META, SAY], [("succeeded", None)], id="injected"),
+        pytest.param([SAY], [("succeeded", None)], id="without-a-prompt"),
+        pytest.param([ASK, SAY, COMMAND, META, SAY], [("succeeded", None)] * 2, id="command"),
+        pytest.param([ASK, SAY, NEW, NEW], [("succeeded", None)], id="unknown-types"),
+    ],
+)
+def test_runs_of_claude(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
+    ended = convert(b"".join(lines), "-t", "runs")
+    assert [(row["verdict"], row["failure"]) for row in ended.objects] == found
+    good = [verdict for verdict, _ in found] == ["succeeded"] * len(found)
+    assert ended.status == (0 if good else 1)
+    assert good or ended.stderr.count("\n") == 1
+    converted = convert(b"".join(lines), "-t", "cursor", "--thinking").stdout
+    rows = convert(converted, "-t", "runs").objects
+    assert [(row["verdict"], row["failure"]) for row in rows] == found
+
+
+def test_a_session_without_a_prompt_is_no_failure() -> None:
+    ended = convert(b'{"type":"summary","summary":"x","leafUuid":"l"}\n' + META)
+    assert (ended.status, ended.stderr) == (0, "")
+
+
+def test_a_command_is_a_prompt() -> None:
+    assert prompts(ASK + SAY + COMMAND + META + SAY) == ["Go", "/review a.py"]
+
+
+TASK = {"type": "tool_use", "id": "t", "name": "Task", "input": {"prompt": "Look"}}
+NESTED = [
+    claude("user", "Look", isSidechain=True, uuid="a", parentUuid=None),
+    claude(
+        "assistant",
+        [{"type": "tool_use", "id": "c", "name": "Read", "input": {"file_path": "/a"}}],
+        isSidechain=True, uuid="b", parentUuid="a",
+    ),
+    claude(
+        "user", [{"type": "tool_result", "tool_use_id": "c", "content": "x"}],
+        isSidechain=True, uuid="d", parentUuid="b",
+    ),
+]  # fmt: skip
+
+
+def test_sub_agents_in_a_session() -> None:
+    done = claude("user", [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}])
+    data = b"".join([ASK, claude("assistant", [TASK]), *NESTED, done, SAY])
+    assert [(one["tool"], one["parent"]) for one in calls(data)] == [("read", "t"), ("task", None)]
+    (row,) = convert(
+        data, "-t", "runs", "-m", "final", view=agentfmt.View(messages="final")
+    ).objects
+    assert (row["verdict"], row["answer"]) == ("succeeded", "Done")
+
+
+def test_a_sub_agents_own_file() -> None:
+    said = claude("assistant", [{"type": "text", "text": "Seen"}], isSidechain=True)
+    assert [one["parent"] for one in calls(b"".join(NESTED))] == [None]
+    files = {"main.jsonl": [ASK + SAY], "agent-1.jsonl": [b"".join(NESTED) + said]}
+    assert [row["verdict"] for row in runs(files)] == ["succeeded"] * 2
+
+
+# ---------------------------------------------------------------- Codex
+
+
+def codex(kind: str, **payload: Any) -> bytes:
+    line = {"timestamp": "2026-01-01T00:00:01Z", "type": kind, "payload": payload}
+    return json.dumps(line).encode() + b"\n"
+
+
+def words(kind: str, text: str) -> bytes:
+    copy = [{"type": "output_text", "text": text}]
+    return codex("event_msg", type="agent_message", message=text) + codex(
+        "response_item", type="message", role=kind, content=copy
+    )
+
+
+META_LINE = codex("session_meta", id="s-1", cwd="/w") + codex("turn_context", model="gpt-x")
+TYPED = codex("response_item", type="message", role="user", content="Go") + codex(
+    "event_msg", type="user_message", message="Go"
+)
+SHELL = codex(
+    "response_item", type="function_call", name="shell", call_id="c",
+    arguments='{"command":["bash","-lc","make test"]}',
+)  # fmt: skip
+
+
+def output(text: Any) -> bytes:
+    return codex("response_item", type="function_call_output", call_id="c", output=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "code", "took"),
+    [
+        ('{"output":"x","metadata":{"exit_code":2,"duration_seconds":1.5}}', "nonzero", 2, 1500),
+        ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nx", "ok", 0, 200),
+        (
+            "Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nExit code: 3",
+            "nonzero",
+            1,
+            1000,
+        ),
+        ([{"type": "input_text", "text": "x"}], "ok", None, None),
+        ("exec command rejected by user", "rejected", None, None),
+    ],
+)
+def test_results_of_codex(text: Any, status: str, code: int | None, took: int | None) -> None:
+    (row,) = calls(META_LINE + TYPED + SHELL + output(text) + words("assistant", "Done"))
+    assert (row["tool"], row["target"], row["status"]) == ("shell", "make test", status)
+    assert (row["exit_code"], row["duration_ms"]) == (code, took)
+
+
+def test_words_of_codex_are_said_once() -> None:
+    data = META_LINE + TYPED + words("assistant", "Done.") + words("assistant", "Done.")
+    (result,) = convert(data, "-t", "json").objects
+    assert (result["result"], result["session_id"]) == ("Done.Done.", "s-1")
+
+
+@pytest.mark.parametrize(
+    ("end", "verdict", "failure"),
+    [
+        (codex("event_msg", type="task_complete", last_agent_message="Done"), "succeeded", None),
+        (codex("event_msg", type="turn_aborted", reason="interrupted"), "failed", "interrupted"),
+        (codex("event_msg", type="error", message="quota exceeded"), "failed", "limit"),
+        (b"", "succeeded", None),
+        (SHELL, "unfinished", "unfinished"),
+    ],
+)
+def test_ends_of_codex(end: bytes, verdict: str, failure: str | None) -> None:
+    (row,) = runs(META_LINE + TYPED + words("assistant", "Done") + end)
+    assert (row["verdict"], row["failure"], row["model"]) == (verdict, failure, "gpt-x")
+
+
+def test_tokens_of_codex_are_differences() -> None:
+    def count(number: int) -> bytes:
+        total = {"input_tokens": 100 * number, "output_tokens": number}
+        return codex("event_msg", type="token_count", info={"total_token_usage": total})
+
+    turn = TYPED + words("assistant", "Done")
+    data = META_LINE + turn + count(1) + count(2) + turn.replace(b"Go", b"On") + count(5)
+    assert [(row["tokens_in"], row["tokens_out"]) for row in runs(data)] == [(200, 2), (300, 3)]
+
+
+# ---------------------------------------------------------------- secrets
+
+
+@pytest.mark.parametrize("path", SESSIONS)
+def test_every_copy_of_a_secret_goes(path: str) -> None:
+    """Words, arguments and members that nobody knows: the session stays as valid as before."""
+    lines = []
+    for line in content(path).splitlines():
+        value = json.loads(line)
+        if isinstance(value, dict):
+            value["unknownMember"] = {"deep": [f"key {TOKEN}"]}
+            message = value.get("message") or value.get("payload") or value.get("data")
+            if isinstance(message, dict) and isinstance(message.get("content"), list):
+                message["content"].append({"type": "text", "text": f"It is {TOKEN}."})
+            line = json.dumps(value).encode()
+        lines.append(line)
+    data = b"\n".join([*lines, b""])
+    ended: Ended = redact(data, "-t", "stream-json", "--thinking", "-r", "secrets")
+    assert TOKEN.encode() not in ended.stdout
+    assert [row["verdict"] for row in runs(ended.stdout)] == [row["verdict"] for row in runs(data)]
