@@ -310,7 +310,7 @@ def test_usage_errors(option: str, choice: str) -> None:
         ("tool=shel", 'no tool "shel": did you mean shell?'),
         ("tool=bsah", 'no tool "bsah": did you mean shell?'),
         ("typo", 'unknown tool or type "typo"; to match it anyway, write tool==typo'),
-        ("tool=lookup", 'unknown tool "lookup"; to match it anyway, write tool==lookup'),
+        ("tool=typo", 'unknown tool "typo"; to match it anyway, write tool==typo'),
         ("USER", 'no tool or type "USER": did you mean user?'),
         ("type=reslt", 'no type "reslt": did you mean result?'),
         ("!shell", "there is no negation: --drop leaves out what matches"),
