@@ -1403,8 +1403,16 @@ def last_printed(outcome: Outcome, count: int) -> list[str]:
     text = printed_by(outcome)
     if not text and outcome.status in ("error", "timeout"):  # a line, which the action may cut
         text = error_message(failure_of_event(outcome.event, outcome.variant))
-    lines = text[-MAX_TAIL:].rstrip().split("\n")[-count:]
-    return [line.expandtabs() for line in lines] if text.strip() else []
+    lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
+    return (
+        [line for line in lines if not STATES_EXIT.fullmatch(line)][-count:] if text.strip() else []
+    )
+
+
+# A line that an agent adds to an output; the action line says so already.
+STATES_EXIT = regex(
+    r"(?i)\W{0,9}(?:\w+ ){0,3}exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? -?[0-9]+\W*"
+)
 
 
 def call_duration(call: Outcome) -> int | None:
