@@ -4069,7 +4069,7 @@ class Conversations:
                     self.name_session(event, known.session)
         goes_on = session or (event.type in ACTS if isinstance(known, Cursor) else sure)
         source.session = session if known and goes_on else NO_SESSION
-        source.undecided = session if not known else None
+        source.undecided = None if known else session or source.undecided
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
             source.agent = known.agent

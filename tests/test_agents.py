@@ -788,6 +788,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     "claude-without-sessions": (
         [
             {"type": "system", "subtype": "init", "session_id": "cl-1", "model": "m"},
+            {"type": "assistant", "message": {"content": [{"type": "text", "text": "Hm."}]}},
             {"type": "assistant", "message": {"content": [use("Bash", command="ls")]}},
             {"type": "user", "message": {"content": [returned("x")]}},
             {"type": "result", "subtype": "success", "session_id": "cl-1", "result": "ok"},
