@@ -4246,12 +4246,11 @@ class Runs:
         for session, unread, pairs in stretches:
             run, acts, last = self.run if session == self.session else None, 0, b""
             for line, event in pairs:
-                kind, self.fresh = event.type, line is not last
-                last = line
+                kind = event.type
                 if run is not None and kind in unread:
-                    acts += self.fresh
+                    acts += line is not last
                 elif run is not None and (kind in ACTS or (session and event.apart)):
-                    acts += self.fresh
+                    acts += line is not last
                     if not event.hidden:
                         event.run = run
                         if not event.raw:  # a line of Cursor's that goes on in its session
@@ -4262,9 +4261,10 @@ class Runs:
                 else:
                     if run is not None:
                         run.events += acts
-                    self.line, event.raw = line, event.raw or line
+                    self.line, self.fresh, event.raw = line, line is not last, event.raw or line
                     yield from self.advance(event, unread)
                     run, acts = self.run if session == self.session else None, 0
+                last = line
             if run is not None:
                 run.events += acts
 

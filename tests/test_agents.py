@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
-from support import TOKEN, Ended, convert, failed, label, returned, run, use
+from support import TOKEN, Ended, content, convert, corpus, failed, label, returned, run, use
 
 import agentfmt
 
@@ -1272,3 +1273,44 @@ def test_the_answer_of_codex_is_its_last_message() -> None:
     done = {"type": "turn.completed", "usage": {}}
     data = stream([{"type": "thread.started", "thread_id": "t"}, *messages, done])
     assert run("-m", "final", "--actions", "none", data=data).stdout == b'{"found": 1}\n'
+
+
+# ---------------------------------------------------------------- the smallest streams of an issue
+
+REPROS = {  # the status, and the lines with -d
+    "claude-no-session-id": (0, ["{shell} ls"]),
+    "claude-workflow-error": (0, ["{not workflow} (error: boom)"]),
+    "copilot-apply-patch-delete": (0, ["{delete} old.txt"]),
+    "copilot-apply-patch-three-files": (
+        0, ["{edit} a.py (+1 -1)", "{write} b.py (1 line)", "{delete} c.py"]
+    ),
+    "figma-token-id": (
+        0, ["{mcp} get_figma_file (1.0 s)", "{not mcp} get_figma_file (error: no)"]
+    ),
+    "gemini-user-before-init-min": (0, []),
+    "oc-done": (0, ["{write} /tmp/claustrum-opencode-capture/hello.txt (1 line)"]),
+    "oc-mcp-error": (0, ["{not mcp} ver002turn/web_search (error: boom)"]),
+    "opencode-apply-patch-delete": (0, ["{delete} hello.txt"]),
+    "redact-loses-status": (
+        0, ["{mcp} get_figma_file (1.0 s)", "{not mcp} get_figma_file (error: no)"]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", corpus("repro", suffix=".ndjson"))
+def test_repros(path: str) -> None:
+    name = os.path.basename(path).removesuffix(".ndjson")
+    status, lines = REPROS.get(name, (None, []))
+    if status is None:
+        pytest.skip("another issue's")
+    data = content(path)
+    ended = convert(data, "-d")
+    assert (ended.status, ended.lines) == (status, [*map(spelled, lines)])
+    states = [row["status"] for row in convert(data, "-t", "calls").objects]
+    for classes in ("secrets", "secrets,content", "all"):
+        shipped = convert(data, "-t", "cursor", "-r", classes).stdout
+        assert [row["status"] for row in convert(shipped, "-t", "calls").objects] == states
+        failing = convert(shipped, "--fail-on", "status=failed").status
+        assert failing == int("error" in states)
+    deleting = convert(data, "--fail-on", "delete").status
+    assert deleting == int(any("{delete}" in line for line in lines))
