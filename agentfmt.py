@@ -35,7 +35,10 @@ Contents, in the order of the file:
     runs             the state machine: when runs open and end, and their verdicts
     words            the assistant's words, each text once; what writers note of a run
     selecting        selectors, and which events are printed
-    secrets          tokens, forms of assignment, names, plain values; the scanner
+    tokens           what the tokens of each issuer look like; private keys
+    names and forms  which names are those of secrets, and how a value is written behind one
+    the judge        the odds that a value is a secret: trained, see tests/judge
+    the scanner      the spans of the secrets in a text, or the text with markers
     structure        which strings of an event are structure, and the class of all others
     redacted events  markers in place of strings of one event
     redacted words   words that span several events, decided line by line
@@ -4986,10 +4989,10 @@ class Selection:
         return asked and not any(choice.matches(event) for choice in drop)
 
 
-# ---------------------------------------------------------------- secrets
+# ---------------------------------------------------------------- tokens
 #
-# Tables of tokens, forms of assignment, secret names and plain values; the scanner.
-# A text in; the spans of its secrets, or the text with markers, out. It must not know events.
+# What the tokens of each issuer look like: a table of expressions, and what is made of each: the
+# first look at a raw line, the search itself, the search at the end of a text that is cut off.
 
 
 class Rule(NamedTuple):
@@ -4997,15 +5000,12 @@ class Rule(NamedTuple):
 
     ``source`` is an expression (RE2) in parts: what may stand before the token's literal, the
     literal, the rest. Its group is hidden, else all; ``^`` is an EDGE, ``$`` the same behind it.
-    Lengths are open-ended, so that no tail is left. ``found`` and ``left`` are examples of what
-    is found and what is not: <8 hex> are eight random characters, « » enclose what is hidden.
-    A ``token`` may be of any issuer: it must look random, and stand by itself.
+    Lengths are open-ended, so that no tail is left. A ``token`` may be of any issuer: it must look
+    random, and stand by itself.
     """
 
     name: str
     source: str
-    found: str
-    left: str
 
     @property
     def of_any_issuer(self) -> bool:
@@ -5022,10 +5022,12 @@ class Rule(NamedTuple):
         before, literal, rest = self.parts()
         head, open_ended, tail = re.sub(GROUP, "(?:", literal + rest).rpartition(",}")
         head = ALONE + before + head if self.of_any_issuer and before else head
+        if self.source.endswith("$"):
+            return head + open_ended + tail + EDGE_AFTER
         if open_ended and not tail:
             head, _, least = head.rpartition("{")
             head += f"{{{min(int(least), ENOUGH)}"
-        return head + open_ended[1:] + tail + EDGE_AFTER * self.source.endswith("$")
+        return head + open_ended[1:] + tail
 
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
@@ -5035,30 +5037,11 @@ class Rule(NamedTuple):
             return rf"{self.edge()}{before}{literal}{rest[: hidden.start()]}(\S*)$"
         return rf"{self.edge()}({self.ahead()}{before}{literal}\S*)$"
 
-    def is_plain(self, text: bytes, first: int, last: int) -> bool:
-        """Is no secret what the expression found?"""
-        shown = text[first:last][:NEAR].decode("utf-8", "replace")
-        if self.of_any_issuer:
-            longest = max(PARTS.split(TECHNICAL.sub("Word", shown)), key=len)
-            return not is_random(longest) or bool(
-                PUBLIC.fullmatch(shown)
-                or FILE_NAME.match(text, last)
-                or MACRO.search(text, max(0, first - NEAR), first)
-            )
-        if self.name == "command-password":
-            prose = IDENTIFIED.search(text, max(0, first - NEAR), first)
-            if prose and not prose[1] and strength(shown) < NUMBERED:
-                return True
-        if self.name.endswith("password"):
-            if is_plain(self.name, shown):
-                return not shown.istitle()  # in a command it is no label
-        elif is_uniform(shown) or (self.name == "url-user" and strength(shown) < HUMAN):
-            return True
-        if self.name == "authorization" and PROSE.match(text, first):
-            return True
-        if IN_DIGEST.search(text, max(0, first - NEAR), first):
-            return True
-        return any(map(stands_for_another, {shown, shown.rstrip("`.)")}))
+    def begins(self) -> str:
+        """How a token begins, for people to read."""
+        before, literal, _ = self.parts()
+        shown = re.sub(r"\(\?i?:", "(", before.replace(AHEAD, "") + literal)
+        return re.sub(r"\\(\W)", r"\1", shown) + " ..."
 
     def parts(self) -> list[str]:
         parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split()]
@@ -5070,15 +5053,6 @@ class Rule(NamedTuple):
 
     def edge(self) -> str:
         return ALONE if self.of_any_issuer else EDGE * self.source.startswith("^")
-
-
-def is_uniform(shown: str) -> bool:
-    """Is what looks like a token of too few characters: a pattern, DNA, a protein, a constant?"""
-    if len(shown) > 15 and len(set(shown)) < 6:
-        return True
-    if shown.isupper() and "_" in shown:
-        return TYPE.fullmatch(shown) is not None
-    return len(shown) > 26 and shown.isalpha() and (shown.isupper() or shown.islower())
 
 
 ENOUGH = 32  # characters of a token for the first look: with more it is larger, and no finer
@@ -5100,248 +5074,257 @@ EDGE_AFTER = r"(?:[^\w+/=-]|$)"
 # A token of any issuer is no part of a path, a digest or base64; words may precede it.
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
 AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
-PROSE = regex(rb"[a-z]+ [a-z]+ [a-z]")
-MACRO = regex(rb"#[ \t]*(?:define|if|ifn?def|endif)\b[^\n]{0,12}\Z")
-FILE_NAME = regex(rb"\.[a-z]")  # the end of one, or of a host
-# SQL in lower case if a group matches, else prose.
-IDENTIFIED = regex(rb"(?:(user|to|exists) )?(?:[a-z*]+|--) identified by \\*[\"']\Z")
-IN_DIGEST = regex(rb"sha(?:1|256|384|512)[=-][\w+/-]*\Z")
-# Such a word before it says that it is no secret.
-PUBLIC = regex(
-    r"(?i)(?:[\w-]+[_-])?(?:pk|pub(?:lic|lishable)?|id|nonce|run|(?:chat)?cmpl)[_-]"
-    r"(?:(?:live|test|prod|key)[_-])?[A-Za-z0-9]+[\w=-]{0,20}"
-)
 # In a raw line, one of these precedes a literal that may have an EDGE.
 WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]*[A-Za-z])"
 
+
+def token_rules(table: str) -> Iterator[Rule]:
+    """A line holds a name, and an expression for each form that tokens of this name have."""
+    for line in table.strip().splitlines():
+        name, *sources = re.split("  +", line)
+        yield from (Rule(name, source) for source in sources)
+
+
 RULES = [
-    Rule(*re.split("  +", line))
-    for line in r"""
-anthropic-key           ^sk-ant- [a-z]{2,8}[0-9]{2}-[\w-]{16,}                      sk-ant-api03-<93 url>AA             sk-ant-api03-<6 alnum>
-openrouter-key          ^sk-or-v1- [0-9a-f]{40,}                                    sk-or-v1-<64 hex>                   sk-or-v1-<20 hex>
-langfuse-key            ^sk-lf- [0-9a-f-]{30,}                                      sk-lf-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  sk-lf-<8 hex>
-openai-key              ^sk-(?:proj|svcacct|admin)- [\w-]{20,}                      sk-proj-<74 url>T3BlbkFJ<74 url>    disk-admin-panel-configuration
-openai-key              ^sk- [A-Za-z0-9]{32,}                                       sk-<48 alnum>                       ask-<20 lower>
-openai-key              sk-[\w-]* T3BlbkFJ [\w-]{10,}                               sk-<20 alnum>T3BlbkFJ<20 alnum>     T3BlbkFJ<20 alnum>
-openai-key              ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}  sk-helicone-<40 alnum>              sk-helicone-<12 alnum>
-cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}                                crsr_<64 hex>                       mykey_<64 hex>
-github-token            ^gh[opusr]_ [A-Za-z0-9]{20,}\w*                         ghp_<36 alnum>                      ghp_<12 alnum>
-github-token            ^ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*                                 ghs_<6 digit>_eyJ<20 url>.<30 url>  ghs_<6 digit>_<12 alnum>
-github-token            ^github_pat_ [A-Za-z0-9]{16,}\w*                            github_pat_<22 alnum>_<59 alnum>    github_path_<20 lower>
-gitlab-token            ^(?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  glpat-<20 alnum>   glpat-<6 alnum>
-gitlab-token            _gitlab_session= ([0-9a-f]{32,})                    _gitlab_session=«<32 hex>»          _gitlab_session=<8 hex>
-aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}      AKIA<16 base32>                     AKIA<8 base32>
-aws-key-id              ^A[KS]IA [A-Z0-9]{16}(?:\\+[nt]|[\s,:;|"'\\]){1,4}[A-Za-z0-9+/]{40}$  AKIA<16 base32>,<40 alnum>        AKIA<8 base32> <40 alnum>
-aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}                               ABSK<128 base64>=                   ABSK<40 base64>
-aws-bedrock-key         ^bedrock-api-key- [A-Za-z0-9+/=]{20,}                       bedrock-api-key-<80 base64>         bedrock-api-key-<9 alnum>
-aws-session-token       ^IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}                           IQoJb3JpZ2lu<200 base64>            IQoJb3JpZ2lu<20 alnum>
-aws-appsync-key         ^da2- [a-z0-9]{26}$                                 da2-<26 lower>                      da2-<12 lower>
-aws-mws-token           ^amzn\.mws\. [0-9a-f-]{36}                          amzn.mws.<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  amzn.mws.<8 hex>
-google-api-key          ^AIza [\w-]{30,}                                            AIza<35 url>                        AIza<12 alnum>
-google-api-key          ^AQ\.Ab [\w-]{30,}                                          AQ.Ab<50 url>                       AQ.Ab<9 alnum>
-google-oauth            ^(?:GOCSPX-|ya29\.|1//0) [\w-]{20,}                         GOCSPX-<28 url>                     GOCSPX-<8 alnum>
-azure-storage-key       AccountKey= ([A-Za-z0-9+/]{40,}={0,2})                      AccountKey=«<86 base64>==»          AccountKey=<10 upper>
-azure-sas               [?&]sig= ([A-Za-z0-9%+/=_-]{30,})                           ?sig=«<44 base64>»                  ?sig=<8 alnum>
-azure-ad-secret         [\w.~-]{3}[0-9] Q~ [\w.~-]{31,}                             <3 alnum>8Q~<34 url>                <3 alnum>8Q~<9 alnum>
-azure-key               ^[A-Za-z0-9+/]{30,80} (?:JQQJ9|\+AS[tbm]|\+ACR|\+ARm|AzCa|AzSe|AzFu|AZDO) [A-Za-z0-9+/]{4,44}={0,2}$   <52 alnum>JQQJ99BGAC<20 alnum>   JQQJ99BGAC<9 alnum>
-slack-token             ^xox[abcdeoprs] [.-][\w.%-]{10,}                            xoxb-<12 digit>-<12 digit>-<24 alnum>  xoxb-<4 alnum>
-slack-token             ^(?:xapp-[0-9]|xwfp) -[\w-]{10,}                            xapp-1-A<10 base32>-<13 digit>-<64 hex>  linuxapp-<24 alnum>
-slack-webhook           ^hooks\.slack\.com/ (?:services|workflows|triggers)/[\w/+-]{20,}  https://«hooks.slack.com/services/T<8 base32>/B<8 base32>/<24 alnum>»  https://slack.com/services/<40 alnum>
-stripe-key              ^[rs]k_(?:live|test|prod)_ [A-Za-z0-9]{10,}\w*              sk_live_<24 alnum>                  pk_live_<24 alnum>
-stripe-key              ^sk_org_ [A-Za-z0-9_]{10,}                                  sk_org_live_<24 alnum>              sk_org_<4 alnum>
-stripe-webhook-secret   ^whsec_ [A-Za-z0-9+/=_-]{20,}                               whsec_<32 alnum>                    whsec_<8 alnum>
-twilio-key              ^SK [0-9a-f]{32,}                                           SK<32 hex>                          SK<16 hex>
-sendgrid-key            ^SG\. [\w-]{16,}\.[\w-]{16,}                                SG.<22 url>.<43 url>                SG.<8 alnum>.<8 alnum>
-sendgrid-key            ^SG\. [\w=-]{60,}                                   SG.<66 url>                         SG.<20 alnum>
-npm-token               ^npm_ [A-Za-z0-9]{30,}                                      npm_<36 alnum>                      npm_config_registry_for_the_packages
-pypi-token              ^pypi-AgE [\w-]{30,}                                        pypi-AgEIcHlwaS5vcmc<150 url>       pypi-<24 lower>
-docker-hub-token        ^dckr_[po]at_ [\w-]{20,}                                    dckr_pat_<27 url>                   dckr_xat_<27 alnum>
-hugging-face-token      ^(?:hf|api_org)_ [A-Za-z0-9]{30,}                           hf_<34 alnum>                       hf_<12 alnum>
-digitalocean-token      ^do[opr]_v1_ [0-9a-f]{40,}                                  dop_v1_<64 hex>                     dop_v1_<20 hex>
-databricks-token        ^(?:dapi|dose) [0-9a-fA-F]{32,}(?:-[0-9]+)?                 dapi<32 hex>-2                      dapi<16 hex>
-linear-key              ^lin_(?:api|oauth)_ [A-Za-z0-9]{30,}                        lin_api_<40 alnum>                  lin_abi_<20 alnum>
-notion-token            ^(?:ntn|secret)_ [A-Za-z0-9]{40,}                           ntn_<46 alnum>                      secret_of_the_house_that_stands
-shopify-token           ^shp(?:at|ca|pa|ss|ua|tka)_ [A-Za-z0-9]{30,}        shpat_<32 hex>                      shpat_<12 hex>
-telegram-token          ^[0-9]{5,16} :A [\w-]{34}$                          <10 digit>:AA<33 url>               <4 digit>:AA<33 alnum>
-discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}                    M<23 alnum>.<6 url>.<38 url>        Q<23 alnum>.<6 alnum>.<38 alnum>
-discord-webhook         ^discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}  https://«discord.com/api/webhooks/<18 digit>/<68 url>»  discord.com/api/webhooks/x/<68 alnum>
-doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}               dp.pt.<43 alnum>                    dp.xx.<43 alnum>
-vault-token             ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}                         hvs.<95 url>                        hvs.<9 alnum>
-vault-token             ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$                                       s.<3 alnum>7<20 alnum>              css.<24 alnum>
-age-key                 ^AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}                          AGE-SECRET-KEY-1<58 base32>         AGE-SECRET-KEY-1<9 base32>
-grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}                  eyJrIjoi<90 base64>                 eyJrIjoi<20 base64>
-jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?                   eyJ<30 url>.eyJ<60 url>.<43 url>    eyJ<30 url>.<60 lower>
-jwt                     ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  eyJ<30 url>.<60 url>.<16 url>.<60 url>.<22 url>  eyJ<30 url>.<60 url>.<22 url>
-jwt                     ^ZXlK [A-Za-z0-9+/]{40,}={0,2}                               ZXlK<90 base64>                     ZXlK<20 base64>
-groq-key                ^gsk_ [A-Za-z0-9]{40,}                                      gsk_<52 alnum>                      gsk_<20 alnum>
-xai-key                 ^xai- [A-Za-z0-9_]{70,}                                     xai-<80 alnum>                      xai-<20 alnum>
-perplexity-key          ^pplx- [A-Za-z0-9]{40,}                                     pplx-<48 alnum>                     pplx-<20 alnum>
-tavily-key              ^tvly- [\w-]{24,}                                           tvly-dev-<32 alnum>                 tvly-<12 alnum>
-langsmith-key           ^lsv2_ [a-z]{2}_[0-9a-f]{32}_[0-9a-f]{8,}                   lsv2_pt_<32 hex>_<10 hex>           lsv2_pt_<16 hex>
-pinecone-key            ^pcsk_ [A-Za-z0-9_]{40,}                                    pcsk_<6 alnum>_<63 alnum>           pcsk_<20 alnum>
-replicate-token         ^r8_ [A-Za-z0-9]{30,}                                       r8_<37 alnum>                       r8_<20 alnum>
-fireworks-key           ^fw_ [A-Za-z0-9]{20,}                                       fw_<24 alnum>                       fw_<12 alnum>
-together-key            ^tgp_v1_ [\w-]{30,}                                         tgp_v1_<43 url>                     tgp_v1_<12 alnum>
-nvidia-key              ^nvapi- [\w-]{50,}                                          nvapi-<64 url>                      nvapi-<20 alnum>
-firecrawl-key           ^fc- [0-9a-f]{32,}                                          fc-<32 hex>                         fc-<16 hex>
-elevenlabs-key          ^sk_ [0-9a-f]{40,}                                          sk_<48 hex>                         sk_<20 hex>
-wandb-key               ^wandb_v1_ \w{40,}                                          wandb_v1_<77 alnum>                 wandb_v1_<20 alnum>
-e2b-key                 ^e2b_ [0-9a-f]{30,}                                         e2b_<40 hex>                        e2b_<20 hex>
-cerebras-key            ^csk- [a-z0-9]{40,}                                         csk-<48 lower>                      csk-<20 lower>
-llamacloud-key          ^llx- [\w-]{40,}                                            llx-<48 alnum>                      llx-<20 alnum>
-jina-key                ^jina_ [0-9a-f]{32}[\w-]{20,}                               jina_<32 hex><28 alnum>             jina_<32 hex>
-runpod-key              ^rpa_ [A-Z0-9]{30,}\w*                                         rpa_<42 base32>                     rpa_<20 base32>
-modal-token             ^a[ks]- [A-Za-z0-9]{22}$                                    ak-<22 alnum>                       task-<22 alnum>
-composio-key            ^ak_ [A-Za-z0-9]{2,}[\w-]{16,}$                             ak_<20 alnum>                       ak_<8 alnum>
-voyage-key              ^pa- [\w-]{40,}                                             pa-<43 alnum>                       pa-<20 alnum>
-supabase-key            ^sbp_ (?:oauth_|v[0-9]_)?[0-9a-f]{40,}                      sbp_<40 hex>                        sbp_<20 hex>
-supabase-key            ^sb_secret_ [\w-]{24,}                                      sb_secret_<31 url>                  sb_secret_<12 alnum>
-vercel-token            ^vc[pkaicr]_ [A-Za-z0-9]{24,}                               vcp_<56 alnum>                      vcx_<20 alnum>
-vercel-token            ^vercel_blob_rw_ \w{24,}                                    vercel_blob_rw_<16 alnum>_<30 alnum>  vercel_blob_rw_<8 alnum>
-fly-token               ^fo1_ [\w-]{40,}                                            fo1_<43 alnum>                      fo1_<12 alnum>
-fly-token               ^fm[12][ar]?_ [A-Za-z0-9+/=_-]{80,}                         fm2_<200 base64>                    fm2_<20 base64>
-render-key              ^rnd_ [A-Za-z0-9]{24,}                                      rnd_<28 alnum>                      rnd_<12 alnum>
-heroku-key              ^HRKU- [\w-]{30,}                                           HRKU-AA<58 url>                     HRKU-<12 alnum>
-cloudflare-token        ^cf(?:ut|at|k)_ [A-Za-z0-9]{40,}                            cfut_<48 alnum>                     cfut_<20 alnum>
-cloudflare-ca-key       ^v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}                         v1.0-<24 hex>-<146 hex>             v1.0-<24 hex>-<20 hex>
-newrelic-key            ^NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}             NRAK-<27 base32>                    NRAK-<8 base32>
-newrelic-key            ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)                        <36 hex>NRAL                        <12 hex>NRAL
-sentry-token            ^sntr(?:ys_eyJ|yu_) [\w+/=]{40,}                            sntrys_eyJ<120 alnum>_<43 alnum>    sntrys_eyJ<20 alnum>
-grafana-token           ^gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}                           glsa_<32 alnum>_<8 hex>             glsa_<12 alnum>
-posthog-key             ^ph[xas]_ [A-Za-z0-9]{30,}                                  phx_<43 alnum>                      phx_<12 alnum>
-figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}                                  figd_<40 url>                       figure_<20 alnum>
-airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}                pat<14 alnum>.<64 hex>              pat<14 alnum>.<20 hex>
-atlassian-token         ^AT[AC]TT3 [\w=-]{60,}                                      ATATT3<186 url>                     ATATT3<20 alnum>
-bitbucket-token         ^ATBB [A-Za-z0-9]{24,}                                      ATBB<32 alnum>                      ATBB<12 alnum>
-bitbucket-token         ^BBDC- [A-Za-z0-9+/]{30,}                                   BBDC-<44 base64>                    BBDC-<12 alnum>
-planetscale-token       ^pscale_ [a-z]+_[\w.=-]{30,}                                pscale_pw_<43 alnum>                pscale_pw_<12 alnum>
-neon-key                ^npg_ [A-Za-z0-9]{12,}                                      npg_<12 alnum>                      npg_<6 alnum>
-mongodb-atlas-key       ^mdb_sa_sk_ [\w-]{30,}                                      mdb_sa_sk_<40 alnum>                mdb_sa_id_<24 hex>
-rubygems-key            ^rubygems_ [0-9a-f]{40,}                                    rubygems_<48 hex>                   rubygems_<12 hex>
-crates-token            ^cio [A-Za-z0-9]{32}$                                       cio<32 alnum>                       precio<32 alnum>
-resend-key              ^re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,}                        re_<8 alnum>_<24 alnum>             re_<8 alnum>_<8 alnum>
-tailscale-key           ^tskey- [a-z]+-[\w-]{20,}                                   tskey-auth-<17 alnum>-<32 alnum>    tskey-auth-<8 alnum>
-1password-token         ^ops_eyJ [A-Za-z0-9+/=_-]{60,}                              ops_eyJ<250 base64>                 ops_eyJ<20 alnum>
-1password-key           ^A3- [A-Z0-9]{6}-[A-Z0-9-]{20,}                             A3-<6 base32>-<6 base32>-<5 base32>-<5 base32>-<5 base32>-<5 base32>  A3-<6 base32>
-infisical-token         ^st\. [0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32,}             st.<24 hex>.<32 hex>.<32 hex>       st.<24 hex>
-pulumi-token            ^pul- [0-9a-f]{40,}                                         pul-<40 hex>                        pul-<12 hex>
-terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w=-]{40,}                      <14 alnum>.atlasv1.<67 alnum>       <14 alnum>.atlasv1.<12 alnum>
-buildkite-token         ^bk(?:ua|aj|ct)_ \w{40,}                            bkua_<40 hex>                       bkua_<12 hex>
-circleci-token          ^CCIP(?:AT|RJ)_ \w{40,}                             CCIPAT_<22 alnum>_<40 hex>          CCIPAT_<12 alnum>
-postman-key             ^PMAK- [0-9a-f-]{40,}                                       PMAK-<24 hex>-<34 hex>              PMAK-<24 hex>
-square-token            ^EAAA [\w-]{56,64}$                                         EAAA<60 alnum>                      EAAA<20 alnum>
-square-token            ^sq0[a-z]{3}- [\w-]{22,}                                    sq0csp-<43 alnum>                   sq0csp-<12 alnum>
-plaid-token             ^access-(?:sandbox|production|development)- [0-9a-f-]{36,}  access-sandbox-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  access-sandbox-<8 hex>
-razorpay-key            ^rzp_(?:live|test)_ [A-Za-z0-9]{14,}                        rzp_live_<14 alnum>                 rzp_live_<6 alnum>
-braintree-token         ^access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}  access_token$production$<16 lower>$<32 hex>  access_token$production$<16 lower>
-teams-webhook           [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  https://«x.webhook.office.com/webhookb2/<36 hex>@<36 hex>/IncomingWebhook/<32 hex>/<36 hex>»  webhook.office.com/webhookb2/<8 hex>
-teams-webhook           ^IncomingWebhook/ ([\w/-]{40,})                             IncomingWebhook/«<32 hex>/<36 hex>»  IncomingWebhook/<8 hex>
-facebook-token          ^EAA [0-9A-F]*[G-Za-z][A-Za-z0-9]*[A-Za-z0-9]{90,}$  EAA<160 alnum>                      EAA<40 alnum>
-facebook-token          ^[0-9]{15,16} \| [\w-]{27,}                                  <16 digit>|<27 alnum>               <9 digit>|<27 alnum>
-twitter-token           ^A{15} [A-Za-z0-9%]*[A-Za-z0-9%]{60,}$                            AAAAAAAAAAAAAAAAAAAAA<24 alnum>%3D<60 alnum>  AAAAAAAAAAAAAAAA<20 alnum>
-dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}                                   sl.u.<130 url>                      sl.<40 alnum>
-hubspot-token           ^pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}                         pat-na1-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  pat-na1-<8 hex>
-asana-token             ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}            2/<16 digit>/<16 digit>:<32 hex>    3/<16 digit>:<32 hex>
-mapbox-token            ^[st]k\.eyJ [\w-]{20,}\.[\w-]{16,}                          sk.eyJ<80 url>.<22 url>             pk.eyJ<20 alnum>
-contentful-token        ^CFPAT- [\w-]{40,}                                          CFPAT-<43 alnum>                    CFPAT-<12 alnum>
-launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12,}  sdk-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  sdk-<8 hex>-<4 hex>
-dynatrace-token         ^dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}             dt0c01.<24 base32>.<64 base32>      dt0c01.<24 base32>
-sonar-token             ^sq[apu]_ [0-9a-f]{40,}                                     squ_<40 hex>                        squ_<12 hex>
-snyk-token              ^snyk_[a-z]{3}\. [\w.-]{60,}                                snyk_sat.<8 hex>.<90 url>           snyk_sat.<12 alnum>
-jfrog-token             ^(?:AKCp|cmVmdGtu) [A-Za-z0-9]{50,}                         AKCp<69 alnum>                      AKCp<20 alnum>
-nuget-key               ^oy2 [a-z0-9]{43}$                                          oy2<43 lower>                       oy2<20 lower>
-clojars-token           ^CLOJARS_ [0-9a-z]{40,}                             CLOJARS_<60 hex>                    CLOJARS_<12 hex>
-clickhouse-key          ^4b1d [A-Za-z0-9]{38}$                                      4b1d<38 alnum>                      4b1d<20 alnum>
-sourcegraph-token       ^(?:sg[pd]|slk)_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}  sgp_<16 hex>_<40 hex>               sgp_<16 hex>
-openshift-token         ^sha256~ [\w-]{40,}                                         sha256~<43 url>                     sha256~<12 alnum>
-typeform-token          ^tfp_ [\w=-]{40,}                                            tfp_<44 alnum>                      tfp_<12 alnum>
-brevo-key               ^x(?:key|smtp)sib- [0-9a-f]{60,}(?:-\w+)?           xkeysib-<64 hex>-<16 alnum>         xkeysib-<20 hex>
-shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}               shippo_live_<43 alnum>              shippo_live_<12 alnum>
-easypost-key            ^EZ[AT]K [A-Za-z0-9]{50,}                                   EZAK<54 alnum>                      EZAK<20 alnum>
-harness-token           ^[ps]at\.[\w-]{22} \. [0-9a-f]{24}\.[A-Za-z0-9]{20,}        pat.<22 alnum>.<24 hex>.<20 alnum>  pat.<22 alnum>.<24 hex>
-alibaba-key             ^LTAI [A-Za-z0-9]{16,24}$                                   LTAI<20 alnum>                      LTAI<8 alnum>
-tencent-key             ^AKID [A-Za-z0-9]{32}$                                      AKID<32 alnum>                      AKID<16 alnum>
-zapier-webhook          ^hooks\.zapier\.com/hooks/catch/ [\w/]{10,}         hooks.zapier.com/hooks/catch/<7 digit>/<7 lower>/  hooks.zapier.com/hooks/catch/<5 digit>
-mailgun-key             ^key- [0-9a-f]{32,}                                         key-<32 hex>                        key-<16 hex>
-mailgun-key             ^[0-9a-f]{32} - [0-9a-f]{8}-[0-9a-f]{8}$                     <32 hex>-<8 hex>-<8 hex>            <16 hex>-<8 hex>-<8 hex>
-mailchimp-key           ^[0-9a-f]{32} -us [0-9]{1,2}$                                <32 hex>-us12                       <16 hex>-us12
-ngrok-token             ^[12][A-Za-z0-9]{26} _ [0-9][A-Za-z0-9]{20}$                2<26 alnum>_8<20 alnum>             2<26 alnum>_<20 upper>
-adobe-secret            ^p8e- [A-Za-z0-9-]{32,}                             p8e-<32 lower>                      p8e-<12 lower>
-adafruit-key            ^aio_ [A-Za-z0-9]{28,}                    aio_<28 alnum>    aio_<12 alnum>
-aiven-token             ^AVNS_ [\w+/=-]{19,}                                AVNS_<19 alnum>                     AVNS_<8 alnum>
-authress-key            ^(?:sc|ext|scauth|authress)_ [a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}  sc_<10 lower>.<5 lower>.acc-<12 lower>.<44 base64>  sc_<10 lower>.<5 lower>
-baidu-key               ^bce-v3/ALTAK- [A-Za-z0-9]{16,}/[0-9a-f]{40,}       bce-v3/ALTAK-<21 alnum>/<40 hex>    bce-v3/ALTAK-<9 alnum>
-volcengine-key          ^AKLT [A-Za-z0-9+/_=-]{40,}                         AKLT<46 alnum>                      AKLT<20 alnum>
-cockroach-key           ^CCDB1_ [A-Za-z0-9]{20,}_[A-Za-z0-9]{20,}           CCDB1_<22 alnum>_<40 alnum>         CCDB1_<20 alnum>
-datastax-token          ^AstraCS: [A-Za-z]{20,}:[0-9a-f]{40,}               AstraCS:<24 upper>:<64 hex>         AstraCS:<12 upper>
-defined-key             ^dnkey- [\w=-]{26}-[\w=-]{40,}                      dnkey-<26 alnum>-<52 alnum>         dnkey-<26 alnum>
-dotenv-key              ^(?:dotenv://:key|vlt)_ [0-9a-f]{60,}               vlt_<64 hex>                        vlt_<20 hex>
-elastic-key             ^essu_ [A-Za-z0-9+/=_-]{40,}                        essu_<70 base64>                    essu_<12 alnum>
-flutterwave-key         ^FLW(?:SEC|PUB)K (?:_TEST)?-[0-9a-h]{12,}(?:-X)?    FLWSECK_TEST-<32 hex>-X             FLWSECK_TEST-X
-frameio-token           ^fio-u- [\w=-]{40,}                                 fio-u-<64 url>                      fio-u-<12 alnum>
-intercom-token          ^dG9rO [A-Za-z0-9+/]{50,}={0,2}                     dG9rO<54 base64>=                   dG9rO<20 base64>
-intra42-secret          ^s-s4t2(?:ud|af)- [0-9a-f]{60,}                     s-s4t2ud-<64 hex>                   s-s4t2ud-<20 hex>
-clickup-token           ^pk_[0-9]{6,9}_ [0-9A-Z]{32,}                      pk_<8 digit>_<32 base32>            pk_<8 digit>_<12 base32>
-klaviyo-key             ^pk_ [0-9a-f]{34}$                                  pk_<34 hex>                         pk_<12 hex>
-mailersend-token        ^mlsn\. [0-9a-f]{60,}                               mlsn.<64 hex>                       mlsn.<20 hex>
-maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk (?:)                <6 alnum>_<29 alnum>_mmk            <6 alnum>_<12 alnum>_mmk
-octopus-key             ^API- [A-Z0-9]{26}$                                API-<26 base32>                     API-<12 base32>
-onfido-token            ^api_(?:live|sandbox) (?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32,}  api_live.<11 alnum>.<32 alnum>      api_live.<11 alnum>
-paypal-token            ^A21AA [\w-]{70,}                                   A21AA<92 url>                       A21AA<20 url>
-prefect-key             ^pn[ub]_ [A-Za-z0-9]{36,}                           pnu_<36 lower>                      pnu_<12 lower>
-pubnub-key              ^[sp](?:ec|ub|ub)-c- [A-Za-z0-9+/=-]{36,}           sec-c-<52 alnum>                    sec-c-<12 alnum>
-salesforce-token        ^00D[A-Za-z0-9]{12,15} ! [\w.]{80,}                 00D<15 alnum>!<96 alnum>            00D<15 alnum>!<20 alnum>
-sanity-token            ^sk [A-Za-z0-9]*[A-Za-z0-9]{78,}$                  sk<80 alnum>                        sk<30 alnum>
-scalingo-token          ^tk-us- [\w-]{48,}                                  tk-us-<48 url>                      tk-us-<12 alnum>
-settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}               sm_aat_<16 alnum>                   sm_aat_<8 alnum>
-stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}                      hawk.<20 alnum>.<20 alnum>          hawk.<12 alnum>
-tinybird-token          ^p\.eyJ [\w-]{20,}\.[\w-]{16,}                      p.eyJ<60 url>.<43 url>              p.eyJ<20 url>
-trigger-key             ^tr_(?:dev|prod|stg|pat|preview)_ [A-Za-z0-9]{20,}  tr_dev_<24 alnum>                   tr_dev_<8 alnum>
-infracost-key           ^ico- [A-Za-z0-9]{32,}                              ico-<32 alnum>                      ico-<12 alnum>
-jenkins-secret          ^AQAAABAAA \x20?([^\s<>{}"'\\]{16,})              {AQAAABAAA«AAQ<44 base64>»}         {AQAAABAAA<6 alnum>}
-quay-token              ^[a-z0-9][\w.-]*\+[\w.-]+ : ([A-Z0-9]{60,})           org+robot:«<64 base32>»             org+robot:<20 base32>
-yandex-key              ^YC [\w-]{38}$                                      YC<38 alnum>                        YC<12 alnum>
-wakatime-key            ^waka_ [0-9a-f]{8}-[0-9a-f-]{20,}                   waka_<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  waka_<8 hex>
-axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}                xaat-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>  xaat-<8 hex>
-yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}                t1.<40 alnum>.<86 url>              t1.<20 alnum>.<20 url>
-yandex-key              ^AQVN [\w-]{35,}                                    AQVN<36 url>                        AQVN<12 alnum>
-zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}                 1000.<32 hex>.<32 hex>              1000.<32 hex>
-zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$                   <32 hex>.<16 alnum>                 <32 hex>.<8 alnum>
-password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}                    $2b$12$<53 alnum>                   $2b$12$<20 alnum>
-password-hash           \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}  $6$<16 alnum>$<86 alnum>            $6$<16 alnum>
-password-hash           ^(?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  pbkdf2_sha256$260000$<22 alnum>$<43 base64>=  pbkdf2_sha256$260000$<8 alnum>
-password-hash           \$argon2[id]{1,2}\$ [\w=,$+/]{30,}                          $argon2id$v=19$m=65536,t=3,p=4$<22 alnum>$<43 alnum>  $argon2id$v=19
-private-key             ^LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}           LS0tLS1CRUdJTiBSU0Eg<90 base64>     LS0tLS1CRUdJTiBDRVJU<90 base64>
-url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]  postgres://app:«<16 alnum>»@db.example.org/x  https://example.org:8080/a@b
-url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]                          https://«<40 alnum>»@github.example/x.git  https://git@github.example/x.git
-cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})  Cookie: session=«<24 alnum>»; theme=dark  Cookie: theme=dark
-bearer-token            ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})                    curl -H 'X: Bearer «<40 url>»'      the bearer of bad news
-authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)  Authorization: Basic «<20 alnum>»  authorization of the user
-command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})  curl -u "user:«<12 alnum>»" https://x  curl -u user https://x
-command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})  psexec -u admin -p «<12 alnum>» cmd  psexec -i -d cmd
-command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})  machine x.org login me password «<12 alnum>»  machine x.org login me
-command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})                       sshpass -p «<12 alnum>» ssh h       sshpass -e ssh h
-command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})    mysql -u root -p«<12 alnum>» db     mysql -u root -p db
-command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})             redis-cli -a «<12 alnum>» ping      redis-cli -h x ping
-command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})  docker login -u u -p «<12 alnum>»  docker run -p 8080:80 x
-command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})  openssl enc -k «<12 alnum>» -in f  openssl enc -kfile f
-command-password        ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})  ConvertTo-SecureString "«<12 alnum>»" -AsPlainText  ConvertTo-SecureString $x
-command-password        ^(?:sqlcmd|bcp|unzip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})  sqlcmd -S h -U sa -P «<12 alnum>»   sqlcmd -S h -E
-command-password        ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$]{6,})  ldapsearch -D cn=a -w «<12 alnum>»  ldapsearch -x -W
-command-password        ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})  htpasswd -bc f admin «<12 alnum>»   htpasswd -c f admin
-command-password        ::add-mask:: ([^\s"'\\$]{4,})                             echo "::add-mask::«<12 alnum>»"     echo "::add-mask::$X"
-command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})              db.example.org:5432:db:me:«<12 alnum>»  localhost:5432:db
-command-password        ^(?i:identified\h+by) \h+\\*["']([^\s"'\\]{6,})             IDENTIFIED BY '«<12 alnum>»'        IDENTIFIED BY ''
-token                   ^<words> (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*  acme_<48 alnum>  acme_<24 alnum>
-token                   ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*  acme_sandbox_<32 hex>  acme_sandbox_<12 hex>
-token                   ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*  depot_org_<64 hex>  depot_org_<16 hex>
-token                   ^(?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|Mid-server-|ory_[a-z]{2,6}_|os_v2_(?:app|org)_|ptr_|secret-(?:live|test)-|secret-token:|sktsec_|t(?:id|lk|sec)_|z[qtuw]t_) [\w+/.=-]{22,}  os_v2_app_<103 lower>  os_v2_app_<12 lower>
-""".strip().splitlines()  # noqa: E501
+    *token_rules(
+        r"""
+anthropic-key           ^sk-ant- [a-z]{2,8}[0-9]{2}-[\w-]{16,}
+openrouter-key          ^sk-or-v1- [0-9a-f]{40,}
+langfuse-key            ^sk-lf- [0-9a-f-]{30,}
+openai-key              ^sk-(?:proj|svcacct|admin)- [\w-]{20,}  ^sk- [A-Za-z0-9]{32,}  sk-[\w-]* T3BlbkFJ [\w-]{10,}  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}
+cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}
+github-token            ^gh[opusr]_ [A-Za-z0-9]{20,}\w*  ^ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*  ^github_pat_ [A-Za-z0-9]{16,}\w*
+gitlab-token            ^(?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  _gitlab_session= ([0-9a-f]{32,})
+aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}  ^A[KS]IA [A-Z0-9]{16}(?:\\+[nt]|[\s,:;|"'\\]){1,4}[A-Za-z0-9+/]{40}$
+aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}  ^bedrock-api-key- [A-Za-z0-9+/=]{20,}
+aws-session-token       ^IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}
+aws-appsync-key         ^da2- [a-z0-9]{26}$
+aws-mws-token           ^amzn\.mws\. [0-9a-f-]{36}
+google-api-key          ^AIza [\w-]{30,}  ^AQ\.Ab [\w-]{30,}
+google-oauth            ^(?:GOCSPX-|ya29\.|1//0) [\w-]{20,}
+azure-storage-key       AccountKey= ([A-Za-z0-9+/]{40,}={0,2})
+azure-sas               [?&]sig= ([A-Za-z0-9%+/=_-]{30,})
+azure-ad-secret         [\w.~-]{3}[0-9] Q~ [\w.~-]{31,}
+azure-key               ^[A-Za-z0-9+/]{30,80} (?:JQQJ9|\+AS[tbm]|\+ACR|\+ARm|AzCa|AzSe|AzFu|AZDO) [A-Za-z0-9+/]{4,44}={0,2}$
+slack-token             ^xox[abcdeoprs] [.-][\w.%-]{10,}  ^(?:xapp-[0-9]|xwfp) -[\w-]{10,}
+slack-webhook           ^hooks\.slack\.com/ (?:services|workflows|triggers)/[\w/+-]{20,}
+stripe-key              ^[rs]k_(?:live|test|prod)_ [A-Za-z0-9]{10,}\w*  ^sk_org_ [A-Za-z0-9_]{10,}
+stripe-webhook-secret   ^whsec_ [A-Za-z0-9+/=_-]{20,}
+twilio-key              ^SK [0-9a-f]{32,}
+sendgrid-key            ^SG\. [\w-]{16,}\.[\w-]{16,}  ^SG\. [\w=-]{60,}
+npm-token               ^npm_ [A-Za-z0-9]{30,}
+pypi-token              ^pypi-AgE [\w-]{30,}
+docker-hub-token        ^dckr_[po]at_ [\w-]{20,}
+hugging-face-token      ^(?:hf|api_org)_ [A-Za-z0-9]{30,}
+digitalocean-token      ^do[opr]_v1_ [0-9a-f]{40,}
+databricks-token        ^(?:dapi|dose) [0-9a-fA-F]{32,}(?:-[0-9]+)?
+linear-key              ^lin_(?:api|oauth)_ [A-Za-z0-9]{30,}
+notion-token            ^(?:ntn|secret)_ [A-Za-z0-9]{40,}
+shopify-token           ^shp(?:at|ca|pa|ss|ua|tka)_ [A-Za-z0-9]{30,}
+telegram-token          ^[0-9]{5,16} :A [\w-]{34}$
+discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}
+discord-webhook         ^discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}
+doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}
+vault-token             ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}  ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$
+age-key                 ^AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}
+grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}  ^gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}
+jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?  ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  ^ZXlK [A-Za-z0-9+/]{40,}={0,2}
+groq-key                ^gsk_ [A-Za-z0-9]{40,}
+xai-key                 ^xai- [A-Za-z0-9_]{70,}
+perplexity-key          ^pplx- [A-Za-z0-9]{40,}
+tavily-key              ^tvly- [\w-]{24,}
+langsmith-key           ^lsv2_ [a-z]{2}_[0-9a-f]{32}_[0-9a-f]{8,}
+pinecone-key            ^pcsk_ [A-Za-z0-9_]{40,}
+replicate-token         ^r8_ [A-Za-z0-9]{30,}
+fireworks-key           ^fw_ [A-Za-z0-9]{20,}
+together-key            ^tgp_v1_ [\w-]{30,}
+nvidia-key              ^nvapi- [\w-]{50,}
+wandb-key               ^wandb_v1_ \w{40,}
+llamacloud-key          ^llx- [\w-]{40,}
+jina-key                ^jina_ [0-9a-f]{32}[\w-]{20,}
+runpod-key              ^rpa_ [A-Z0-9]{30,}\w*
+modal-token             ^a[ks]- [A-Za-z0-9]{22}$
+composio-key            ^ak_ [\w-]{18,}$
+voyage-key              ^pa- [\w-]{40,}
+supabase-key            ^sbp_ (?:oauth_|v[0-9]_)?[0-9a-f]{40,}  ^sb_secret_ [\w-]{24,}
+vercel-token            ^vc[pkaicr]_ [A-Za-z0-9]{24,}  ^vercel_blob_rw_ \w{24,}
+fly-token               ^fo1_ [\w-]{40,}  ^fm[12][ar]?_ [A-Za-z0-9+/=_-]{80,}
+render-key              ^rnd_ [A-Za-z0-9]{24,}
+heroku-key              ^HRKU- [\w-]{30,}
+cloudflare-token        ^cf(?:ut|at|k)_ [A-Za-z0-9]{40,}
+cloudflare-ca-key       ^v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}
+newrelic-key            ^NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}  ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)
+sentry-token            ^sntr(?:ys_eyJ|yu_) [\w+/=]{40,}
+figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}
+airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}
+atlassian-token         ^AT[AC]TT3 [\w=-]{60,}
+bitbucket-token         ^ATBB [A-Za-z0-9]{24,}  ^BBDC- [A-Za-z0-9+/]{30,}
+planetscale-token       ^pscale_ [a-z]+_[\w.=-]{30,}
+neon-key                ^npg_ [A-Za-z0-9]{12,}
+mongodb-atlas-key       ^mdb_sa_sk_ [\w-]{30,}
+crates-token            ^cio [A-Za-z0-9]{32}$
+resend-key              ^re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,}
+tailscale-key           ^tskey- [a-z]+-[\w-]{20,}
+1password-token         ^ops_eyJ [A-Za-z0-9+/=_-]{60,}
+1password-key           ^A3- [A-Z0-9]{6}-[A-Z0-9-]{20,}
+infisical-token         ^st\. [0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32,}
+terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w=-]{40,}
+circleci-token          ^CCIP(?:AT|RJ)_ \w{40,}
+square-token            ^EAAA [\w-]{56,64}$  ^sq0[a-z]{3}- [\w-]{22,}
+plaid-token             ^access-(?:sandbox|production|development)- [0-9a-f-]{36,}
+razorpay-key            ^rzp_(?:live|test)_ [A-Za-z0-9]{14,}
+braintree-token         ^access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}
+teams-webhook           [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  ^IncomingWebhook/ ([\w/-]{40,})
+facebook-token          ^EAA [0-9A-F]*[G-Za-z][A-Za-z0-9]*[A-Za-z0-9]{90,}$  ^[0-9]{15,16} \| [\w-]{27,}
+twitter-token           ^A{15} [A-Za-z0-9%]*[A-Za-z0-9%]{60,}$
+dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}
+hubspot-token           ^pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}
+asana-token             ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}
+mapbox-token            ^[st]k\.eyJ [\w-]{20,}\.[\w-]{16,}
+contentful-token        ^CFPAT- [\w-]{40,}
+launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12,}
+dynatrace-token         ^dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}
+snyk-token              ^snyk_[a-z]{3}\. [\w.-]{60,}
+jfrog-token             ^(?:AKCp|cmVmdGtu) [A-Za-z0-9]{50,}
+nuget-key               ^oy2 [a-z0-9]{43}$
+clickhouse-key          ^4b1d [A-Za-z0-9]{38}$
+sourcegraph-token       ^(?:sg[pd]|slk)_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}
+openshift-token         ^sha256~ [\w-]{40,}
+typeform-token          ^tfp_ [\w=-]{40,}
+shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}
+easypost-key            ^EZ[AT]K [A-Za-z0-9]{50,}
+harness-token           ^[ps]at\.[\w-]{22} \. [0-9a-f]{24}\.[A-Za-z0-9]{20,}
+alibaba-key             ^LTAI [A-Za-z0-9]{16,24}$
+tencent-key             ^AKID [A-Za-z0-9]{32}$
+zapier-webhook          ^hooks\.zapier\.com/hooks/catch/ [\w/]{10,}
+mailgun-key             ^key- [0-9a-f]{32,}  ^[0-9a-f]{32} - [0-9a-f]{8}-[0-9a-f]{8}$
+mailchimp-key           ^[0-9a-f]{32} -us [0-9]{1,2}$
+ngrok-token             ^[12][A-Za-z0-9]{26} _ [0-9][A-Za-z0-9]{20}$
+adobe-secret            ^p8e- [A-Za-z0-9-]{32,}
+adafruit-key            ^aio_ [A-Za-z0-9]{28,}
+aiven-token             ^AVNS_ [\w+/=-]{19,}
+authress-key            ^(?:sc|ext|scauth|authress)_ [a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}
+baidu-key               ^bce-v3/ALTAK- [A-Za-z0-9]{16,}/[0-9a-f]{40,}
+volcengine-key          ^AKLT [A-Za-z0-9+/_=-]{40,}
+cockroach-key           ^CCDB1_ [A-Za-z0-9]{20,}_[A-Za-z0-9]{20,}
+datastax-token          ^AstraCS: [A-Za-z]{20,}:[0-9a-f]{40,}
+defined-key             ^dnkey- [\w=-]{26}-[\w=-]{40,}
+elastic-key             ^essu_ [A-Za-z0-9+/=_-]{40,}
+flutterwave-key         ^FLW(?:SEC|PUB)K (?:_TEST)?-[0-9a-h]{12,}(?:-X)?
+frameio-token           ^fio-u- [\w=-]{40,}
+intercom-token          ^dG9rO [A-Za-z0-9+/]{50,}={0,2}
+clickup-token           ^pk_[0-9]{6,9}_ [0-9A-Z]{32,}
+klaviyo-key             ^pk_ [0-9a-f]{34}$
+maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk (?:)
+octopus-key             ^API- [A-Z0-9]{26}$
+onfido-token            ^api_(?:live|sandbox) (?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32,}
+paypal-token            ^A21AA [\w-]{70,}
+pubnub-key              ^[sp](?:ec|ub|ub)-c- [A-Za-z0-9+/=-]{36,}
+salesforce-token        ^00D[A-Za-z0-9]{12,15} ! [\w.]{80,}
+sanity-token            ^sk [A-Za-z0-9]*[A-Za-z0-9]{78,}$
+scalingo-token          ^tk-us- [\w-]{48,}
+settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}
+stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}
+tinybird-token          ^p\.eyJ [\w-]{20,}\.[\w-]{16,}
+trigger-key             ^tr_(?:dev|prod|stg|pat|preview)_ [A-Za-z0-9]{20,}
+infracost-key           ^ico- [A-Za-z0-9]{32,}
+jenkins-secret          ^AQAAABAAA \x20?([^\s<>{}"'\\]{16,})
+quay-token              ^[a-z0-9][\w.-]*\+[\w.-]+ : ([A-Z0-9]{60,})
+yandex-key              ^YC [\w-]{38}$  ^AQVN [\w-]{35,}
+wakatime-key            ^waka_ [0-9a-f]{8}-[0-9a-f-]{20,}
+axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}
+yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}
+zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}
+zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$
+password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}  \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}
+password-hash           ^(?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  \$argon2[id]{1,2}\$ [\w=,$+/]{30,}
+private-key             ^LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}
+url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]
+url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
+cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})
+bearer-token            ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
+authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
+command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})
+command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})
+command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})
+command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})
+command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})
+command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})
+command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})
+command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})
+command-password        ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})
+command-password        ^(?:sqlcmd|bcp|unzip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})
+command-password        ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$]{6,})
+command-password        ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})
+command-password        ::add-mask:: ([^\s"'\\$]{4,})
+command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
+command-password        ^(?i:identified\h+by) \h+\\*["']([^\s"'\\]{6,})
+token                   ^<words> (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
+token                   ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*
+token                   ^(?:CLOJARS_|PMAK-|access-(?:sandbox|production|development)-|bk(?:ua|aj|ct)_|e2b_|fc-|mlsn\.|pat-(?:na|eu)[0-9]-|pul-|rubygems_|s-s4t2(?:ud|af)-|(?:sdk|api|mob)-|sgp_|sk-lf-|sq[apu]_|vlt_|waka_|x(?:key|smtp)sib-|xaat-|[a-z]{2}[0-9]-) [0-9a-f-]{32,}\w*
+token                   ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*
+token                   ^(?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|Mid-server-|ory_[a-z]{2,6}_|os_v2_(?:app|org)_|ptr_|secret-(?:live|test)-|secret-token:|sktsec_|t(?:id|lk|sec)_|z[qtuw]t_) [\w+/.=-]{22,}
+"""  # noqa: E501
+    )
 ]
 
+NEAR = 256  # bytes around a name that are examined
 
-# Endings of secret names, by the strength that a value needs to count as a secret. Case, `-` and
-# `_` are ignored.
+Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
+Finder: TypeAlias = "Callable[[bytes], Iterable[Span]]"
+Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
+Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
+
+# After the first line of a key that is only mentioned: an elision, prose, or the key's other end
+# with too little between.
+PEM_MENTION = regex(
+    rb"(?:\\+n)?[A-Za-z0-9+/]{0,12}\.{3}(?:[\"'`)]|(?:\\+n)?-----END)|\\+n/\*"
+    rb"|[\"'`]+ (?:and|as|header|in|is|lines?|marker|or|prefix|then)\b"
+    rb"|[\"'][ ]?,[ ]?(?:\"\"|'')\)|(?:\\+n)?[\"'][ ]?\+[ ]?"
+    rb"(?i:(?:[a-z_.]{1,40}\()?[a-z_.]*(?:key|body|data|content|64|der|encoded)[a-z_]*)[ ;()+]"
+    rb"|(?:(?![A-Za-z0-9+/]{12})[^\n]){0,100}?-----END [A-Z0-9 ]*PRIVATE KEY"
+)
+# Before it, and behind it: it is looked for.
+PEM_SOUGHT = regex(
+    rb"(?:[=!]=[ ]?[bru]?[\"']|\b(?i:find|index_?of|includes?|contains?|(?:starts|ends)_?with"
+    rb"|(?:has|trim|strip|remove)_?(?:prefix|suffix)|l?r?strip|split)\([bru]?[\"']"
+    rb"|(?:mem|str)n?(?:str|cmp|mem)\([^\"'\n]{0,60}\")\Z"
+)
+PEM_SOUGHT_END = regex(rb"(?:\\+n)?[\"'][ ]?(?:[):;]|and\b|or\b|&&|\|\|)")
+# A private key may span many lines, and its end may be missing.
+KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
+PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+
+
+def private_keys(text: bytes) -> Iterator[Span]:
+    position = 0
+    for begin in key_starts(text):
+        if begin.start() >= position:
+            end = PEM_END.search(text, begin.end())
+            position = end.end() if end else len(text)
+            yield begin.start(), position, "private-key"
+
+
+def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
+    """The first lines of private keys that are more than mentioned."""
+    for begin in PEM_BEGIN.finditer(text, position):
+        start, end = begin.span()
+        sought = PEM_SOUGHT_END.match(text, end) and PEM_SOUGHT.search(
+            text, max(0, start - NEAR), start
+        )
+        if not sought and not PEM_MENTION.match(text, end):
+            yield begin
+
+
+# ---------------------------------------------------------------- names and forms
+#
+# Which names are those of secrets, how a name and its value are written, and where a value ends.
+# A position behind a name in; the span of its value out. It must not know what the value tells.
+
+
+# Endings of secret names, by the strength that a value needs to count as a secret: any WORD, what a
+# HUMAN makes up, a MIXED or a RANDOM one. Case, `-` and `_` are ignored.
 WORD, NUMBERED, HUMAN, MIXED, RANDOM = 1, 2, 3, 4, 5
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
@@ -5351,36 +5334,18 @@ NAME_ENDS = {
     "login sk creds pat crumb api",
 }
 NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
-# What these name is made by machines.
-MACHINE_NAMES = {"token", "apikey", "accesskey", *NAME_ENDS[RANDOM].split()}
-NEEDED["pass"] = NUMBERED  # it is also a verb, and a stage of a program
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
-OTHERS = {"oldpwd", "sksk", "websocketaccept"} | {
-    word + end
-    for end, *words in map(
-        str.split,
-        (
-            "key public pub idempotency cache primary foreign sort partition routing object s3 gpg "
-            "pgp websocket",
-            "token public publickey tik skip next page change lock sequence "
-            "continuation clientrequest pagination forward backward idempotency creation "
-            "jsonweb",
-        ),
-    )
-    for word in words
-}
-OTHER_PASSES = tuple(
-    "nopass bypass compass xpass keepass pkpass minipass multipass askpass anypass allpass lowpass "
-    "highpass bandpass surrogatepass nsubjpass csubjpass auxpass".split()
+OTHERS = tuple(
+    "oldpwd sksk bypass compass keepass websocketaccept clientrequesttoken locktoken "
+    "sequencetoken publictoken publickeytoken nexttoken pagetoken continuationtoken "
+    "idempotencytoken publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey "
+    "partitionkey routingkey objectkey s3key gpgkey pgpkey websocketkey".split()
 )
-NAME_WORDS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 # They end other words, too, and count only where a word begins.
 SYLLABLES = ("sk", "pat", "sig", "api", "psk")
 WITHIN = regex(r"[a-z0-9][a-z]\Z|[A-Z0-9][A-Z]\Z")
-
-
 # What may follow in a name.
 FURTHER = (
     "[_-]*(?:v?[0-9]{1,3}|string|binary|base64|b64|hex|prod|production|staging|live|dev|test"
@@ -5400,14 +5365,6 @@ def is_secret_name(name: str) -> bool:
     return squash(name).endswith(SECRET_NAMES)
 
 
-def is_other(name: str) -> bool:
-    """Do the last words of a name say that it is no secret's?"""
-    if re.split("[-_]", name)[-1].lower().endswith(OTHER_PASSES):
-        return True
-    words = NAME_WORDS.findall(name)
-    return any("".join(words[start:]).lower() in OTHERS for start in range(len(words)))
-
-
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
@@ -5417,7 +5374,7 @@ def ends_of(name: str) -> tuple[str, ...]:
             end
             for end in NEEDED
             if known.endswith(end)
-            and not is_other(whole)
+            and not known.endswith(OTHERS)
             and not (end in SYLLABLES and WITHIN.search(whole[: 1 - len(end)]))
         )
         if ends:
@@ -5427,331 +5384,9 @@ def ends_of(name: str) -> tuple[str, ...]:
 
 def needed_by(name: str) -> int:
     """The strength that a value of this name needs to be a secret."""
+    if name.lower() == "pass":  # it is also a verb
+        return HUMAN
     return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM)
-
-
-# Values that are no secrets: the whole value matches one of these, the last ones with a character
-# that words don't have.
-PLAIN_VALUE = regex(
-    "|".join(
-        (
-            r"[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9][0-9_]*\.[0-9_.]*(?:[eE][+-]?[0-9]+|-)?",
-            r"[0-9]{2}[A-Z][0-9]{2}|(?:sha[0-9]{1,3}|md5)[=:-].*",
-            r"\(?0[xX]0{0,15}[0-9a-fA-F]{1,8}0{0,15}[uUlL]*\)?",
-            r"0b[01_]+|%5[bB]\w*%5[dD]",
-            r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ].*",
-            r"(?!.{13})(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|on|off|test)",
-            r"(?!.{13})(?i:pass|passed|fail|failed|failure|success!?|error|ok|n/a|key_1234)",
-            r"(?!.{13})(?i:(?:user|value)[0-9]?|(?:change|replace)[_-]?me|md5|sha[0-9]+)",
-            r"(?!.{13})(?i:v[0-9](?:alpha|beta)[0-9]|[0-9]+-(?:bit|byte|style))",
-            r"(?!.{13})\??(?:str|string|text|int|integer|bool|boolean)\??",
-            r"(?!.{13})(?i:basic|bearer|digest|plain|login|negotiate|-?anonymous@?|apikey|token)"
-            r"[ *]?",
-            r"(?!.{13})(?i:\w+-md5|x?oauth-?[0-9.]*a?|b64enc|utf-?[0-9]+(?:le|be)?) ?",
-            r"AWS4-HMAC-SHA256 ?",
-            # certificates and public keys, the tag of a folder of caches, zeros in base64
-            r"MII.{3}(?:CC|AN).*|MF[kw]wE[wA]YH.*|MI[GI]fMA0.*|8a477f597d28d172789f06886806bc55"
-            r"|(?!.*%)A{15}.*[^A].*AAAA.*|A{24}.*",
-            r".{0,2}|x[0-9a-f]{2}(?:\\+x[0-9a-f]{2}){0,2}|\[?(.)\1*\]?|(?:\\*x?0)+|[!-/:-@\[-`{-~]{3}",
-            r"(?!.*[^.…xX*•]\Z).*(?:\.\.\.|…|[xX*•]{5,})|.*\*{3}.*|\.\.\..*",
-            r"(?!.*[0-9])(?i:[a-z_-]*(?:fake|dummy|example|placeholder|your[_-])[a-z_-]*)",
-            r"(?![0-9A-Za-z_-]*\Z)(?:"
-            # bytes, lists in a string, paths of SVG
-            r".*x00\\+x00.*|[\w -]+\\+x00|(?:.*\\0(?![0-7])){2}.*|.*/\*/.*"
-            r"|[Mm][0-9.]+[, ][0-9.]+[A-Za-z][0-9.,-]+.*|"
-            # variables of shells and templates, placeholders, format strings
-            r"(?:pass:)?\$+(?:[A-Za-z_]\w*-?(?:(?:->|::|\.|\[|/).*)?|[A-Z_]+\$|[0-9]|\{[^}]*\}*|\(.*)",
-            r"%(?:[A-Za-z_][\w.]*|[\w.-]*/[\w./-]*)%|@@?[A-Z_]+@@?|@@\w+@@",
-            r"[#{]\{.*|\{[\w.\[\]!:()]*|<.*>|<[^>]*|&lt;.*|\[+\w*\]*!?|\[%.*"
-            r"|\[[^\]]*(?:\w[-=(]\w|\w\('|\\+\w)[^\]]*\].*|[A-Z]\w*\[-?[0-9]*\]\.\w+",
-            # versions and ranges of these
-            r"[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
-            r"(?: .*)?",
-            r"(?:workspace|npm|file|link|github|git\+\w+):.*",
-            # addresses without a user, resources
-            r"(?:[a-z][a-z0-9+.:-]*|[A-Z]+)://?(?:(?:[A-Za-z_.-]{0,16}|\$\(\w+\))@)?[^\s@]*"
-            r"(?: [^@]*)?",
-            r"(?:urn|arn|io|com|org|pkcs11|data):[\w:./-]*",
-            r"[«·^].*|(?:#[0-9a-fA-F]+)+|\[REDACTED:[^\]]*\]|realm=|!\w+.*|\*\*+.*",
-            r"/(?:app|data|dev|etc|home|mnt|opt|private|proc|root|run|srv|tmp|usr|Users|var)/\S*",
-            # lists of members, parameters, options
-            r"(?:[a-z]+=[^\s,;]*[,;])+[a-z]+=\S*|[?&:][a-z_-]+=?|--[a-z-]+=\S*",
-            # sentences
-            r"(?:[A-Z][\w',-]*|)(?: [\w',()/:`~#.!?;-]+)+ ?|[A-Z][\w',.-]*(?: \S+){3,}",
-            r"(?=(?:.* (?:an?|the|to|of|is|in|and|or|for) ){2})[a-z]+(?: [\w',()/-]+){4,}",
-            r"(?=.*[^\x00-\x7f])[^0-9]* [^0-9]*",  # of any language
-            r"[,;&]?[A-Za-z_ -]+(?::(?: .*)?|[=_-] ?)",  # a part of a text
-            r"[a-z_]{2,}=[A-Za-z_.]*",
-            # regular expressions, code
-            r"(?=.{18})[a-z]\.(?:[A-Z]{0,4}[a-z]*[0-9]{0,4}[a-z]*)?(?:[A-Z]{1,4}[a-z]{2,}[0-9]{0,4})+",
-            r"(?!.*[0-9])(?:.*(?:\.\*|\(\.).*|\*.*)|[0-9]\*\(?[A-Za-z]+",
-            r".*(?:a-zA-Z|A-Za-z|a-z0-9|0-9a-f|0-9A-F).*",
-            r".*(?:\(\?[:!=<P]|\[\^[^\]]+\]|\[\\+[dsw]|\\+[dswDSW][+*]).*",
-            r".*\[[^\]]*\w-\w[^\]]*\][+*?{].*|\[.+\][+*?]",
-            r"[A-Za-z_][\w:.>-]*\([\w*&:,. <>\[\]]*\);?|[\w./-]*/\$\{?\w+\}?(?:\.\w+)?",
-            r"\[?[0-9a-f:.]*::[0-9a-f:.]*(?:\]:?[0-9]*)?",
-            r"\.\w+\(.*|[a-z]\w*\([^()]*['\",][^()]*\)|[0-9]+/[a-z].*",
-            r"\(?[A-Za-z]+(?:\|[A-Za-z]+)+\)?|(?:string|number) [<>=|&].*|[ ]?[+.&].*[+.&][ ]?",
-            r"HKEY_.*|[\w.-]+@[\w.-]+:\S*[$#]|\([A-Za-z ]+\)|[a-z]+ \w+\(.*\)",
-            r"[\w.#-]+\[\w+[*^$~|]?=[\w'-]+\]",
-            r"[a-z]*\.\$(?:[A-Z]?[0-9]x?|\$|[a-z_]+\[?)(?:\.[a-z]+)*",
-            r"[\w.:/%-]+\.(?:pem|key|crt|cer|der|p12|pfx|jks|json|ya?ml|txt|csv|env|png|svg)"
-            r"(?:\?.*)?",  # files
-            r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}|[a-z0-9-]+(?:\.[a-z0-9-]+)+:[0-9]{2,5})",
-        )
-    ),
-    re.DOTALL,
-)
-# Code rather than a value, if unquoted: calls, attributes, types.
-CODE = regex(
-    r"(?i:str|string|bytes|u?int[0-9]*|integer|bool|boolean|float|number|object|any|char|text"
-    r"|type|dict|list|tuple|set|callable)\??"
-    r"|[&*+-]{0,2}[A-Za-z_$][\w.:>$)-]*(?:!?[(\[]|\?|<[\w\[&' ]|[A-Za-z]\{).*"
-    r"|[:@(\[{=~!].*|&(?:mut .*|[\[(].*|[A-Za-z_]+[0-9]?[A-Za-z_.:>()-]*)"
-    r"|/[*/].*|\*/.*|#[A-Za-z ]+:?|[a-z]\w*[+][0-9]{1,2}|[A-Za-z_]+(?:\+[A-Za-z_]+)+\+?"
-    r"|.*\w(?:(?:==|!==|===)\w.*|!==?)|[0-9]+<<.*|[A-Za-z_.>-]+(?:\+\+|--)|(?:\+\+|--)[A-Za-z_.>-]+"
-    r"|k(?:[A-Z][a-z]+[0-9]{0,4}){2,}|[a-z]+:\w{1,3}\.\$[a-z]+|(?!(?:[A-Z0-9]{4,5}_)+[A-Z0-9]{4,5}\Z)"
-    r"(?:[A-Z0-9]{1,8}_)*[A-Z]{3,}_(?:[A-Z0-9]{1,8}_)*[A-Z]{4,}"
-    r"|q?r?/_?[\\^\[(].*|q[qrwx]?[{(\[/].*"
-    r"|(?:return|throw|new|typeof|void|await|yield|this|self|lambda)\b.*|\$[0-9a-f]{16}\$.*",
-    re.DOTALL,
-)
-TYPE = regex(
-    r"(?:(?:[A-Z]+|[a-z]{3,}[A-Z]|[a-z]*(?:[A-Z]+[a-z]{2,})*)(?:[0-9]|12|16|32|64))?"
-    r"(?:(?:[A-Z]+[a-z]{2,})+[A-Z]{0,4}|[a-z]+(?:[A-Z][a-z]{2,}|[AIO][a-z]|By|To|No)+)"
-    r"|[A-Z]{1,15}(?:_[A-Z]{1,15})*"
-)
-EXPRESSION = regex(
-    r"[A-Za-z_$.][\w$]*(?:(?:\.|::|->|[?!]\.)[A-Za-z_$][\w$]*)+"
-    r"(?:[-+*/%|^=](?:[A-Za-z_$][\w$]*\.[\w.$]*|void|1)?)*"
-    r"|.*[A-Za-z_\])](?:[-+]?=|\?|&&|\|\|)[A-Za-z_!(].*",
-    re.DOTALL,
-)
-# Words, and identifiers made of words, which may be numbered.
-WORDY = regex(
-    r"[_~$.@/?-]*(?:[0-9]{1,4}_)?[A-Za-z]+[0-9]{0,3}(?:[-_./: ,\[\]][A-Za-z]*[0-9]{0,3})*"
-    r"(?:\$[0-9])?|[A-Za-z]{2,5}[0-9]{1,3}[a-z]?"
-)
-NUMBERED_WORD = regex(r"[A-Za-z]{3,}[0-9]{1,3}")
-# Words of this field that hold digits.
-TECHNICAL = regex(
-    r"(?:(?<![A-Za-z0-9])|(?<=[a-z])(?=[A-Z]))(?i:oauth[12]|ipv[46]|utf(?:8|16|32)"
-    r"|base(?:32|64)|sha(?:1|256|512)|md5|s3|ec2|v[0-9]|k8s|n8n|x509|pkcs[0-9]{1,2}|http[23]|win32"
-    r"|(?:u?int|float)(?:8|16|32|64)|tpm2b?|m2m|p2p|e2e|i18n|l10n"
-    r"|(?:sec|prime)[pk]?[0-9]{3}[kr]?[0-9]|(?:ed|x)25519)(?![a-z0-9]|[A-Z](?![a-z]))"
-    r"|(?<![A-Za-z0-9])[iuf](?:8|16|32|64)(?![A-Za-z0-9])"
-)
-LONG_WORD = regex(r"[a-z]{16,}|[A-Z]{16,}")
-FOUR_BY_FOUR = regex(r"[a-z]{4}(?: [a-z]{4}){3}")  # a password of an app
-PARTS = regex(r"[-_./:@&= ]")
-HEX = regex(r"[0-9a-f-]{16,}|[0-9A-F-]{16,}")
-UNSPEAKABLE = regex(
-    r"[jqxz][bcdfgjkmnpqvwxz]|[bcdfgjkmnpqvwxz][jqxz]|(?!n?gths?)[b-df-hj-np-tv-xz]{4}"
-)
-ALTERNATING = regex(r"(?:[A-Z]{1,3}[a-z]{1,2}){4}(?![a-z])")
-SPOKEN_PARTS = regex(r"[A-Z][a-z]{2,}|[a-z]{4,}")
-STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-
-
-def strength(value: str) -> int:
-    """How much a value looks like a secret: WORD, NUMBERED (a word and digits), HUMAN (people
-    choose it), MIXED (letters and digits in disorder) or RANDOM (many of these)."""
-    if LONG_WORD.fullmatch(value) or FOUR_BY_FOUR.fullmatch(value):
-        return HUMAN
-    words = TECHNICAL.sub("WORD" if value.isupper() else "Word", value)
-    path = "/" in value and WORDY.fullmatch(words)
-    if path or TYPE.fullmatch(words.strip("_")) or HUMPS.fullmatch(words):
-        return WORD
-    runs = STRETCHES.findall(words)
-    size = sum(map(len, runs))
-    spoken = words.lower() if words.isupper() else words
-    length = 4.5 if UNSPEAKABLE.search(spoken) else 3.0  # of a run, in words it is more
-    digest = HEX.fullmatch(value) and not value.replace("-", "").isdigit()
-    numbers = sum(map(str.isdigit, runs))
-    joined = numbers == 1 and runs[-1].isdigit() and words.count("_") > 1 and WORDY.fullmatch(words)
-    mixed = ALTERNATING.search(words) or (
-        numbers and len(runs) > 3 and (8 <= size < length * len(runs) or digest) and not joined
-    )
-    if not mixed:
-        if NUMBERED_WORD.fullmatch(value):
-            return NUMBERED
-        return WORD if WORDY.fullmatch(words) or " " in value else HUMAN
-    if " " in value:
-        return HUMAN
-    parts = PARTS.split(value)
-    return (
-        RANDOM
-        if size > 15
-        and (digest or len(parts) == 1 or any(strength(part) >= MIXED for part in parts))
-        else MIXED
-    )
-
-
-HUMPS = regex(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+){3,}[0-9]?")
-
-
-def is_random(run: str) -> bool:
-    """Are letters and digits in disorder, and neither words nor a pattern?"""
-    size, most = len(run), 5 if run.islower() or run.isupper() else 3.3  # of a stretch
-    words = 0 if run.islower() else sum(map(len, SPOKEN_PARTS.findall(run)))
-    digits = any(map(str.isdigit, run))
-    few = (size > 26 and not digits) or len(set(run)) < (9 if HEX.fullmatch(run) else 11)
-    return size < most * len(STRETCHES.findall(run)) and words < 0.65 * size and not few
-
-
-def is_plain(
-    name: str, value: str, least: int = WORD, needed: int | None = None, *, quoted: bool = True
-) -> bool:
-    """Is this value no secret, given its name: a variable, a call, a version, an address, a
-    placeholder, a word? ``least`` is the strength that its form needs, 0 if any word will do;
-    ``needed`` the one that its name needs, if its place tells more than the name."""
-    ends = ends_of(name)
-    if not ends:
-        return True
-    scheme = SCHEME.match(value)
-    value = value[scheme.end() if scheme else 0 :][:NEAR]
-    value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
-    if name == "url-password":
-        value = value.strip("[]")
-    if not quoted and least:
-        value = value.rstrip(")]};:,")
-        if len(value) < 4:  # an identifier
-            return True
-    if stands_for_another(value) or (not quoted and is_code(value, least)):
-        return True
-    tells, needed = strength(value), needed_by(name) if needed is None else needed
-    plain = squash(value if quoted else FURTHER_END.sub("", value))
-    if repeats(name, ends, value, plain) or is_public(ends, value, needed, quoted=quoted):
-        return True
-    if tells < MIXED and is_punctuated(ends, value):
-        return True
-    if ends[-1] in ADDRESSES and not holds_secret(value, tells):
-        return True
-    short = needed > NUMBERED and len(value) < 6
-    if least and (short or is_label(value, needed) or plain in NEEDED or plain in TRANSLATED):
-        return True
-    if least and tells < MIXED:
-        # What stands behind it in other words may have been joined to a value with digits.
-        own = ends if ends[-1] != "pass" else ()  # people choose such passwords
-        in_url = name == "url-password"
-        other = not quoted or (in_url and "_" in value)
-        names = SECRET_NAMES if tells == WORD and other else own
-        chosen = (in_url and not other) or LONG_WORD.fullmatch(value)
-        if ROOTED.fullmatch(value) or (plain.endswith(names) and not chosen):
-            return True
-    return tells < (max(least, needed) if least else WORD)
-
-
-def holds_secret(address: str, tells: int) -> bool:
-    """Has a database's or a service's address a secret within? Named ones are found by name."""
-    user = ADDRESS_USER.search(address)
-    if not user:
-        return "@" in address or (tells >= MIXED and not FIELDS_SET.fullmatch(address))
-    return strength(user[1]) >= MIXED if user[2] is None else not is_plain("url-password", user[2])
-
-
-FIELDS_SET = regex(r"(?:\w+:)?[A-Za-z][\w ]*=[^;]*;.*")
-ADDRESS_USER = regex(r"(?://|\A(?=.*@(?:\w+\(|/)))([^/@\s:]+)(?::([^/\s]*))?@")
-
-
-def repeats(name: str, ends: tuple[str, ...], value: str, plain: str) -> bool:
-    """Does a value repeat its name, perhaps in an expression, a type, or a constant's end?"""
-    if plain in (ends[0], squash(name)) or (TYPE.fullmatch(value) and ends[0] in plain):
-        return True
-    if value.startswith(name) and value[len(name) : len(name) + 1] in "=<>(:":
-        return True
-    return CONSTANT.fullmatch(value) is not None and plain.endswith(ends[1:])
-
-
-def is_public(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -> bool:
-    """Is this an ID, an address, a digest, a signature of a build, or a file's first bytes?"""
-    if quoted and ends[-1] in ("signature", "pat") and ("\\x" in value or len(value) <= 16):
-        return True
-    if quoted and ends[0] == "signature" and HEX.fullmatch(value.removeprefix("0x")):
-        return True
-    if ends[-1] == "token" and CONTRACT.fullmatch(value):
-        return True
-    digest = ends[0] == "key" and SHA1.fullmatch(value)
-    return bool(digest or (needed == RANDOM and UUID.fullmatch(value)))
-
-
-def is_punctuated(ends: tuple[str, ...], value: str) -> bool:
-    """Does a short value that machines make hold the punctuation of code?"""
-    made = len(value) < 32 and MACHINE_NAMES.issuperset(ends[1:])
-    return made and not UNPUNCTUATED.fullmatch(value)
-
-
-UNPUNCTUATED = regex(r"(?!#)[\w+/=.:~%@|$*!#&^?-]*")
-
-
-CONSTANT = regex(r"(?:[A-Z][A-Z0-9]*_)+[A-Z]+")
-CONTRACT = regex(r"0x[0-9a-fA-F]{40}")  # its address
-SHA1 = regex(r"[0-9a-fA-F]{40}")  # no key has this size
-ESCAPED = regex(r"\\+(?:u|U[0-9a-fA-F]{4})([0-9a-fA-F]{4})")
-UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-# Their values are secrets if there is one within.
-ADDRESSES = ("dsn", "connectionstring", "databaseurl")
-# What a program puts in: a part of a template or a format.
-PLACEHOLDER = regex(
-    r"\$?\{+(?:[A-Za-z_][\w.]*(?:[!:(\[][^{}]*)?|[0-9]?)\}*|\$?\{[\w.\[\]()!:?\"'-]*\}"
-    r"|%(?![0-9A-F]{2})(?:\(\w*\)?[a-z]?|[-0-9.]{0,3}[A-Za-z](?![A-Za-z0-9])|[0-9])"
-)
-
-
-# The word itself in the languages of messages.
-TRANSLATED = frozenset(
-    "contraseña contrasena contrasenya contrasinal clave senha palavrapasse motdepasse passwort "
-    "kennwort wachtwoord paswoord passord adgangskode kodeord lösenord salasana parool parole "
-    "slaptažodis hasło haslo heslo jelszó jelszo parola parolă lozinka zaporka geslo katasandi "
-    "mậtkhẩu matkhau pasahitza lykilorð şifre пароль парола лозинка κωδικός".split()
-)
-
-
-def is_label(value: str, needed: int) -> bool:
-    """Is this what people read beside a field? Only passwords are ever beyond ASCII, and none is
-    written without any letter of those that have a case."""
-    if not value.isascii():
-        return (
-            needed > NUMBERED
-            or min(ACRONYM.sub("", value)) > "\u052f"
-            or (value.istitle() and not any(map(str.isdigit, value)))
-        )
-    return value.istitle() and value.isalpha() and not LONG_WORD.search(value)
-
-
-ACRONYM = regex(r"[A-Z:. -]")  # beside words of another alphabet
-
-
-def stands_for_another(value: str) -> bool:
-    """Is this no value, but a placeholder, or a template with nothing beside these that tells?"""
-    if PLAIN_VALUE.fullmatch(value):
-        return True
-    rest, count = PLACEHOLDER.subn("", value) if "{" in value or "%" in value else (value, 0)
-    chosen = count == 1 and "%" in value and any(map(str.isdigit, rest))  # by people
-    return count > 0 and strength(rest) < MIXED and not chosen
-
-
-ROOTED = regex(
-    r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|\w+(?:[./]\w+)+#\w+"
-    r"|[A-Za-z]+#[A-Z][A-Za-z]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}(?::\w+)?"
-)
-SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
-
-
-def is_code(value: str, least: int) -> bool:
-    """Is an unquoted value code? No part of an expression mixes letters and digits at random."""
-    if least and TYPE.fullmatch(value.strip("_+")):
-        return True
-    value = value.rstrip(")]}:;,!")
-    if EXPRESSION.fullmatch(value):
-        parts = [part.rstrip("0123456789") for part in JOINS.split(value)]
-        mixed = [part for part in parts if strength(part) >= MIXED and not TYPE.fullmatch(part)]
-        if len(mixed) <= (len(parts) // 2 if len(parts) > 3 else 0):
-            return True
-    return CODE.fullmatch(value) is not None
-
-
-JOINS = regex(r"\.|::|->")
 
 
 class Form(NamedTuple):
@@ -5801,12 +5436,9 @@ quoted      .      value   1  <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       pass
 typed       .      value   1  (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
 spaced      noun   value   2  [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
 pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[:,{ \t]{0,4}<N>?<H><Q>(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
-registry    .      value   2  [ \t]+REG_(?:EXPAND_)?SZ[ \t]+                  Password REG_SZ «<12 alnum>»  Password REG_SZ word
-tfvar       .      value   2  \\*\"[ ]*\{[^{}]{0,99}default[ ]*=[ ]*<O>  variable "db_password" {· default = "«<12 alnum>»"·}  variable "db_password" {· default = ""·}
 fallback    .      value   4  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call        .      value   3/4  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
-typing      .      value   3/4  (?:\]<Q>,|<Q>,[ ]with:|<Q>\)\.(?:type|fill|val|value|send_?keys|set_?value)\()<H><O>  get('#password').type('«<16 hex>»')  get('#password').type('text')
 wrapped     .      value   4  <Q>\]?<H><A><H>(?:\[\])?[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
 element     .      element  1  <Q>(?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
 element     .      element  1  </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
@@ -5814,13 +5446,10 @@ block       .      line     4  (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>     
 attribute   .      value   1  <Q><H>value=<O>                               <add key="Password" value="«<12 alnum>»"/>  <add key="Password" value=""/>
 option      flag   value   2  (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
 variable    upper  blank   0  =                                             API_TOKEN=«<12 alnum>»          API_TOKEN=$X
-env         line   blank   1  =                                             password=«<12 alnum>»           password=$X
 yaml        line   line    1  <Q>\*{0,2}<H>(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
-ini         line   line    2  <H>(?::=|=)<H>                                password = «<12 alnum>»         password = get()
 next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 after       .      value   3/4  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
-csv         .      value   5  ,                                             apiToken,«<24 hex>»,           token,name,x
 enclosed    .      value   4  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 blank       line   line    4  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
 command     .      value   5  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
@@ -5831,28 +5460,6 @@ table       line   value   3/4  [ \t]*\|[ \t]*                                | 
 ]
 
 BETWEEN = [regex(form.between.encode()) for form in FORMS]
-
-# After the first line of a key that is only mentioned: an elision, prose, or the key's other end
-# with too little between.
-PEM_MENTION = regex(
-    rb"(?:\\+n)?[A-Za-z0-9+/]{0,12}\.{3}(?:[\"'`)]|(?:\\+n)?-----END)|\\+n/\*"
-    rb"|[\"'`]+ (?:and|as|header|in|is|lines?|marker|or|prefix|then)\b"
-    rb"|[\"'][ ]?,[ ]?(?:\"\"|'')\)|(?:\\+n)?[\"'][ ]?\+[ ]?"
-    rb"(?i:(?:[a-z_.]{1,40}\()?[a-z_.]*(?:key|body|data|content|64|der|encoded)[a-z_]*)[ ;()+]"
-    rb"|(?:(?![A-Za-z0-9+/]{12})[^\n]){0,100}?-----END [A-Z0-9 ]*PRIVATE KEY"
-)
-# Before it, and behind it: it is looked for.
-PEM_SOUGHT = regex(
-    rb"(?:[=!]=[ ]?[bru]?[\"']|\b(?i:find|index_?of|includes?|contains?|(?:starts|ends)_?with"
-    rb"|(?:has|trim|strip|remove)_?(?:prefix|suffix)|l?r?strip|split)\([bru]?[\"']"
-    rb"|(?:mem|str)n?(?:str|cmp|mem)\([^\"'\n]{0,60}\")\Z"
-)
-PEM_SOUGHT_END = regex(rb"(?:\\+n)?[\"'][ ]?(?:[):;]|and\b|or\b|&&|\|\|)")
-# A private key may span many lines, and its end may be missing.
-KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
-PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
-PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
-
 
 LINE_BEGIN = regex(
     rb"[ \t]*(?:[\w./\\@-]{0,200}?[:-]?[0-9]{1,6}[ \t]*(?:[:|\t-]|\xe2\x86\x92|\\+t))?"  # file:12:
@@ -5869,48 +5476,71 @@ TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`\\]|\\[!#$&*])+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 END_TAG = regex(rb"\\?</([\w:.-]*)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
-# After a part of a resource name: secret:NAME, or of a type: "AWS::KMS::Key":
-RESOURCE = regex(rb":[^\s\"'`]|\\*[\"'][ ]?:")
-# A `pass` is a password if one of these precedes it in its line or its name, or if it is set at
-# the beginning of its line: it alone, or a name in upper case.
-OF_USER = regex(
-    rb"(?i)user|login|(?:admin|artifactory|auth|backup|become|bind|bmc|broker|cassandra|cert|client"
-    rb"|conn(?:ection)?|couch|db|default|device|domain|elastic|ftp|git(?:hub|lab)?|grafana|guest"
-    rb"|host|http|imap|influx|ipmi|jdbc|jenkins|kafka|key_?store|kibana|ldap|luks|machine|mail"
-    rb"|master|mongo|mqtt|mysql|nexus|oracle|p12|pfx|pg|pop3?|postgres|proxy|rabbit(?:mq)?|redis"
-    rb"|root|router|rpc|samba|secret|server|service|smb|smtp|snmp|sonar|sql|ssh|store|sudo|svc"
-    rb"|telnet|temp|test|vault|vnc|vpn|wifi|wpa2?|zabbix|zip"
-    rb"|(?<![a-z])(?:api|app|key|my|net|new|old|san|web))[_-]?\Z"
-)
-SETTING = regex(rb"[\"']?[ \t]*[:=]")
-VERDICT = regex(rb"(?:\breturn ?\{pass|\bPASS):\Z")  # of a test
-YACC = regex(rb"token[ \t]+[<\w]")
-# Behind a name: the end of a function's head, a command, or a member that is no setter.
-CODE_BEHIND = regex(
-    rb"\)[^=\n]{0,40}:\n[ \t]*(?:\"{3}|'{3})|=`[^`\n]{0,200} "
-    rb"|(?:->|::)[A-Za-z_](?!\w{0,40}\([ ]?\\*[\"'])"
-)
-ENTRY = regex(  # after its key
-    rb"(?i)[\\\"']{0,4}[ \t\n]{0,40}(?:,[ \t\n]{0,40})?[\\\"']{0,4}value[\\\"']{0,4}[ ]?:"
-)
-LISTED = regex(rb"[:=>][ \t\n]*\[")
-LIST_WORD = regex(r"[A-Z]?[a-z]{1,9}(?:[._-]?[A-Z]?[a-z]{2,9})?")
-# What precedes no name of a secret: a condition, the words "public" and "next page".
-NOT_NAMED = regex(rb"(?:\?(?:[ \t]+[\"'`]?|[\"'`])|(?i:public|next page)[ \t]|/etc/)\Z")
 OPENING = regex(rb"(\\*)([\"'`])\Z")
-ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
-IN_NAMES, BASE64 = b"-_" + ALPHANUMERIC, b"+/" + ALPHANUMERIC
-ROUNDS = 8  # of searching again: bounded, so time stays linear
-NEAR = 256  # bytes around a name that are examined
-LONG_STRING = 4096  # of base64: more than any token has
-LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
-MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
-UNMARKED_LINE = regex(rb"[^\n\f]+")
 
-Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
-Finder: TypeAlias = "Callable[[bytes], Iterable[Span]]"
-Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
-Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
+
+def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
+    """Is a name where its form needs it?"""
+    if before == "flag":
+        return text[begin : begin + 1] == b"-"
+    if before == "noun":  # not the verb
+        return text[begin:end].lower() != b"pass"
+    if not before or (before == "upper" and not text[begin:end].isupper()):
+        return not before
+    return begins_line(text, begin)
+
+
+def begins_line(text: bytes, begin: int) -> bool:
+    """Is a name the first of its line, but for what tools put before it?"""
+    near = max(0, begin - NEAR)
+    line = text.rfind(b"\n", near, begin) + 1
+    return line >= near and LINE_BEGIN.fullmatch(text, line, begin) is not None
+
+
+def value_of(
+    text: bytes, end: int, start: int, kind: str, limit: int
+) -> tuple[int, int, bool] | None:
+    """The start and end of the value at ``start``, and whether it is quoted; ``end`` is the end of
+    its name. Nothing behind ``limit`` is read."""
+    opening = OPENING.search(text, end, start)
+    if kind == "value" and opening:
+        if AFTER_QUOTE.match(text, start) and ends_string(text, end, start, opening):
+            return None
+        start += 2 * text.startswith(opening[2] * 2, start)
+        return start, quote_end(text, start, opening[0], limit), True
+    if kind == "element":
+        element = ELEMENT.match(text, start, limit)
+        tag = text[max(0, end - NEAR) : end].rpartition(b"<")[2]
+        if not element or b"href=" in tag:
+            return None
+        end_tag = END_TAG.match(text, element.end())
+        other = end_tag and b">" not in tag and not tag.lower().startswith(end_tag[1].lower())
+        return None if other else (*element.span(), True)
+    word = (UNQUOTED if kind == "value" else TO_BLANK).match(text, start, limit)
+    if not word or (kind == "line" and not LINE_END.match(text, word.end())):
+        return None
+    return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
+
+
+def ends_string(text: bytes, end: int, start: int, opening: re.Match[bytes]) -> bool:
+    """Does a quote before ``start`` end a string that began before the name in the same line?"""
+    assigns = start - len(text[end:start].lstrip(b"\\\"'`]"))
+    line = text[max(0, assigns - NEAR) : assigns].rpartition(b"\n")[2]
+    begun = STRING_BEGUN.search(line) if text.count(opening[2], end, start) == 1 else None
+    return line.count(opening[0]) % 2 == 1 or (begun is not None and begun[1] == opening[2])
+
+
+def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
+    """The end of a quoted value: a quote escaped as often as the opening one, or its line's end."""
+    escapes, position = len(opening) - 1, start
+    for match in QUOTE_ENDS[opening[-1:]].finditer(text, start, limit):
+        if match[0] == b"\n":
+            return match.start()
+        before = text[position : match.start()]
+        position = match.end()
+        if (len(before) - len(before.rstrip(b"\\"))) % (2 * escapes + 2) == escapes:
+            return match.start() - escapes
+    return min(limit, len(text))
 
 
 TANGLED = "(?-i:[a-z][A-Z][a-z][A-Z])"
@@ -5939,11 +5569,6 @@ FIRST_LOOK = {
     RANDOM: (mixed(_QUOTED, 16), mixed(_BARE, 16)),
 }
 FIRST_LOOK[NUMBERED] = FIRST_LOOK[HUMAN]
-
-
-def mask(text: bytes, spans: Iterable[tuple[int, int, Any]]) -> bytes:
-    """A text whose spans are made unrecognizable; positions stay."""
-    return splice(text, [(start, end, MASK * (end - start)) for start, end, _ in spans])
 
 
 def any_name(names: Iterable[str], joint: str = "[_-]*") -> str:
@@ -5993,6 +5618,210 @@ NAMED = "|".join((*map(named, NAME_ENDS), _VARIABLE, MEMBER))
 _NAMES = any_name(sorted(NEEDED, key=len, reverse=True))
 _KEYS = "(?:api|access|secret|private) key"
 NAME = regex(rf"(?i:-[\w-]+|{_KEYS}|(?:{_NAMES})(?:{FURTHER})?)".encode())
+
+
+# ---------------------------------------------------------------- the judge
+#
+# What a value tells: the odds that it was made up, by people or machines, rather than named. They
+# are trained (tests/judge). What stands here is only what no value tells: see CONTRIBUTING.md.
+
+
+# What each trait adds to the odds: a character each, "O" is nothing. And the odds that a strength
+# asks for. Both are printed by tests/judge/train.py: mend its examples, not these.
+WEIGHTS = (
+    b".TK>W#iOfLTWP?KDs]V]S=RZxT@jQa_I]3T_#8I]gVJq{#]Qa;ZL#7/AQUTtR:EjJ]LJ#H:P3Oi>TOC=[EDFa>K2bTJK"
+    b"QPI'DEXOfHI]V#okWaBF6N#Q2AQFYTXl#<NTp^#{C9WV];@^er`/ma3iL<GRSH_C*OO#%[QR=[gdG#6XCK+Sc<)O=SNI"
+    b"?X#[HfZNrLS[KIWM%LU^cQ#R1Si`{iISHS3>I5X6dREF,ZIG:G=D`UUtv{N89YPzn#IkIU`AGHF?RbTa@QHV[ZYJZbsT"
+    b"RAOXOF#KKZP-e_bT{XPSYQTD)MiXJXY_HBJ<3AWJa+#{E]G{aFOV4aE8>J9J-R28sP0ZoeaRZqw]REZR0XkLZFc1ZTUe"
+    b"OANc/N{xDCR4##5{JULjb5pPbS]Y]x`-1S/LMFIB_xK-O?0]>AhM]rlaKTRZg_E=.xLC8aGHRLSbVFQc7aM6N3aXG_KV"
+    b"uFeZQVQcBR_7CHQZ<z{[R8OMVZUR#]O0CId[H>MToKZWLNG<5TWFO_DSUMEIbhQ<OBQXjQM`W4#;jOWXcF90sIOZlF?;"
+    b"4<I3l]]WrV,ZSus[?SDTH>NZbEZjNTHX_SeUt;WW_J#hP@&SN#X]8#ENeKMx$eM]EJcW+fl(PE[<JY<@P<]U>:NrQPLh"
+    b"hPfJK#[#5]R[:E1RVC_WnfFSPMBS@6ZAJ_RT]b]VGTNw:#5ALPS3`QUG#Q>nW0ho=lTYQaF>Z@BQh]`?d[XMh@U]BY]d"
+    b"VrPNu2a{`a#eID{S[IP3P#I9JOwA8HcpM3PRK{Z#Q*O_4>eaYdX;_rkgF@]?i;U`iM9yzYiyMWffNLR/eaeF]vF{SLVK"
+    b"LDUa^X/[O]?kiRN]N#@RE>LW=QSFldSvCP#W9PSS]WN?WZRSG@NNyGEAWM[,ET>N)>7sIT#A@.NySJYcfWPo=:=cTOJH"
+    b"YX?9V.g:SU_RQST#HHkCm?)d[#i`o1{_VBK[M@'<]bZSJg]^=L^DW]B:[EUB_L<X]FlCLUK@:KWdbFIL#akUNe[VS<hD"
+    b"Mn$BHCfUGxr:Eah@VUU{OKS{_NG#-KcQTu]ScYfbC#?J7VWNOcLKII]MB2pXCIle_e8eG0[DcO^SMFYIBbUR:^LQXkZ6"
+    b"dW#];haEA#{)OdkPqW.O@c+N]{C$CTBGXTUC]XSqe#kSKp8aaLMFE5OF#Lf.V+o6`VDZV?{ECrVT=vA7IAcD<g-_T_`?"
+    b"ORB>UKR]Z?<ChlR;aEUzMTTPR;fdP?=&y^Q2<bSG#6I#Lhl^Y=B[QB]`cI{aGJK$Eab2QLaOMPH{=SW#QM+C>1(IRQ#n"
+    b"EW>ilNAEeU9HDE{Z@fNM)boJS?E>]KQIK{5pddXF?J#OCT2#@RBNTUGKSeZc=F8w1_ZYwUR*EBS]I@]KaCTXfuEK'[_e"
+    b"9@caH9HlZs]]ONS2]=P/lCkQq/3OtNJ@UL{'W4ta[CMW^L:Ja{DRfGK#HoM,SKmd#a)XAP@N=MJ=VA{V2W_VK]QMQFHm"
+    b"DII?T9]MmLa1*F]E6HA^@cNVIJ_E:#Y9zmN$6/Z]OMHRQXKCGW<QaMebDWNkPsYTYV>#YD3Tl_]NK@LRVDZ.LYaZDI=q"
+    b"MK0XUL.FKCAK#N{HM?OJM?MpNB{[NUfMF`,)XBv.YH_QfW{[J=fE8UZQ{FNs{.`'i_a{XCB)4KM?OS^CUEd3KX<HcRYE"
+    b"vRYHAO`YKI7`YHba#dL.k9^1g`H#S_e;>AI{XVOPL$rSW^XaX@,M4pWO2oT3IQKEcEIXERg#QJB#ZHWM]TK{MPNaP-JH"
+    b"CI]_`]7GOtVgITjSbWbH?H#>KXAc#I_ZQvQGIEWU:86Z<MPEZVXOQK@:L<B]]GQ;vAEUQ]],KGCrY]PCe{PHT3^ENm]c"
+    b"[]^m?IWZke(KWa1X{C;bac7g]VP1IQEG3XdfG[AI{lDXHDL0:RH{cqgYES>mRF[TFdZK^icXNMMHE6[pNoWQ6WkK_HzN"
+    b"S{KY]W[sp6M32sZJDTB#aY=AVVQIHAS{PB{=<{]kPC7QbjH#F?C:MHBM[H#SLJLX9ZQJlOHE>U#CVMU-:1BTUZWDO{SR"
+    b"XURPQJV_X##<^PE"
+)
+REACHED = {"BARE": -159, "WORD": -285, "NUMBERED": -25, "HUMAN": 3, "MIXED": 72, "RANDOM": 118}
+SLOTS, EVEN, SURE = 2039, ord("O"), 500
+STRENGTHS = {"WORD": WORD, "NUMBERED": NUMBERED, "HUMAN": HUMAN, "MIXED": MIXED, "RANDOM": RANDOM}
+ODDS = {0: -SURE} | {strength: REACHED[name] for name, strength in STRENGTHS.items()}
+LOWER = b"abcdefghijklmnopqrstuvwxyz"
+REST = LOWER.upper() + b"0123456789"
+FOLDED = bytes.maketrans(REST, LOWER + b"0" * 10)
+SHAPED = bytes.maketrans(LOWER + REST, b"a" * 26 + b"A" * 26 + b"0" * 10)
+LETTERS = regex(rb"[a-z]+|[A-Z]+")
+
+
+def traits(value: str) -> list[bytes]:
+    """The value and its words; pairs of characters, all of these with neither case nor digits;
+    triples of classes of characters; the length, and that of the longest run of letters."""
+    data = value[:40].encode("ascii", "replace")
+    folded, shape = b"^%b$" % data.translate(FOLDED), b"^%b$" % data.translate(SHAPED)
+    longest = max(map(len, LETTERS.findall(data)), default=0)
+    found = [b"#%d" % len(data), b"digit" * (b"0" in shape), b"run%d" % longest, folded]
+    found += LETTERS.findall(folded)
+    found += [folded[at : at + 2] for at in range(len(folded) - 1)]
+    return found + [shape[at : at + 3] for at in range(len(shape) - 2)]
+
+
+@functools.lru_cache(4096)
+def odds(value: str) -> int:
+    """How sure it is that a value was made up: log-odds, in twelfths. Sources teach that digests
+    are harmless; behind a name they are not."""
+    if HEX.fullmatch(value):
+        return SURE if len(set(value)) > 5 else -SURE
+    from zlib import crc32  # not needed where nothing is redacted
+
+    found = traits(value)
+    return sum([WEIGHTS[crc32(trait) % SLOTS] for trait in found]) - EVEN * len(found)
+
+
+def greatest_odds(value: str) -> int:
+    """The odds of a value, or of a long part of it: a random one may have a name before it."""
+    return max(map(odds, [value, *(part for part in PARTS.split(value) if len(part) > 11)]))
+
+
+HEX = regex(r"(?=.*[0-9])(?:[0-9a-f-]{16,}|[0-9A-F-]{16,})")
+HEX_END = regex(r"[0-9a-f][0-9a-f-]{30,}[0-9a-f]\Z")  # a UUID, too
+PARTS = regex(r"[-_./:@&=$ ]")
+STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+# What a program puts in; it is taken out, and the rest is judged.
+PLACEHOLDER = regex(
+    r"\$?\{\{.*?\}\}+|\{%.*?%\}|\$\{.*?(?:\}|\Z)|\$\(.*?(?:\)|\Z)|\{[\w.!:\[\]\"'-]*\}|<[^<>]*>"
+    r"|(?:(?<![^:/=@.,\s])\$[A-Za-z_]|\$[A-Z_]{2})[\w.>-]*|%\(\w+\)[a-z]|%[-0-9.]*[a-zA-Z@](?!\w)"
+    r"|%[A-Za-z_]+%|@@?[A-Z_]+@@?|\[REDACTED:[^\]]*\]|#\{.*?\}|\$[0-9]"
+)
+# No secret, whatever it looks like: numbers, versions, addresses, paths, elisions, keywords, public
+# keys and certificates, digests.
+NO_SECRET = regex(
+    r".{0,2}|[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*"
+    r"|0[xX][0-9a-fA-F]{1,16}|(.)\1*|\W*|(?:\\*x?0)+"
+    r"|[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}"
+    r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://[^\s@]*"
+    r"|(?:arn|aws|data|file|git\+\w+|github|link|npm|urn|workspace):.*"
+    r"|(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?"
+    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}"
+    r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*|.*[Zz](?:ABCD|abcd).*"
+    r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer)\??"
+    r"|MI[GI][CfD].{3}.*|A{15}[^%]*|(?:sha[0-9]{1,3}|md5)[=:-].*"
+    r"|.*\.(?:pem|key|crt|json|ya?ml|txt|env)"
+    r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|@[a-z.]+|(?:\S+ ){4,}.*",
+    re.DOTALL,
+)
+# Unquoted, code: a call, an operator, an attribute of this.
+CODE = regex(
+    r"[&*!+-]{0,2}[A-Za-z_$][\w.:>$?!-]*[(\[{<].*|[:@(\[{=~!*&|/].*|(?:self|this|cls)[.-].*"
+    r"|(?:[A-Z]+_)+[A-Z]+",
+    re.DOTALL,
+)
+MEMBER_OF = regex(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+[?!]?")
+# What people read: words with a capital, or of another alphabet.
+LABEL = regex(r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'-]+[^\W\d_]+)*[.:]?|[^\d_]*[^\x00-\x7f][^\d_]*")
+SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
+ESCAPED = regex(r"\\+(?:u|U[0-9a-fA-F]{4})([0-9a-fA-F]{4})")
+# Such a word before a token says that it is no secret.
+PUBLIC = regex(
+    r"(?i)(?:[\w-]+[_-])?(?:sha[0-9]{1,3}|pk|pub(?:lic|lishable)?|id|nonce|run|(?:chat)?cmpl)[_-]"
+    r"(?:(?:live|test|prod|key)[_-])?[A-Za-z0-9]+[\w=-]{0,20}"
+)
+
+
+def is_plain(
+    name: str, value: str, least: int = WORD, needed: int | None = None, *, quoted: bool = True
+) -> bool:
+    """Is this value no secret, given its name? ``least`` is the strength that its form needs, 0 if
+    any word will do; ``needed`` the one that its name needs."""
+    ends = ends_of(name)
+    if not ends:
+        return True
+    value = value[(scheme.end() if (scheme := SCHEME.match(value)) else 0) :][:NEAR]
+    value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
+    value = value if quoted or not least else value.rstrip(")]};:,")
+    rest = PLACEHOLDER.sub("", value)
+    told, needed = greatest_odds(rest), needed_by(name) if needed is None else needed
+    if NO_SECRET.fullmatch(rest) or (least and says_little(ends, value, needed, quoted=quoted)):
+        return True
+    if not quoted and told < ODDS[RANDOM] and CODE.fullmatch(value):
+        return True
+    if repeats(value, told < ODDS[HUMAN if quoted else RANDOM]):
+        return True
+    if (value.istitle() or not value.isascii() or told < ODDS[HUMAN]) and LABEL.fullmatch(value):
+        return True
+    if not quoted and MEMBER_OF.fullmatch(value) and told < ODDS[MIXED]:
+        return True
+    if not quoted and needed > WORD and value.isalpha() and not value.islower():
+        needed = RANDOM  # an identifier
+    if not quoted and least == needed == WORD:
+        return told < REACHED["BARE"]
+    return told < ODDS[max(least, needed) if least else 0]
+
+
+def says_little(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -> bool:
+    """Is this what such a name never has for a value: one too short, prose, a build's signature?"""
+    if needed == RANDOM and len(value) < 16:
+        return True
+    if ends[0] in ("signature", "sig") and HEX.fullmatch(value.removeprefix("0x")):
+        return True
+    if not quoted and (len(value) < 4 or value[0] == "-"):  # an identifier, an option
+        return True
+    return " " in value and needed > WORD
+
+
+def repeats(value: str, likely: bool) -> bool:
+    """Is this a secret name, or something that is ``likely`` an identifier that holds one?"""
+    plain = squash(value)
+    return plain.rstrip("12") in NEEDED or (likely and any(map(plain.__contains__, SECRET_NAMES)))
+
+
+def is_plain_token(rule: Rule, shown: str) -> bool:
+    """Is no secret what the expression of a rule found?"""
+    if rule.name.endswith("password"):
+        return is_plain(rule.name, shown)
+    if rule.of_any_issuer:
+        longest = max((*PARTS.split(shown), *HEX_END.findall(shown)), key=len)
+        return (
+            odds(longest) < ODDS[MIXED]
+            or longest.isalpha()
+            or 4 * len(STRETCHES.findall(longest)) < len(longest)
+            or PUBLIC.match(shown) is not None
+        )
+    if rule.name in ("authorization", "bearer-token", "cookie", "url-user"):
+        rest = PLACEHOLDER.sub("", shown)
+        return NO_SECRET.fullmatch(rest) is not None or greatest_odds(rest) < ODDS[HUMAN]
+    words = not any(map(str.isdigit, shown)) and greatest_odds(shown) < REACHED["BARE"]
+    return words or len(set(shown)) < 6 or "..." in shown
+
+
+# ---------------------------------------------------------------- the scanner
+#
+# A text in; the spans of its secrets, or the text with markers, out. It must not know events.
+# A first look rules out most texts at once; the finders of what it finds are asked one by one.
+
+
+ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
+IN_NAMES, BASE64 = b"-_" + ALPHANUMERIC, b"+/" + ALPHANUMERIC
+ROUNDS = 8  # of searching again: bounded, so time stays linear
+LONG_STRING = 4096  # of base64: more than any token has
+LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
+MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
+UNMARKED_LINE = regex(rb"[^\n\f]+")
+
+
+def mask(text: bytes, spans: Iterable[tuple[int, int, Any]]) -> bytes:
+    """A text whose spans are made unrecognizable; positions stay."""
+    return splice(text, [(start, end, MASK * (end - start)) for start, end, _ in spans])
 
 
 class Scanner:
@@ -6309,7 +6138,8 @@ def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
     group = pattern.groups  # else all
     for match in pattern.finditer(text):
         first, last = match.span(group)
-        if not rule.is_plain(text, first, last):
+        shown = text[first:last][:NEAR].decode("utf-8", "replace")
+        if not is_plain_token(rule, shown):
             yield first, last, rule.name
 
 
@@ -6322,32 +6152,14 @@ def matches(name: str, pattern: Any, text: bytes) -> Iterator[Span]:
                 yield line.start() + first, line.start() + last, name
 
 
-def private_keys(text: bytes) -> Iterator[Span]:
-    position = 0
-    for begin in key_starts(text):
-        if begin.start() >= position:
-            end = PEM_END.search(text, begin.end())
-            position = end.end() if end else len(text)
-            yield begin.start(), position, "private-key"
-
-
-def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
-    """The first lines of private keys that are more than mentioned."""
-    for begin in PEM_BEGIN.finditer(text, position):
-        start, end = begin.span()
-        sought = PEM_SOUGHT_END.match(text, end) and PEM_SOUGHT.search(
-            text, max(0, start - NEAR), start
-        )
-        if not sought and not PEM_MENTION.match(text, end):
-            yield begin
-
-
 def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     """The span of the value behind a name, in the first form with a value that is not plain."""
-    named = name_at(text, start, end)
-    if named is None:
+    head = text[max(0, start - NEAR) : start]
+    begin = start - len(head) + len(head.rstrip(IN_NAMES))
+    name = text[begin:end].decode()
+    if text[begin - 2 : begin] == b"::":  # of a type
         return None
-    begin, name, needed = named
+    needed = needed_by(name)
     for form, pattern in zip(FORMS, BETWEEN, strict=True):
         between = pattern.match(text, end)
         if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
@@ -6355,117 +6167,14 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
             continue
-        behind = text[value[1] : value[1] + 1]
-        if form.name == "spaced" and behind == b"\n":
-            continue
-        if name in ("key", "Key") and ENTRY.match(text, value[1]):
-            return None
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         # Where a name is quoted, so is a value; else it is code.
         least = MIXED if not value[2] and text[end : end + 1] in b"\"'" else form.least(needed)
-        # A word is rather code, or one of several.
-        listed = LIST_WORD.fullmatch(shown) and LISTED.search(text, end, between.end())
-        if least and (listed or (behind in (b",", b";") and not value[2])):
-            least = max(least, NUMBERED)
-        quoted = value[2] and (behind != b"\n" or strength(shown) >= MIXED)
-        plain = is_plain(name, shown, least, needed, quoted=quoted)
+        plain = is_plain(name, shown, least, needed, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
-
-
-def name_at(text: bytes, start: int, end: int) -> tuple[int, str, int] | None:
-    """Where the name that ends in a secret one begins, the name, and the strength that its value
-    needs; None if it names no value."""
-    head = text[max(0, start - NEAR) : start]
-    begin = start - len(head) + len(head.rstrip(IN_NAMES))
-    name, before = text[begin:end].decode(), text[begin - 1 : begin]
-    needed = needed_by(name)
-    if needed == NUMBERED:
-        if name.lower() == "pass" and VERDICT.search(text, max(0, begin - NEAR), end + 1):
-            return None
-        alone = name.isupper() or not text[begin:start].strip(b"-")
-        setting = alone and SETTING.match(text, end) and begins_line(text, begin)
-        if setting or OF_USER.search(head.rpartition(b"\n")[2]):
-            needed = WORD
-        elif not alone:
-            needed = HUMAN
-    if (before == b":" and RESOURCE.match(text, end)) or (
-        before == b"%" and YACC.match(text, begin)
-    ):
-        return None
-    if CODE_BEHIND.match(text, end):
-        return None
-    if before == b"/" and text[end : end + 1] in b"> \t":  # the end of an element, or of a path
-        return None
-    if NOT_NAMED.search(text, max(0, begin - NEAR), begin):
-        return None
-    return begin, name, needed
-
-
-def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
-    """Is a name where its form needs it?"""
-    if before == "flag":
-        return text[begin : begin + 1] == b"-"
-    if before == "noun":  # not the verb
-        return text[begin:end].lower() != b"pass"
-    if not before or (before == "upper" and not text[begin:end].isupper()):
-        return not before
-    return begins_line(text, begin)
-
-
-def begins_line(text: bytes, begin: int) -> bool:
-    """Is a name the first of its line, but for what tools put before it?"""
-    near = max(0, begin - NEAR)
-    line = text.rfind(b"\n", near, begin) + 1
-    return line >= near and LINE_BEGIN.fullmatch(text, line, begin) is not None
-
-
-def value_of(
-    text: bytes, end: int, start: int, kind: str, limit: int
-) -> tuple[int, int, bool] | None:
-    """The start and end of the value at ``start``, and whether it is quoted; ``end`` is the end of
-    its name. Nothing behind ``limit`` is read."""
-    opening = OPENING.search(text, end, start)
-    if kind == "value" and opening:
-        if AFTER_QUOTE.match(text, start) and ends_string(text, end, start, opening):
-            return None
-        start += 2 * text.startswith(opening[2] * 2, start)
-        return start, quote_end(text, start, opening[0], limit), True
-    if kind == "element":
-        element = ELEMENT.match(text, start, limit)
-        tag = text[max(0, end - NEAR) : end].rpartition(b"<")[2]
-        if not element or b"href=" in tag:
-            return None
-        end_tag = END_TAG.match(text, element.end())
-        other = end_tag and b">" not in tag and not tag.lower().startswith(end_tag[1].lower())
-        return None if other else (*element.span(), True)
-    word = (UNQUOTED if kind == "value" else TO_BLANK).match(text, start, limit)
-    if not word or (kind == "line" and not LINE_END.match(text, word.end())):
-        return None
-    return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
-
-
-def ends_string(text: bytes, end: int, start: int, opening: re.Match[bytes]) -> bool:
-    """Does a quote before ``start`` end a string that began before the name in the same line?"""
-    assigns = start - len(text[end:start].lstrip(b"\\\"'`]"))
-    line = text[max(0, assigns - NEAR) : assigns].rpartition(b"\n")[2]
-    begun = STRING_BEGUN.search(line) if text.count(opening[2], end, start) == 1 else None
-    return line.count(opening[0]) % 2 == 1 or (begun is not None and begun[1] == opening[2])
-
-
-def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
-    """The end of a quoted value: a quote escaped as often as the opening one, or its line's end."""
-    escapes, position = len(opening) - 1, start
-    for match in QUOTE_ENDS[opening[-1:]].finditer(text, start, limit):
-        if match[0] == b"\n":
-            return match.start()
-        before = text[position : match.start()]
-        position = match.end()
-        if (len(before) - len(before.rstrip(b"\\"))) % (2 * escapes + 2) == escapes:
-            return match.start() - escapes
-    return min(limit, len(text))
 
 
 def merged(spans: list[Span]) -> list[Span]:
@@ -8909,10 +8618,10 @@ def strip_mdoc(text: str) -> str:
 
 
 def rule_lines() -> Iterator[str]:
-    """The name, the class and an example of each rule."""
+    """The name, the class and an example of each rule, or how its tokens begin."""
     examples: dict[str, str] = {}
     for rule in RULES:
-        examples.setdefault(rule.name, rule.found)
+        examples.setdefault(rule.name, rule.begins())
     for form in FORMS:
         examples.setdefault(f"assignment ({form.name})", form.found.replace("\n", r"\n"))
     for name, example in examples.items():

@@ -1,7 +1,7 @@
 """Secrets for tests: made from a grammar at run time, so that none stands in a source.
 
 In a template ``<36 alnum>`` is 36 random characters of an alphabet, and « » enclose what must be
-hidden; without them it is the whole.
+hidden; without them it is the whole. ``<rule 7>`` is what the expression of a row of RULES says.
 """
 
 # ruff: noqa: E501 (tables)
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import base64
 import functools
+import importlib
 import json
 import random
 import re
 import string
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -22,6 +24,7 @@ from support import Ended, convert, parameters, redaction
 
 import agentfmt
 
+parser: Any = importlib.import_module("re._parser" if sys.version_info > (3, 11) else "sre_parse")
 ALPHABETS = {
     "alnum": string.ascii_letters + string.digits,
     "lower": string.ascii_lowercase + string.digits,
@@ -57,8 +60,88 @@ class Planted(NamedTuple):
         return f"{self.before}[REDACTED:{rule}]{self.after}"
 
 
+class Sampler:
+    """Random texts that an expression matches, unlike Hypothesis' evenly random: a token of zeros
+    is none. ``short``: with one character too few in the last part of open length."""
+
+    def __init__(self, rule: agentfmt.Rule, seed: object, *, short: bool = False) -> None:
+        self.rng = random.Random(f"{rule.source} {seed}")
+        *before, rest = rule.parts()
+        if short and ",}" in rest:
+            head, _, tail = rest.rpartition(",}")
+            head, _, least = head.rpartition("{")
+            rest = f"{head}{{{int(least) - 1}}}{tail}"
+        source = "".join((*before, rest))
+        self.hidden = whole = not re.search(agentfmt.GROUP, source)
+        text = self.some(parser.parse(source))
+        self.text = f"«{text}»" if whole else text
+
+    def some(self, parsed: Any) -> str:
+        return "".join(getattr(self, str(kind).lower())(value) for kind, value in parsed)
+
+    def literal(self, code: int) -> str:
+        return chr(code)
+
+    def at(self, _: Any) -> str:
+        return ""
+
+    def branch(self, value: Any) -> str:
+        return self.some(self.rng.choice(value[1]))
+
+    def subpattern(self, value: Any) -> str:
+        group, _, _, inner = value
+        self.hidden = self.hidden or bool(group)
+        return f"«{self.some(inner)}»" if group else self.some(inner)
+
+    def in_(self, value: Any) -> str:
+        chars = characters(value)
+        usual = [char for char in chars if char.isalnum()]
+        return self.rng.choice(usual if usual and self.rng.random() < 0.9 else chars)
+
+    def max_repeat(self, value: Any) -> str:
+        least, most, inner = value
+        if most == parser.MAXREPEAT:
+            least = most = max(least, 12 * self.hidden) if least else 0
+        size = self.rng.randint(least, most)
+        chars = [self.some(inner) for _ in range(size)]
+        if size > 1 and str(inner[0][0]) == "IN":  # a token may end a sentence
+            ends = [char for char in characters(inner[0][1]) if char.isalnum()]
+            chars[0], chars[-1] = self.rng.choice(ends), self.rng.choice(ends)
+        return "".join(chars)
+
+
+setattr(Sampler, "in", Sampler.in_)
+
+
+CATEGORIES = {"CATEGORY_WORD": r"\w", "CATEGORY_SPACE": r"\s", "CATEGORY_NOT_SPACE": r"\w"}
+
+
+@functools.cache
+def class_of(pattern: str) -> str:
+    return "".join(filter(re.compile(pattern).match, map(chr, range(33, 127))))
+
+
+def characters(parsed: Any) -> str:
+    """The printable characters of a class; of one that excludes some, letters and digits."""
+    found = set[str]()
+    for kind, value in parsed:
+        if str(kind) == "LITERAL":
+            found.add(chr(value))
+        elif str(kind) == "RANGE":
+            found.update(map(chr, range(value[0], value[1] + 1)))
+        elif str(kind) == "CATEGORY":
+            found.update(class_of(CATEGORIES[str(value)]))
+    if str(parsed[0][0]) == "NEGATE":
+        return "".join(char for char in ALPHABETS["alnum"] if char not in found)
+    return "".join(sorted(found))
+
+
+@functools.cache
 def made(template: str, seed: object = 0) -> Planted:
     """A template filled in. Each character class of an alphabet occurs, as in real tokens."""
+    if of_rule := re.fullmatch(r"<(rule|short) (\d+)>", template):
+        rule = agentfmt.RULES[int(of_rule[2])]
+        return planted(Sampler(rule, seed, short=of_rule[1] == "short").text)
     rng = random.Random(f"{template} {seed}")
 
     def fill(match: re.Match[str]) -> str:
@@ -68,7 +151,10 @@ def made(template: str, seed: object = 0) -> Planted:
         chars[0], chars[-1] = rng.choice(ends), rng.choice(ends)
         return "".join(chars)
 
-    text = re.sub(r"<(\d+) (\w+)>", fill, template)
+    return planted(re.sub(r"<(\d+) (\w+)>", fill, template))
+
+
+def planted(text: str) -> Planted:
     if "«" not in text:
         return Planted("", text, "")
     before, _, rest = text.partition("«")
@@ -373,6 +459,6 @@ MORE = (
     Grammar("command-password", ("7z x -p«<12 alnum>» a.7z",), ("7z x a.7z",)),
 )  # fmt: skip
 GRAMMARS = (
-    *(Grammar(rule.name, (rule.found,), (rule.left,)) for rule in agentfmt.RULES),
+    *(Grammar(rule.name, (f"<rule {n}>",), ()) for n, rule in enumerate(agentfmt.RULES)),
     *MORE,
 )

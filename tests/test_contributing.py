@@ -89,15 +89,12 @@ def test_an_agent_takes_few_lines() -> None:
 
 
 def test_add_a_kind_of_secret() -> None:
-    row = agentfmt.Rule(*re.split("  +", block("text", "secret").strip()))
-    agentfmt.RULES.append(row)
+    agentfmt.RULES.extend(agentfmt.token_rules(block("text", "secret")))
     scanner = agentfmt.Scanner({}, {})
-    for template, what in ((row.found, "[REDACTED:toy-key]"), (row.left, made(row.left).text)):
-        text = f"the key is {made(template).text}, use it"
-        assert scanner.conceal(text) == f"the key is {what}, use it"
-    assert scanner.conceal(f"the key is {made(row.found).text}, use it\n") == block(
-        "text", "secret-found"
-    )
+    for token in ("toy_<40 hex>", "toy2-<32 alnum>"):
+        text = f"the key is {made(token).text}, use it\n"
+        assert scanner.conceal(text) == block("text", "secret-found")
+    assert "REDACTED" not in scanner.conceal(f"the key is {made('toy_<8 hex>').text}, use it\n")
 
 
 @pytest.mark.usefixtures("toy")
