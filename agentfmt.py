@@ -5079,191 +5079,156 @@ WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]
 
 
 def token_rules(table: str) -> Iterator[Rule]:
-    """A line holds a name, and an expression for each form that tokens of this name have."""
-    for line in table.strip().splitlines():
-        name, *sources = re.split("  +", line)
-        yield from (Rule(name, source) for source in sources)
+    """The rules of a table of names, each with an expression for each form of its tokens; what two
+    or more blanks part is an expression if it holds a blank."""
+    name = ""
+    for item in re.split(r"\n|  +", table.strip()):
+        if " " in item:
+            yield Rule(name, item)
+        else:
+            name = item
 
 
 RULES = [
     *token_rules(
         r"""
-anthropic-key           ^sk-ant- [a-z]{2,8}[0-9]{2}-[\w-]{16,}
-openrouter-key          ^sk-or-v1- [0-9a-f]{40,}
-langfuse-key            ^sk-lf- [0-9a-f-]{30,}
-openai-key              ^sk-(?:proj|svcacct|admin)- [\w-]{20,}  ^sk- [A-Za-z0-9]{32,}  sk-[\w-]* T3BlbkFJ [\w-]{10,}  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}
-cursor-key              ^(?:key|crsr)_ [0-9a-f]{32,}
-github-token            ^gh[opusr]_ [A-Za-z0-9]{20,}\w*  ^ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*  ^github_pat_ [A-Za-z0-9]{16,}\w*
-gitlab-token            ^(?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  _gitlab_session= ([0-9a-f]{32,})
-aws-key-id              ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}  ^A[KS]IA [A-Z0-9]{16}(?:\\+[nt]|[\s,:;|"'\\]){1,4}[A-Za-z0-9+/]{40}$
-aws-bedrock-key         ^ABSK [A-Za-z0-9+/]{80,}={0,2}  ^bedrock-api-key- [A-Za-z0-9+/=]{20,}
-aws-session-token       ^IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}
-aws-appsync-key         ^da2- [a-z0-9]{26}$
-aws-mws-token           ^amzn\.mws\. [0-9a-f-]{36}
-google-api-key          ^AIza [\w-]{30,}  ^AQ\.Ab [\w-]{30,}
-google-oauth            ^(?:GOCSPX-|ya29\.|1//0) [\w-]{20,}
-azure-storage-key       AccountKey= ([A-Za-z0-9+/]{40,}={0,2})
-azure-sas               [?&]sig= ([A-Za-z0-9%+/=_-]{30,})
-azure-ad-secret         [\w.~-]{3}[0-9] Q~ [\w.~-]{31,}
-azure-key               ^[A-Za-z0-9+/]{30,80} (?:JQQJ9|\+AS[tbm]|\+ACR|\+ARm|AzCa|AzSe|AzFu|AZDO) [A-Za-z0-9+/]{4,44}={0,2}$
-slack-token             ^xox[abcdeoprs] [.-][\w.%-]{10,}  ^(?:xapp-[0-9]|xwfp) -[\w-]{10,}
-slack-webhook           ^hooks\.slack\.com/ (?:services|workflows|triggers)/[\w/+-]{20,}
-stripe-key              ^[rs]k_(?:live|test|prod)_ [A-Za-z0-9]{10,}\w*  ^sk_org_ [A-Za-z0-9_]{10,}
-stripe-webhook-secret   ^whsec_ [A-Za-z0-9+/=_-]{20,}
-twilio-key              ^SK [0-9a-f]{32,}
-sendgrid-key            ^SG\. [\w-]{16,}\.[\w-]{16,}  ^SG\. [\w=-]{60,}
-npm-token               ^npm_ [A-Za-z0-9]{30,}
-pypi-token              ^pypi-AgE [\w-]{30,}
-docker-hub-token        ^dckr_[po]at_ [\w-]{20,}
-hugging-face-token      ^(?:hf|api_org)_ [A-Za-z0-9]{30,}
-digitalocean-token      ^do[opr]_v1_ [0-9a-f]{40,}
-databricks-token        ^(?:dapi|dose) [0-9a-fA-F]{32,}(?:-[0-9]+)?
-linear-key              ^lin_(?:api|oauth)_ [A-Za-z0-9]{30,}
-notion-token            ^(?:ntn|secret)_ [A-Za-z0-9]{40,}
-shopify-token           ^shp(?:at|ca|pa|ss|ua|tka)_ [A-Za-z0-9]{30,}
-telegram-token          ^[0-9]{5,16} :A [\w-]{34}$
-discord-token           ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}
-discord-webhook         ^discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}
-doppler-token           ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}
-vault-token             ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}  ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$
-age-key                 ^AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}
-grafana-token           ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}  ^gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}
-jwt                     ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?  ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  ^ZXlK [A-Za-z0-9+/]{40,}={0,2}
-groq-key                ^gsk_ [A-Za-z0-9]{40,}
-xai-key                 ^xai- [A-Za-z0-9_]{70,}
-perplexity-key          ^pplx- [A-Za-z0-9]{40,}
-tavily-key              ^tvly- [\w-]{24,}
-langsmith-key           ^lsv2_ [a-z]{2}_[0-9a-f]{32}_[0-9a-f]{8,}
-pinecone-key            ^pcsk_ [A-Za-z0-9_]{40,}
-replicate-token         ^r8_ [A-Za-z0-9]{30,}
-fireworks-key           ^fw_ [A-Za-z0-9]{20,}
-together-key            ^tgp_v1_ [\w-]{30,}
-nvidia-key              ^nvapi- [\w-]{50,}
-wandb-key               ^wandb_v1_ \w{40,}
-llamacloud-key          ^llx- [\w-]{40,}
-jina-key                ^jina_ [0-9a-f]{32}[\w-]{20,}
-runpod-key              ^rpa_ [A-Z0-9]{30,}\w*
-modal-token             ^a[ks]- [A-Za-z0-9]{22}$
-composio-key            ^ak_ [\w-]{18,}$
-voyage-key              ^pa- [\w-]{40,}
-supabase-key            ^sbp_ (?:oauth_|v[0-9]_)?[0-9a-f]{40,}  ^sb_secret_ [\w-]{24,}
-vercel-token            ^vc[pkaicr]_ [A-Za-z0-9]{24,}  ^vercel_blob_rw_ \w{24,}
-fly-token               ^fo1_ [\w-]{40,}  ^fm[12][ar]?_ [A-Za-z0-9+/=_-]{80,}
-render-key              ^rnd_ [A-Za-z0-9]{24,}
-heroku-key              ^HRKU- [\w-]{30,}
-cloudflare-token        ^cf(?:ut|at|k)_ [A-Za-z0-9]{40,}
-cloudflare-ca-key       ^v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}
-newrelic-key            ^NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}  ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)
-sentry-token            ^sntr(?:ys_eyJ|yu_) [\w+/=]{40,}
-figma-token             ^fig[a-z]{1,2}_ [\w-]{30,}
-airtable-token          ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}
-atlassian-token         ^AT[AC]TT3 [\w=-]{60,}
-bitbucket-token         ^ATBB [A-Za-z0-9]{24,}  ^BBDC- [A-Za-z0-9+/]{30,}
-planetscale-token       ^pscale_ [a-z]+_[\w.=-]{30,}
-neon-key                ^npg_ [A-Za-z0-9]{12,}
-mongodb-atlas-key       ^mdb_sa_sk_ [\w-]{30,}
-crates-token            ^cio [A-Za-z0-9]{32}$
-resend-key              ^re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,}
-tailscale-key           ^tskey- [a-z]+-[\w-]{20,}
-1password-token         ^ops_eyJ [A-Za-z0-9+/=_-]{60,}
-1password-key           ^A3- [A-Z0-9]{6}-[A-Z0-9-]{20,}
-infisical-token         ^st\. [0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32,}
-terraform-token         ^[A-Za-z0-9]{14} \.atlasv1\. [\w=-]{40,}
-circleci-token          ^CCIP(?:AT|RJ)_ \w{40,}
-square-token            ^EAAA [\w-]{56,64}$  ^sq0[a-z]{3}- [\w-]{22,}
-plaid-token             ^access-(?:sandbox|production|development)- [0-9a-f-]{36,}
-razorpay-key            ^rzp_(?:live|test)_ [A-Za-z0-9]{14,}
-braintree-token         ^access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}
-teams-webhook           [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  ^IncomingWebhook/ ([\w/-]{40,})
-facebook-token          ^EAA [0-9A-F]*[G-Za-z][A-Za-z0-9]*[A-Za-z0-9]{90,}$  ^[0-9]{15,16} \| [\w-]{27,}
-twitter-token           ^A{15} [A-Za-z0-9%]*[A-Za-z0-9%]{60,}$
-dropbox-token           ^sl\.(?:u\.)? [\w-]{100,}
-hubspot-token           ^pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}
-asana-token             ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}
-mapbox-token            ^[st]k\.eyJ [\w-]{20,}\.[\w-]{16,}
-contentful-token        ^CFPAT- [\w-]{40,}
-launchdarkly-key        ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12,}
-dynatrace-token         ^dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}
-snyk-token              ^snyk_[a-z]{3}\. [\w.-]{60,}
-jfrog-token             ^(?:AKCp|cmVmdGtu) [A-Za-z0-9]{50,}
-nuget-key               ^oy2 [a-z0-9]{43}$
-clickhouse-key          ^4b1d [A-Za-z0-9]{38}$
-sourcegraph-token       ^(?:sg[pd]|slk)_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}
-openshift-token         ^sha256~ [\w-]{40,}
-typeform-token          ^tfp_ [\w=-]{40,}
-shippo-token            ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}
-easypost-key            ^EZ[AT]K [A-Za-z0-9]{50,}
-harness-token           ^[ps]at\.[\w-]{22} \. [0-9a-f]{24}\.[A-Za-z0-9]{20,}
-alibaba-key             ^LTAI [A-Za-z0-9]{16,24}$
-tencent-key             ^AKID [A-Za-z0-9]{32}$
-zapier-webhook          ^hooks\.zapier\.com/hooks/catch/ [\w/]{10,}
-mailgun-key             ^key- [0-9a-f]{32,}  ^[0-9a-f]{32} - [0-9a-f]{8}-[0-9a-f]{8}$
-mailchimp-key           ^[0-9a-f]{32} -us [0-9]{1,2}$
-ngrok-token             ^[12][A-Za-z0-9]{26} _ [0-9][A-Za-z0-9]{20}$
-adobe-secret            ^p8e- [A-Za-z0-9-]{32,}
-adafruit-key            ^aio_ [A-Za-z0-9]{28,}
-aiven-token             ^AVNS_ [\w+/=-]{19,}
-authress-key            ^(?:sc|ext|scauth|authress)_ [a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}
-baidu-key               ^bce-v3/ALTAK- [A-Za-z0-9]{16,}/[0-9a-f]{40,}
-volcengine-key          ^AKLT [A-Za-z0-9+/_=-]{40,}
-cockroach-key           ^CCDB1_ [A-Za-z0-9]{20,}_[A-Za-z0-9]{20,}
-datastax-token          ^AstraCS: [A-Za-z]{20,}:[0-9a-f]{40,}
-defined-key             ^dnkey- [\w=-]{26}-[\w=-]{40,}
-elastic-key             ^essu_ [A-Za-z0-9+/=_-]{40,}
-flutterwave-key         ^FLW(?:SEC|PUB)K (?:_TEST)?-[0-9a-h]{12,}(?:-X)?
-frameio-token           ^fio-u- [\w=-]{40,}
-intercom-token          ^dG9rO [A-Za-z0-9+/]{50,}={0,2}
-clickup-token           ^pk_[0-9]{6,9}_ [0-9A-Z]{32,}
-klaviyo-key             ^pk_ [0-9a-f]{34}$
-maxmind-key             ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk (?:)
-octopus-key             ^API- [A-Z0-9]{26}$
-onfido-token            ^api_(?:live|sandbox) (?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32,}
-paypal-token            ^A21AA [\w-]{70,}
-pubnub-key              ^[sp](?:ec|ub|ub)-c- [A-Za-z0-9+/=-]{36,}
-salesforce-token        ^00D[A-Za-z0-9]{12,15} ! [\w.]{80,}
-sanity-token            ^sk [A-Za-z0-9]*[A-Za-z0-9]{78,}$
-scalingo-token          ^tk-us- [\w-]{48,}
-settlemint-token        ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}
-stackhawk-key           ^hawk\. [\w-]{20,}\.[\w-]{20,}
-tinybird-token          ^p\.eyJ [\w-]{20,}\.[\w-]{16,}
-trigger-key             ^tr_(?:dev|prod|stg|pat|preview)_ [A-Za-z0-9]{20,}
-infracost-key           ^ico- [A-Za-z0-9]{32,}
-jenkins-secret          ^AQAAABAAA \x20?([^\s<>{}"'\\]{16,})
-quay-token              ^[a-z0-9][\w.-]*\+[\w.-]+ : ([A-Z0-9]{60,})
-yandex-key              ^YC [\w-]{38}$  ^AQVN [\w-]{35,}
-wakatime-key            ^waka_ [0-9a-f]{8}-[0-9a-f-]{20,}
-axiom-token             ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}
-yandex-token            ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}
-zoho-token              ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}
-zhipu-key               ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$
-password-hash           \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}  \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}
-password-hash           ^(?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  \$argon2[id]{1,2}\$ [\w=,$+/]{30,}
-private-key             ^LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}
-url-password            [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]
-url-user                https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
-cookie                  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})
-bearer-token            ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
-authorization           (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
-command-password        ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})
-command-password        ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})
-command-password        ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})
-command-password        ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})
-command-password        ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})
-command-password        ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})
-command-password        ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})
-command-password        ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})
-command-password        ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})
-command-password        ^(?:sqlcmd|bcp|unzip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})
-command-password        ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$]{6,})
-command-password        ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})
-command-password        ::add-mask:: ([^\s"'\\$]{4,})
-command-password        [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
-command-password        ^(?i:identified\h+by) \h+\\*["']([^\s"'\\]{6,})
-token                   ^<words> (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
-token                   ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*
-token                   ^(?:CLOJARS_|PMAK-|access-(?:sandbox|production|development)-|bk(?:ua|aj|ct)_|e2b_|fc-|mlsn\.|pat-(?:na|eu)[0-9]-|pul-|rubygems_|s-s4t2(?:ud|af)-|(?:sdk|api|mob)-|sgp_|sk-lf-|sq[apu]_|vlt_|waka_|x(?:key|smtp)sib-|xaat-|[a-z]{2}[0-9]-) [0-9a-f-]{32,}\w*
-token                   ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*
-token                   ^(?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|Mid-server-|ory_[a-z]{2,6}_|os_v2_(?:app|org)_|ptr_|secret-(?:live|test)-|secret-token:|sktsec_|t(?:id|lk|sec)_|z[qtuw]t_) [\w+/.=-]{22,}
+anthropic-key  ^sk-ant- [a-z]{2,8}[0-9]{2}-[\w-]{16,}
+openrouter-key  ^sk-or-v1- [0-9a-f]{40,}          langfuse-key  ^sk-lf- [0-9a-f-]{30,}
+openai-key  ^sk-(?:proj|svcacct|admin)- [\w-]{20,}  ^sk- [A-Za-z0-9]{32,}  sk-[\w-]* T3BlbkFJ [\w-]{10,}  ^sk-[a-z]{2,12}- (?:[a-z0-9]{2,8}-)?[A-Za-z0-9]{32,}
+github-token  ^gh[opusr]_ [A-Za-z0-9]{20,}\w*  ^ghs_ [0-9]+_eyJ[\w-]{8,}(?:\.[\w-]+)*  ^github_pat_ [A-Za-z0-9]{16,}\w*
+gitlab-token  ^(?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas|ffct|rtr|wt)-|GR1348941) [\w.-]{16,}  _gitlab_session= ([0-9a-f]{32,})
+aws-key-id  ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9]) [A-Z0-9]{16,}  ^A[KS]IA [A-Z0-9]{16}(?:\\+[nt]|[\s,:;|"'\\]){1,4}[A-Za-z0-9+/]{40}$
+aws-bedrock-key  ^ABSK [A-Za-z0-9+/]{80,}={0,2}  ^bedrock-api-key- [A-Za-z0-9+/=]{20,}
+aws-session-token  ^IQoJb3JpZ2lu [A-Za-z0-9+/=]{60,}
+cursor-key  ^(?:key|crsr)_ [0-9a-f]{32,}          aws-appsync-key  ^da2- [a-z0-9]{26}$
+google-api-key  ^AIza [\w-]{30,}  ^AQ\.Ab [\w-]{30,}
+google-oauth  ^(?:GOCSPX-|ya29\.|1//0) [\w-]{20,}
+azure-storage-key  AccountKey= ([A-Za-z0-9+/]{40,}={0,2})
+aws-mws-token  ^amzn\.mws\. [0-9a-f-]{36}         azure-sas  [?&]sig= ([A-Za-z0-9%+/=_-]{30,})
+azure-key  ^[A-Za-z0-9+/]{30,80} (?:JQQJ9|\+AS[tbm]|\+ACR|\+ARm|AzCa|AzSe|AzFu|AZDO) [A-Za-z0-9+/]{4,44}={0,2}$
+slack-token  ^xox[abcdeoprs] [.-][\w.%-]{10,}  ^(?:xapp-[0-9]|xwfp) -[\w-]{10,}
+slack-webhook  ^hooks\.slack\.com/ (?:services|workflows|triggers)/[\w/+-]{20,}
+stripe-key  ^[rs]k_(?:live|test|prod)_ [A-Za-z0-9]{10,}\w*  ^sk_org_ [A-Za-z0-9_]{10,}
+stripe-webhook-secret  ^whsec_ [A-Za-z0-9+/=_-]{20,}
+azure-ad-secret  [\w.~-]{3}[0-9] Q~ [\w.~-]{31,}  twilio-key  ^SK [0-9a-f]{32,}
+sendgrid-key  ^SG\. [\w-]{16,}\.[\w-]{16,}  ^SG\. [\w=-]{60,}
+npm-token  ^npm_ [A-Za-z0-9]{30,}                 pypi-token  ^pypi-AgE [\w-]{30,}
+hugging-face-token  ^(?:hf|api_org)_ [A-Za-z0-9]{30,}
+docker-hub-token  ^dckr_[po]at_ [\w-]{20,}        digitalocean-token  ^do[opr]_v1_ [0-9a-f]{40,}
+databricks-token  ^(?:dapi|dose) [0-9a-fA-F]{32,}(?:-[0-9]+)?
+linear-key  ^lin_(?:api|oauth)_ [A-Za-z0-9]{30,}  notion-token  ^(?:ntn|secret)_ [A-Za-z0-9]{40,}
+shopify-token  ^shp(?:at|ca|pa|ss|ua|tka)_ [A-Za-z0-9]{30,}
+discord-token  ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}
+discord-webhook  ^discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}
+doppler-token  ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}
+vault-token  ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}  ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$
+telegram-token  ^[0-9]{5,16} :A [\w-]{34}$        age-key  ^AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}
+grafana-token  ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}  ^gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}
+jwt  ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?  ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  ^ZXlK [A-Za-z0-9+/]{40,}={0,2}
+groq-key  ^gsk_ [A-Za-z0-9]{40,}                  xai-key  ^xai- [A-Za-z0-9_]{70,}
+perplexity-key  ^pplx- [A-Za-z0-9]{40,}           tavily-key  ^tvly- [\w-]{24,}
+langsmith-key  ^lsv2_ [a-z]{2}_[0-9a-f]{32}_[0-9a-f]{8,}
+pinecone-key  ^pcsk_ [A-Za-z0-9_]{40,}            replicate-token  ^r8_ [A-Za-z0-9]{30,}
+fireworks-key  ^fw_ [A-Za-z0-9]{20,}              together-key  ^tgp_v1_ [\w-]{30,}
+nvidia-key  ^nvapi- [\w-]{50,}                    wandb-key  ^wandb_v1_ \w{40,}
+llamacloud-key  ^llx- [\w-]{40,}                  jina-key  ^jina_ [0-9a-f]{32}[\w-]{20,}
+runpod-key  ^rpa_ [A-Z0-9]{30,}\w*                modal-token  ^a[ks]- [A-Za-z0-9]{22}$
+composio-key  ^ak_ [\w-]{18,}$                    voyage-key  ^pa- [\w-]{40,}
+supabase-key  ^sbp_ (?:oauth_|v[0-9]_)?[0-9a-f]{40,}  ^sb_secret_ [\w-]{24,}
+vercel-token  ^vc[pkaicr]_ [A-Za-z0-9]{24,}  ^vercel_blob_rw_ \w{24,}
+fly-token  ^fo1_ [\w-]{40,}  ^fm[12][ar]?_ [A-Za-z0-9+/=_-]{80,}
+render-key  ^rnd_ [A-Za-z0-9]{24,}                heroku-key  ^HRKU- [\w-]{30,}
+cloudflare-token  ^cf(?:ut|at|k)_ [A-Za-z0-9]{40,}
+cloudflare-ca-key  ^v1\.0- [0-9a-f]{24}-[0-9a-f]{100,}
+newrelic-key  ^NR(?:AK|II|IQ|AA|RA|SP|JS)- [\w-]{19,}  ^[0-9a-f]{30,}[0-9A-F]{0,8} NRAL (?:)
+sentry-token  ^sntr(?:ys_eyJ|yu_) [\w+/=]{40,}    figma-token  ^fig[a-z]{1,2}_ [\w-]{30,}
+airtable-token  ^pat[A-Za-z0-9]{14} \. [0-9a-f]{60,}
+bitbucket-token  ^ATBB [A-Za-z0-9]{24,}  ^BBDC- [A-Za-z0-9+/]{30,}
+atlassian-token  ^AT[AC]TT3 [\w=-]{60,}           planetscale-token  ^pscale_ [a-z]+_[\w.=-]{30,}
+neon-key  ^npg_ [A-Za-z0-9]{12,}                  mongodb-atlas-key  ^mdb_sa_sk_ [\w-]{30,}
+crates-token  ^cio [A-Za-z0-9]{32}$               resend-key  ^re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,}
+tailscale-key  ^tskey- [a-z]+-[\w-]{20,}          1password-token  ^ops_eyJ [A-Za-z0-9+/=_-]{60,}
+infisical-token  ^st\. [0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32,}
+terraform-token  ^[A-Za-z0-9]{14} \.atlasv1\. [\w=-]{40,}
+1password-key  ^A3- [A-Z0-9]{6}-[A-Z0-9-]{20,}    circleci-token  ^CCIP(?:AT|RJ)_ \w{40,}
+square-token  ^EAAA [\w-]{56,64}$  ^sq0[a-z]{3}- [\w-]{22,}
+plaid-token  ^access-(?:sandbox|production|development)- [0-9a-f-]{36,}
+razorpay-key  ^rzp_(?:live|test)_ [A-Za-z0-9]{14,}
+braintree-token  ^access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}
+teams-webhook  [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  ^IncomingWebhook/ ([\w/-]{40,})
+facebook-token  ^EAA [0-9A-F]*[G-Za-z][A-Za-z0-9]*[A-Za-z0-9]{90,}$  ^[0-9]{15,16} \| [\w-]{27,}
+twitter-token  ^A{15} [A-Za-z0-9%]*[A-Za-z0-9%]{60,}$
+hubspot-token  ^pat-(?:na|eu)[0-9]- [0-9a-f-]{30,}
+asana-token  ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}
+dropbox-token  ^sl\.(?:u\.)? [\w-]{100,}          mapbox-token  ^[st]k\.eyJ [\w-]{20,}\.[\w-]{16,}
+launchdarkly-key  ^(?:sdk|api|mob)- [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12,}
+dynatrace-token  ^dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}
+contentful-token  ^CFPAT- [\w-]{40,}              snyk-token  ^snyk_[a-z]{3}\. [\w.-]{60,}
+jfrog-token  ^(?:AKCp|cmVmdGtu) [A-Za-z0-9]{50,}  nuget-key  ^oy2 [a-z0-9]{43}$
+sourcegraph-token  ^(?:sg[pd]|slk)_ (?:local_|[0-9a-f]{16}_)?[0-9A-Za-z]{40,}
+clickhouse-key  ^4b1d [A-Za-z0-9]{38}$            openshift-token  ^sha256~ [\w-]{40,}
+shippo-token  ^(?:shippo|duffel)_(?:live|test)_ [\w=-]{30,}
+typeform-token  ^tfp_ [\w=-]{40,}                 easypost-key  ^EZ[AT]K [A-Za-z0-9]{50,}
+harness-token  ^[ps]at\.[\w-]{22} \. [0-9a-f]{24}\.[A-Za-z0-9]{20,}
+alibaba-key  ^LTAI [A-Za-z0-9]{16,24}$            tencent-key  ^AKID [A-Za-z0-9]{32}$
+zapier-webhook  ^hooks\.zapier\.com/hooks/catch/ [\w/]{10,}
+mailgun-key  ^key- [0-9a-f]{32,}  ^[0-9a-f]{32} - [0-9a-f]{8}-[0-9a-f]{8}$
+ngrok-token  ^[12][A-Za-z0-9]{26} _ [0-9][A-Za-z0-9]{20}$
+mailchimp-key  ^[0-9a-f]{32} -us [0-9]{1,2}$      adobe-secret  ^p8e- [A-Za-z0-9-]{32,}
+adafruit-key  ^aio_ [A-Za-z0-9]{28,}              aiven-token  ^AVNS_ [\w+/=-]{19,}
+authress-key  ^(?:sc|ext|scauth|authress)_ [a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,}
+baidu-key  ^bce-v3/ALTAK- [A-Za-z0-9]{16,}/[0-9a-f]{40,}
+cockroach-key  ^CCDB1_ [A-Za-z0-9]{20,}_[A-Za-z0-9]{20,}
+datastax-token  ^AstraCS: [A-Za-z]{20,}:[0-9a-f]{40,}
+volcengine-key  ^AKLT [A-Za-z0-9+/_=-]{40,}       defined-key  ^dnkey- [\w=-]{26}-[\w=-]{40,}
+flutterwave-key  ^FLW(?:SEC|PUB)K (?:_TEST)?-[0-9a-h]{12,}(?:-X)?
+elastic-key  ^essu_ [A-Za-z0-9+/=_-]{40,}         frameio-token  ^fio-u- [\w=-]{40,}
+intercom-token  ^dG9rO [A-Za-z0-9+/]{50,}={0,2}   clickup-token  ^pk_[0-9]{6,9}_ [0-9A-Z]{32,}
+maxmind-key  ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29} _mmk (?:)
+klaviyo-key  ^pk_ [0-9a-f]{34}$                   octopus-key  ^API- [A-Z0-9]{26}$
+onfido-token  ^api_(?:live|sandbox) (?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32,}
+pubnub-key  ^[sp](?:ec|ub|ub)-c- [A-Za-z0-9+/=-]{36,}
+salesforce-token  ^00D[A-Za-z0-9]{12,15} ! [\w.]{80,}
+paypal-token  ^A21AA [\w-]{70,}                   sanity-token  ^sk [A-Za-z0-9]*[A-Za-z0-9]{78,}$
+settlemint-token  ^sm_(?:aat|pat|sat)_ [A-Za-z0-9]{16,}
+scalingo-token  ^tk-us- [\w-]{48,}                stackhawk-key  ^hawk\. [\w-]{20,}\.[\w-]{20,}
+trigger-key  ^tr_(?:dev|prod|stg|pat|preview)_ [A-Za-z0-9]{20,}
+tinybird-token  ^p\.eyJ [\w-]{20,}\.[\w-]{16,}    infracost-key  ^ico- [A-Za-z0-9]{32,}
+jenkins-secret  ^AQAAABAAA \x20?([^\s<>{}"'\\]{16,})
+quay-token  ^[a-z0-9][\w.-]*\+[\w.-]+ : ([A-Z0-9]{60,})
+yandex-key  ^YC [\w-]{38}$  ^AQVN [\w-]{35,}      wakatime-key  ^waka_ [0-9a-f]{8}-[0-9a-f-]{20,}
+axiom-token  ^xa[ap]t- [0-9a-f]{8}-[0-9a-f-]{20,}
+yandex-token  ^t1\. [\w-]{10,}=*\.[\w-]{80,}={0,2}
+zhipu-key  ^[0-9a-f]{28} [0-9a-f]{4}\. [A-Za-z0-9]{16}$
+password-hash  \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}  \$(?:[15678y]|gy|2k|apr1)\$ (?:rounds=[0-9]+\$|j9T\$)?[./A-Za-z0-9]{1,22}\$[./A-Za-z0-9]{20,}
+password-hash  ^(?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  \$argon2[id]{1,2}\$ [\w=,$+/]{30,}
+private-key  ^LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}
+zoho-token  ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}
+url-password  [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]
+url-user  https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
+cookie  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})
+bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
+authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
+command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})
+command-password  ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})
+command-password  ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})
+command-password  ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})
+command-password  ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})
+command-password  ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})
+command-password  ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})
+command-password  ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})
+command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})
+command-password  ^(?:sqlcmd|bcp|unzip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})
+command-password  ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$]{6,})
+command-password  ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})
+command-password  ::add-mask:: ([^\s"'\\$]{4,})
+command-password  [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
+command-password  ^(?i:identified\h+by) \h+\\*["']([^\s"'\\]{6,})
+token  ^<words> (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
+token  ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*
+token  ^(?:CLOJARS_|PMAK-|access-(?:sandbox|production|development)-|bk(?:ua|aj|ct)_|e2b_|fc-|mlsn\.|pat-(?:na|eu)[0-9]-|pul-|rubygems_|s-s4t2(?:ud|af)-|(?:sdk|api|mob)-|sgp_|sk-lf-|sq[apu]_|vlt_|waka_|x(?:key|smtp)sib-|xaat-|[a-z]{2}[0-9]-) [0-9a-f-]{32,}\w*
+token  ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*
+token  ^(?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|Mid-server-|ory_[a-z]{2,6}_|os_v2_(?:app|org)_|ptr_|secret-(?:live|test)-|secret-token:|sktsec_|t(?:id|lk|sec)_|z[qtuw]t_) [\w+/.=-]{22,}
 """  # noqa: E501
     )
 ]
