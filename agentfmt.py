@@ -5594,31 +5594,31 @@ NAME = regex(rf"(?i:-[\w-]+|{_KEYS}|(?:{_NAMES})(?:{FURTHER})?)".encode())
 # What each trait adds to the odds: a character each, "O" is nothing. And the odds that a strength
 # asks for. Both are printed by tests/judge/train.py: mend its examples, not these.
 WEIGHTS = (
-    b".TK>W#iOfLTWP?KDs]V]S=RZxT@jQa_I]3T_#8I]gVJq{#]Qa;ZL#7/AQUTtR:EjJ]LJ#H:P3Oi>TOC=[EDFa>K2bTJK"
-    b"QPI'DEXOfHI]V#okWaBF6N#Q2AQFYTXl#<NTp^#{C9WV];@^er`/ma3iL<GRSH_C*OO#%[QR=[gdG#6XCK+Sc<)O=SNI"
-    b"?X#[HfZNrLS[KIWM%LU^cQ#R1Si`{iISHS3>I5X6dREF,ZIG:G=D`UUtv{N89YPzn#IkIU`AGHF?RbTa@QHV[ZYJZbsT"
-    b"RAOXOF#KKZP-e_bT{XPSYQTD)MiXJXY_HBJ<3AWJa+#{E]G{aFOV4aE8>J9J-R28sP0ZoeaRZqw]REZR0XkLZFc1ZTUe"
-    b"OANc/N{xDCR4##5{JULjb5pPbS]Y]x`-1S/LMFIB_xK-O?0]>AhM]rlaKTRZg_E=.xLC8aGHRLSbVFQc7aM6N3aXG_KV"
-    b"uFeZQVQcBR_7CHQZ<z{[R8OMVZUR#]O0CId[H>MToKZWLNG<5TWFO_DSUMEIbhQ<OBQXjQM`W4#;jOWXcF90sIOZlF?;"
-    b"4<I3l]]WrV,ZSus[?SDTH>NZbEZjNTHX_SeUt;WW_J#hP@&SN#X]8#ENeKMx$eM]EJcW+fl(PE[<JY<@P<]U>:NrQPLh"
-    b"hPfJK#[#5]R[:E1RVC_WnfFSPMBS@6ZAJ_RT]b]VGTNw:#5ALPS3`QUG#Q>nW0ho=lTYQaF>Z@BQh]`?d[XMh@U]BY]d"
-    b"VrPNu2a{`a#eID{S[IP3P#I9JOwA8HcpM3PRK{Z#Q*O_4>eaYdX;_rkgF@]?i;U`iM9yzYiyMWffNLR/eaeF]vF{SLVK"
-    b"LDUa^X/[O]?kiRN]N#@RE>LW=QSFldSvCP#W9PSS]WN?WZRSG@NNyGEAWM[,ET>N)>7sIT#A@.NySJYcfWPo=:=cTOJH"
-    b"YX?9V.g:SU_RQST#HHkCm?)d[#i`o1{_VBK[M@'<]bZSJg]^=L^DW]B:[EUB_L<X]FlCLUK@:KWdbFIL#akUNe[VS<hD"
-    b"Mn$BHCfUGxr:Eah@VUU{OKS{_NG#-KcQTu]ScYfbC#?J7VWNOcLKII]MB2pXCIle_e8eG0[DcO^SMFYIBbUR:^LQXkZ6"
-    b"dW#];haEA#{)OdkPqW.O@c+N]{C$CTBGXTUC]XSqe#kSKp8aaLMFE5OF#Lf.V+o6`VDZV?{ECrVT=vA7IAcD<g-_T_`?"
-    b"ORB>UKR]Z?<ChlR;aEUzMTTPR;fdP?=&y^Q2<bSG#6I#Lhl^Y=B[QB]`cI{aGJK$Eab2QLaOMPH{=SW#QM+C>1(IRQ#n"
-    b"EW>ilNAEeU9HDE{Z@fNM)boJS?E>]KQIK{5pddXF?J#OCT2#@RBNTUGKSeZc=F8w1_ZYwUR*EBS]I@]KaCTXfuEK'[_e"
-    b"9@caH9HlZs]]ONS2]=P/lCkQq/3OtNJ@UL{'W4ta[CMW^L:Ja{DRfGK#HoM,SKmd#a)XAP@N=MJ=VA{V2W_VK]QMQFHm"
-    b"DII?T9]MmLa1*F]E6HA^@cNVIJ_E:#Y9zmN$6/Z]OMHRQXKCGW<QaMebDWNkPsYTYV>#YD3Tl_]NK@LRVDZ.LYaZDI=q"
-    b"MK0XUL.FKCAK#N{HM?OJM?MpNB{[NUfMF`,)XBv.YH_QfW{[J=fE8UZQ{FNs{.`'i_a{XCB)4KM?OS^CUEd3KX<HcRYE"
-    b"vRYHAO`YKI7`YHba#dL.k9^1g`H#S_e;>AI{XVOPL$rSW^XaX@,M4pWO2oT3IQKEcEIXERg#QJB#ZHWM]TK{MPNaP-JH"
-    b"CI]_`]7GOtVgITjSbWbH?H#>KXAc#I_ZQvQGIEWU:86Z<MPEZVXOQK@:L<B]]GQ;vAEUQ]],KGCrY]PCe{PHT3^ENm]c"
-    b"[]^m?IWZke(KWa1X{C;bac7g]VP1IQEG3XdfG[AI{lDXHDL0:RH{cqgYES>mRF[TFdZK^icXNMMHE6[pNoWQ6WkK_HzN"
-    b"S{KY]W[sp6M32sZJDTB#aY=AVVQIHAS{PB{=<{]kPC7QbjH#F?C:MHBM[H#SLJLX9ZQJlOHE>U#CVMU-:1BTUZWDO{SR"
-    b"XURPQJV_X##<^PE"
+    b"2PKAW#fL]OYRU@@EwZT]SDU_xSAbXa_PY4R[%>F[fROk{#]Re6]U#07EQYPyX;@mIVKO#O?P6PnBUQF>TFBC`BO5]OOH"
+    b"IRH#?DZP]EI_W#hpW`4F3I#Z8WQ@[TVt$=OQn]%{K;TTd<D]_bd.ne-bI@HTUD`>)MQ#-STR;]e`K#9W@N2V`A-PBUTK"
+    b"=W&]FaYMuUVVRLUO#QOYeT#U.Qie{]LREL%IF<X1]PFH%WLG;?@HcVUmvzM??XSwo#HnIU`?PBFAZlSa@RHPW_YG[ioP"
+    b"XHMYNE#IHYU)e[^O{URRPMYC#PjXHXQ^GCJB1GUMf%#{BbE{cBYT3dF@;F2K5P23sH0Xmm`KYuq]SH]U/QdQXIe0WLSb"
+    b"FBQd*J{wBEP8##3{MXGh`GlO[IZ^]{_X@T0PNCDMhkG-H@*^?AeP]mh[JKRah_N@0wQG;_RIQJ[^^IPe6dN:Y7VUNMN`"
+    b"x>ha]WK`F3^CDIQVBz{VT=SPR`TY#]S0>Fh[HDEUqL]VOKQ>0UZMIaCVWQCTjbS<K<XWlTN[U##=kKXPg;=4qKPUqGB7"
+    b"7BK1m_^[sP(hSlmW>TOWJIRScLVlNXHZ]U`Nt7]S]D#kS:#QN#WZ:#BL[HKv%fLSENaV/`g)NHY?J^=HR=ZC>=HwOLQh"
+    b"mIaFQ#c#[dUX_C1YO@[Xc`BXLOER>7^;EhTQW`[HHUKv8#8GOMO+`RSG#GDvY0di9hWxMYA<X=EPl_g>fZ]KdFJ[F_^["
+    b"UoOMu3a{^b#`IG{M`MZ;L#N6LQvA7LbmI?RWP{Z#Q6Q`7>`e^dU+]gigG8Z=_;Y_gL5swPh{CS^pPHP/c[fJdmJ{NPVG"
+    b"ICLa`Q.XPWBi_KF_H#?ZF<KQ<LNAlmQx>G#XBITOZWGBQSiUE;ML{HA?WOb-ASAM)B9pPY#@?3IvVF[ce]Sy@8=_YLIN"
+    b"`dA=V/h?SV[ORNJ#KGlBk@,aW#f_o.{`R>JUQI,9]]UK?fX^8Jd<SbB7_COD^K>[cDcALPN8;DPc`JIF#`eQLaYTVFlD"
+    b"Nn%GCAdVKpn:DSfEaSZ{TPN{WOL#2LfOOsVT^]dgC=BK:{^LPhMGII[H>6{]EKnhYi9gG;^DeViSO;YBB]QK=RGQ]fX7"
+    b"`^#X8caIA#{1KfiRqW(UBb,LZnE)=]@LXPYDZ[Wv]%iRCq0]`L?JI9PJ#Og/V-j=dYE]R=zJBmWT>tC;OE]H7c(^Mi`="
+    b"KR=9JKUWYBA6dhc9^>P{GQUGL6gbQ>@#n]U7@ePI#6I#IhncY3JVO<b`dA{dUMH&Ghh6NPdEOQM{:P_#UL-EA3#HOM#g"
+    b"JW9chMGBeT8FEB{`AdJQ-_pHP6M<YPNLM{6qgjYE<I#T>X0#APCQTU@AScXjCL4t/bSZmNL+D=RbOK]JbHZ{g{9M8U^e"
+    b":@aXF?HhZdbeNOU1[;S1iBgRp,$HrNXGVO{*`8wf_FJTVP6Jd{BWcHP#DjO6TNml#i+S7MDMCSFBOE{[FJZbOcWKYFNo"
+    b"<IMBp:XOgJb9,J]B;GDYDZLTKWZD:#T9mjO#:0ZhOQQNRXJQD]>TYLbZ@[IkOpZSP[<#X@,YcYXQN@KRWBN)NYcYEM7r"
+    b"OJ2]GD)JMDDL#NyKT<UHO>NuMB{UVUkPEb-0REn2SKZLjQ{UIBgF7WaN{NIu{-_0j^^{Y:E%+EP#TYZEV>g5IZ?G]Y^G"
+    b"vKTLARcXIH=Xc8_g$^K-n>c4k]I#K]b@EFP{VRQNH#qOR`V^VD#K4ibN3nS5FIIDaGKcCLm#KF>%[D[I^PO{JNR]Q4GO"
+    b"JIWf]W5JUrYgPYjS_[[J<K#=KT?`#D]^NtJHEK]U4;3S=MOI_VWTMNE8F8Ba]MV?nI@XYYW3ILCqSTO?o{NG]7GAVfZ^"
+    b"]V[k>EUVjc%GO`4X{K7``e9jXQO1PEHD<]g`>WAH{jIYEFI/4RL{dvfWFUFvNJ[Y@cXG[ihVMHMOC9TrJrSR/ZjBbFyG"
+    b"U{GZYU[pr7J42n]FFQH#]]AJPVHMH@[{MCw=?{^jNC?OdmG&H?I6EBBOUH#KGDRW<TRNlMHA:W#FqOU1;1DQS^XJQvSN"
+    b"VaUVRM[bX##AeIG"
 )
-REACHED = {"BARE": -159, "WORD": -285, "NUMBERED": -25, "HUMAN": 3, "MIXED": 72, "RANDOM": 118}
+REACHED = {"BARE": -150, "WORD": -276, "NUMBERED": -19, "HUMAN": 8, "MIXED": 74, "RANDOM": 119}
 SLOTS, EVEN, SURE = 2039, ord("O"), 500
 STRENGTHS = {"WORD": WORD, "NUMBERED": NUMBERED, "HUMAN": HUMAN, "MIXED": MIXED, "RANDOM": RANDOM}
 ODDS = {0: -SURE} | {strength: REACHED[name] for name, strength in STRENGTHS.items()}
@@ -5672,7 +5672,7 @@ PLACEHOLDER = regex(
 # keys and certificates, digests.
 NO_SECRET = regex(
     r".{0,2}|[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*"
-    r"|0[xX][0-9a-fA-F]{1,16}|(.)\1*|\W*|(?:\\*x?0)+"
+    r"|0[xX][0-9a-fA-F]{1,16}|0b[01_]+|(.)\1*|\W*|(?:\\*x?0)+"
     r"|[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}"
     r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://[^\s@]*"
     r"|(?:arn|aws|data|file|git\+\w+|github|link|npm|urn|workspace):.*"
@@ -5715,12 +5715,13 @@ def is_plain(
     value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
     value = value if quoted or not least else value.rstrip(")]};:,")
     rest = PLACEHOLDER.sub("", value)
-    told, needed = greatest_odds(rest), needed_by(name) if needed is None else needed
+    needed = needed_by(name) if needed is None else needed
     if NO_SECRET.fullmatch(rest) or (least and says_little(ends, value, needed, quoted=quoted)):
         return True
+    told = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
     if not quoted and told < ODDS[RANDOM] and CODE.fullmatch(value):
         return True
-    if repeats(value, told < ODDS[HUMAN if quoted else RANDOM]):
+    if squash(value) == ends[0] or repeats(value, told < ODDS[MIXED if quoted else RANDOM]):
         return True
     if (value.istitle() or not value.isascii() or told < ODDS[HUMAN]) and LABEL.fullmatch(value):
         return True
