@@ -508,6 +508,8 @@ class Node:
 
     def __getitem__(self, path: str) -> Any:
         found = self.value
+        if "." not in path:  # nearly always
+            return found.get(path) if isinstance(found, dict) else None
         for name in path.split("."):
             found = found.get(name) if isinstance(found, dict) else None
         return found
@@ -2751,7 +2753,7 @@ class Dialect:
             why = f"{why}; {plural(len(self.calls), 'call')} open ({', '.join(names)}{more})"
         good = self.latest_own == "assistant" and not (self.calls or self.fatal_error or self.cut)
         stated = bool(subtype)
-        subtype = subtype or ("success" if good else "error")
+        subtype = subtype or ("success" if good else "error" if self.fatal_error else IN_THE_MIDDLE)
         error = None if subtype == "success" else self.fatal_error or why
         took = members.pop("duration_ms", None) or self.took
         took = took or elapsed(self.first, self.now if stated else self.before)
@@ -2765,6 +2767,7 @@ class Dialect:
         self.parts[-1].hidden, self.parts[-1].line = self.maker.native, None
 
 
+IN_THE_MIDDLE = "error_unfinished"  # the subtype of a result that no line of a session states
 USAGE_PATHS = {
     "input": ("input", "input_tokens", "promptTokenCount"),
     "output": ("output", "output_tokens", "candidatesTokenCount"),
@@ -6174,7 +6177,7 @@ WORDS = frozenset(
     "files_with_matches count TIMEOUT_BEHAVIOR_BACKGROUND TIMEOUT_BEHAVIOR_CANCEL "
     "TODO_STATUS_PENDING TODO_STATUS_IN_PROGRESS TODO_STATUS_COMPLETED TODO_STATUS_CANCELLED "
     "SIGHUP SIGINT SIGKILL SIGTERM SIGSEGV SIGABRT SIGPIPE".split()
-) | frozenset(DIALECTS)
+) | frozenset((IN_THE_MIDDLE, *DIALECTS))
 STRUCTURE: dict[str, Callable[[str], object]] = {
     WORD_KIND: WORDS.__contains__,
     NAME_KIND: re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}").fullmatch,
@@ -8108,9 +8111,8 @@ RUN_FAILURES = {
         r"|credentials|(?:invalid|expired) .{0,20}token"
     ),
     "interrupted": r"(?i)interrupted|aborted|cancell?ed",
-    "unfinished": r"ended without a|superseded by",
+    "unfinished": rf"ended without a|superseded by|{IN_THE_MIDDLE}",
 }
-IN_THE_MIDDLE = regex(RUN_FAILURES["unfinished"])
 
 
 def failure_word(event: Event, run: Run) -> str:
@@ -8147,7 +8149,7 @@ class RunTable(Table):
             for name, number in counts.items()
         ]
         why = "" if run.succeeded else failure_word(event, run)
-        ended = event.raw and run.state == ENDED and not IN_THE_MIDDLE.match(run.reason or "")
+        ended = event.raw and run.state == ENDED and event.subtype != IN_THE_MIDDLE
         return {
             "session": run.session,
             "agent": run.agent,

@@ -229,7 +229,6 @@ def test_interleaved_and_cut_streams_keep_their_verdicts_words_and_lines(
 
 # ---------------------------------------------------------------- redaction
 
-SAVED = corpus("sessions", suffix=".jsonl")
 CLASSES = [*agentfmt.CLASSES, "secrets,content", "secrets,paths", "all"]
 
 
@@ -284,7 +283,7 @@ def selectors_for(data: bytes) -> list[str]:
     return sorted(found | {f"status={status}" for status in agentfmt.STATUSES})
 
 
-@pytest.mark.parametrize("path", [*KNOWN, *SAVED])
+@pytest.mark.parametrize("path", KNOWN)
 def test_redaction_changes_no_verdict_status_count_or_identity(path: str) -> None:
     data = content(path)
     converted = convert(data, *VIEWS["cursor"]).stdout
@@ -304,7 +303,7 @@ def test_redaction_changes_no_verdict_status_count_or_identity(path: str) -> Non
 OUTPUTS = [*agentfmt.WRITERS]
 
 
-@pytest.mark.parametrize("path", [*KNOWN, *SAVED])
+@pytest.mark.parametrize("path", KNOWN)
 def test_every_output_counts_the_same_lines(path: str) -> None:
     """A stream that was cut: so many lines of the run were read."""
     lines = content(path).splitlines(keepends=True)
