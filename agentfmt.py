@@ -5823,6 +5823,19 @@ class Scanner:
             (start, self.values)
             for start in sorted({escaped(form[:TELLTALE]) for form in self.spellings})
         ]
+        # A raw line does not show where a string begins and ends.
+        self.anchored = any(ANCHOR.search(text) for text in patterns.values())
+
+    @functools.cached_property
+    def marker(self) -> re.Pattern[bytes]:
+        names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
+        names |= self.patterns.keys() | set(self.spellings.values())
+        escaped = b"|".join(re.escape(name.encode()) for name in names)
+        return re.compile(rb"\[REDACTED:(?:" + escaped + rb")\]")
+
+    @functools.cached_property
+    def tokens(self) -> Any:
+        """The first look at tokens and known values, and at escapes that may hide one."""
         hints = [hint for hint, _ in self.finders]
         # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
         # user's pattern may match any character that an escape hides.
@@ -5832,17 +5845,34 @@ class Scanner:
         first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
         # A single expression for all would need too many states.
-        self.tokens = expression("|".join(tokens))
-        self.names = expression(NAMED)
-        self.hints = [self.tokens, self.names, *self.patterns.values()]
-        self.hints += [expression(r"\\")] if patterns else []
-        # A raw line does not show where a string begins and ends.
-        self.anchored = any(ANCHOR.search(text) for text in patterns.values())
-        names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
-        names |= self.patterns.keys() | set(self.spellings.values())
-        self.marker = re.compile(
-            rb"\[REDACTED:(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")\]"
-        )
+        return expression("|".join(tokens))
+
+    @functools.cached_property
+    def hints(self) -> list[Any]:
+        """All first looks at a block. They take a tenth of a second to compile."""
+        found = [self.tokens, expression(NAMED), *self.patterns.values()]
+        return found + ([expression(r"\\")] if self.patterns else [])
+
+    @functools.cached_property
+    def literals(self) -> list[list[bytes]]:
+        """For each finder texts in lower case, without any of which it finds nothing."""
+        hints = [rule.parts()[1] for rule in RULES]
+        hints += [hint for hint, _ in self.finders[len(RULES) :]]
+        return [[text.lower().encode("latin-1") for text in literals_in(hint)] for hint in hints]
+
+    def found_in(self, text: bytes) -> Iterable[Finder]:
+        """The finders of what a text may hold. One short text, an excerpt for a message, is not
+        worth the compilation of all first looks."""
+        if "hints" not in self.__dict__ and len(text) <= CONCEALED:
+            lower = text.lower()
+            return [
+                finder
+                for (_, finder), literals in zip(self.finders, self.literals, strict=True)
+                if any(map(lower.__contains__, literals))
+            ]
+        some = self.tokens.search(text)  # much faster than the set
+        which = sorted(self.which.Match(text) or ()) if some else ()
+        return [self.finders[number][1] for number in which]
 
     def suspects(
         self, texts: list[bytes], *, tokens: bool = False
@@ -5906,10 +5936,8 @@ class Scanner:
         skipped = [(a, b) for (_, a), (b, _) in itertools.pairwise(self.stretches(text))]
         text = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
         for _ in range(ROUNDS):
-            some = self.tokens.search(text)  # much faster than the set
-            which = sorted(self.which.Match(text) or ()) if some else ()
-            finders = dict.fromkeys(self.finders[number][1] for number in which)
-            more = [span for finder in (*finders, *self.always) for span in finder(text)]
+            finders = dict.fromkeys((*self.found_in(text), *self.always))
+            more = [span for finder in finders for span in finder(text)]
             if not more:
                 break
             found = merged(found + more)
@@ -5944,7 +5972,11 @@ class Scanner:
         """The spans of values assigned to secret names, without the full stop of their sentence. A
         rejected value consumes nothing."""
         position = 0
-        while match := self.names.search(text, position):
+        compiled = "hints" in self.__dict__ or len(text) > CONCEALED
+        if not compiled and not any(map(squash(from_utf8(text)).__contains__, NEEDED)):
+            return
+        first_look = expression(NAMED) if compiled else NAME
+        while match := first_look.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
             found = assigned_value(text, *name)
             position = found[1] if found else name[1]
@@ -5977,6 +6009,25 @@ class Scanner:
                     starts.append((len(text) - length, name))
                     break
         return [(start, len(text), name) for start, name in starts]
+
+
+def literals_in(hint: str) -> list[str]:
+    """Texts, one of which each match of an expression holds as it is: those of its first group, or
+    what stands outside of groups."""
+    hint = ESCAPED_SIGN.sub(lambda sign: chr(ord(sign[1]) | 0xE000), hint)
+    found = [max(NO_LITERAL.sub("\0", hint).split("\0"), key=len)]
+    if group := FIRST_GROUP.match(hint):
+        found = max(found, group[1].split("|"), key=lambda texts: min(map(len, texts)))
+    return [
+        re.sub("[\ue000-\ue07f]", lambda sign: chr(ord(sign[0]) & 0x7F), text) for text in found
+    ]
+
+
+ESCAPED_SIGN = regex(r"\\(\W)")
+FIRST_GROUP = regex(r"\((?:\?i?:)?((?:[^()\[\]\\?*+{}])+)\)(?![?*{])")
+_GROUP = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[[^\]]+\]|\\\w|\."
+# Groups, classes, and what may be left out.
+NO_LITERAL = regex(rf"(?:{_GROUP})(?:[?*+]|\{{[0-9,]+\}})*|.(?:[?*]|\{{[0-9,]+\}})|[\^$+|]")
 
 
 def any_of(expressions: Iterable[str]) -> str:
