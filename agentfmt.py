@@ -35,7 +35,7 @@ Contents, in the order of the file:
     runs             the state machine: when runs open and end, and their verdicts
     words            the assistant's words, each text once; what writers note of a run
     selecting        selectors, and which events are printed
-    tokens           what the tokens of each issuer look like; private keys
+    tokens           what the tokens of each issuer look like; private keys; known values
     names and forms  which names are those of secrets, and how a value is written behind one
     the judge        the odds that a value is a secret: trained, see tests/judge
     the scanner      the spans of the secrets in a text, or the text with markers
@@ -4995,7 +4995,8 @@ class Selection:
 # ---------------------------------------------------------------- tokens
 #
 # What the tokens of each issuer look like: a table of expressions, and what is made of each: the
-# first look at a raw line, the search itself, the search at the end of a text that is cut off.
+# first look at a raw line, the search itself, the search at the end of a text that is cut off. Known
+# values: those of variables and files, and how they may be spelled.
 
 
 class Rule(NamedTuple):
@@ -5283,6 +5284,70 @@ def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
         )
         if not sought and not PEM_MENTION.match(text, end):
             yield begin
+
+
+PATH_LIKE = regex(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
+
+
+def is_usable(value: str) -> bool:
+    """Is a known value long enough to search for, and no path, number or boolean?"""
+    if len(value) < SHORTEST or PATH_LIKE.fullmatch(value):
+        return False
+    with contextlib.suppress(ValueError):
+        float(value)
+        return False
+    return not value.isspace()
+
+
+def spellings(value: str) -> Iterator[bytes]:
+    """The spellings of a known value: plain, in JSON once and twice, in a URL, in base64."""
+    import base64
+    from json import dumps
+    from urllib.parse import quote
+
+    texts = {value, value.replace("\n", "\r\n"), *filter(is_usable, value.splitlines())}
+    for text in texts:
+        plain = to_utf8(text)
+        yield plain
+        for halves in split_pairs(text):
+            yield to_utf8(halves)
+        for ascii_only in (True, False):
+            once = dumps(text, ensure_ascii=ascii_only)[1:-1]
+            for spelled in (
+                once,
+                once.replace("/", r"\/"),
+                dumps(once, ensure_ascii=ascii_only)[1:-1],
+            ):
+                yield to_utf8(spelled)
+        for safe in ("", "/", "!'()*"):  # characters that some encoders leave alone
+            url = quote(plain, safe=safe)
+            for spelled in (url, url.replace("%20", "+")):
+                yield spelled.encode()
+                yield re.sub("%..", lambda match: match[0].lower(), spelled).encode()
+        for shift in range(3):
+            encoded = base64.b64encode(bytes(shift) + plain)
+            known = encoded[
+                (0, 2, 3)[shift] : (shift + len(plain)) * 8 // 6
+            ]  # all bits of these belong to the value
+            if len(known) > 3:
+                yield from (known, known.translate(URLSAFE))
+
+
+def split_pairs(text: str) -> Iterator[str]:
+    """A text in which deltas cut one surrogate pair, or all."""
+    halves = {char: surrogates(char) for char in set(text) if char > "\uffff"}
+    if halves:
+        yield "".join(halves.get(char, char) for char in text)
+        for at, char in enumerate(text):
+            if char in halves:
+                yield text[:at] + halves[char] + text[at + 1 :]
+
+
+def surrogates(char: str) -> str:
+    return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
+
+
+URLSAFE = bytes.maketrans(b"+/", b"-_")
 
 
 # ---------------------------------------------------------------- names and forms
@@ -6082,70 +6147,6 @@ def user_expression(name: str, text: str) -> Any:
     if pattern.search(b""):
         raise ValueError(f"{name}: matches the empty string")
     return pattern
-
-
-PATH_LIKE = regex(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
-
-
-def is_usable(value: str) -> bool:
-    """Is a known value long enough to search for, and no path, number or boolean?"""
-    if len(value) < SHORTEST or PATH_LIKE.fullmatch(value):
-        return False
-    with contextlib.suppress(ValueError):
-        float(value)
-        return False
-    return not value.isspace()
-
-
-def spellings(value: str) -> Iterator[bytes]:
-    """The spellings of a known value: plain, in JSON once and twice, in a URL, in base64."""
-    import base64
-    from json import dumps
-    from urllib.parse import quote
-
-    texts = {value, value.replace("\n", "\r\n"), *filter(is_usable, value.splitlines())}
-    for text in texts:
-        plain = to_utf8(text)
-        yield plain
-        for halves in split_pairs(text):
-            yield to_utf8(halves)
-        for ascii_only in (True, False):
-            once = dumps(text, ensure_ascii=ascii_only)[1:-1]
-            for spelled in (
-                once,
-                once.replace("/", r"\/"),
-                dumps(once, ensure_ascii=ascii_only)[1:-1],
-            ):
-                yield to_utf8(spelled)
-        for safe in ("", "/", "!'()*"):  # characters that some encoders leave alone
-            url = quote(plain, safe=safe)
-            for spelled in (url, url.replace("%20", "+")):
-                yield spelled.encode()
-                yield re.sub("%..", lambda match: match[0].lower(), spelled).encode()
-        for shift in range(3):
-            encoded = base64.b64encode(bytes(shift) + plain)
-            known = encoded[
-                (0, 2, 3)[shift] : (shift + len(plain)) * 8 // 6
-            ]  # all bits of these belong to the value
-            if len(known) > 3:
-                yield from (known, known.translate(URLSAFE))
-
-
-def split_pairs(text: str) -> Iterator[str]:
-    """A text in which deltas cut one surrogate pair, or all."""
-    halves = {char: surrogates(char) for char in set(text) if char > "\uffff"}
-    if halves:
-        yield "".join(halves.get(char, char) for char in text)
-        for at, char in enumerate(text):
-            if char in halves:
-                yield text[:at] + halves[char] + text[at + 1 :]
-
-
-def surrogates(char: str) -> str:
-    return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
-
-
-URLSAFE = bytes.maketrans(b"+/", b"-_")
 
 
 @functools.cache

@@ -24,6 +24,7 @@ TREE = ast.parse(SOURCE)
 BANNER = re.compile(r"# -{16,} (.+)")
 MOST_LINES = 60  # of a function
 MEDIAN_LINES = 8  # of all functions
+SECTION_LINES = 600  # what one person holds in the head
 
 
 class Section(NamedTuple):
@@ -68,6 +69,11 @@ def test_the_table_of_contents_lists_the_sections_in_their_order() -> None:
 @pytest.mark.parametrize("section", SECTIONS[1:], ids=lambda section: section.name)
 def test_a_section_opens_with_a_short_head(section: Section) -> None:
     assert 1 <= len(section.head) <= 4
+
+
+def test_sections_are_rooms_that_one_can_live_in() -> None:
+    sizes = {section.name: len(section.lines) for section in SECTIONS}
+    assert {name: size for name, size in sizes.items() if size > SECTION_LINES} == {}
 
 
 # ---------------------------------------------------------------- names

@@ -44,6 +44,8 @@ def test_a_rule_finds_what_its_expression_says(number: int) -> None:
         assert found in ([], [(len(planted.before), end, rule.name)])
         for source in (rule.hint(), rule.parts()[1]):
             assert agentfmt.expression(source).search(planted.text.encode())
+        lower = planted.text.lower()
+        assert any(text.lower() in lower for text in agentfmt.literals_in(rule.parts()[1]))
     assert missed <= rule.of_any_issuer
 
 
@@ -68,10 +70,12 @@ def test_whatever_a_rule_matches_is_looked_at(rule: agentfmt.Rule, data: st.Data
 
 @pytest.mark.parametrize("form", agentfmt.FORMS, ids=ids(agentfmt.FORMS))
 def test_a_form_finds_its_own_example(form: agentfmt.Form) -> None:
+    """In a stream, and in an excerpt, for which no first look is compiled."""
     for seed in SEEDS:
         planted = made(form.found, seed)
         name = "authorization" if form.name == "authorization" else "assignment"
         assert hide(planted.text) == planted.hidden(name)
+        assert agentfmt.Scanner({}, {}).conceal(planted.text) == planted.hidden(name)
         assert hide(form.left) == form.left
         assert re.search(form.between.encode(), planted.before.encode())
 
