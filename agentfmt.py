@@ -750,13 +750,13 @@ else:
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix, or, until a
-    stage reads it, a function that returns the members of the line that a dialect would make;
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix; where no stage
+    reads the lines that dialects make, a function that returns the members of such a line;
     ``run`` is the run it belongs to; ``started`` is the event that started a completed call;
     ``hidden`` events count but aren't printed; ``line`` is the line of another agent that is
-    printed in its place; ``apart`` says how another agent's line without a counterpart stands to
-    runs: it is an event of its own type; ``where`` is its FILE:LINE. An event without a line is
-    implied: its run ended without one.
+    printed in its place; ``apart`` is set if it stands for another agent's line that has no
+    counterpart, and says what that means for runs; ``where`` is its FILE:LINE. An event without a
+    line is implied: its run ended without one.
     """
 
     type: str | None = None
@@ -783,10 +783,12 @@ class Line(Struct, gc=False, eq=False):
     run: Internal = None  # of its last event: redaction keeps its events together
 
 
-APART = "apart"  # a line without a counterpart
-SAVED = "saved"  # one of a saved session, which needs no run
-RUNLESS = "runless"  # one that also shows no run
-EARLY = "early"  # one that belongs to the next run of its FILE, whatever session it names
+# What lines without a counterpart mean for runs (``Event.apart``): they belong to the open run of
+# their session; without one, they show that there was a run whose end nobody knows,
+APART = "apart"
+SAVED = "saved"  # or that there need be none: a saved session may hold no prompt,
+RUNLESS = "runless"  # or nothing at all,
+EARLY = "early"  # or belong to the next run of their FILE, whatever session they name.
 NO_SESSION = object()  # differs from any event's session
 
 
@@ -1673,7 +1675,7 @@ class Source:
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
-        self.agent = "cursor"  # its name
+        self.agent, self.translated = "cursor", False  # its name; are its lines translated?
         self.session: object = NO_SESSION  # that the last event named, if its dialect is sure
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
         self.undecided: str | None = None  # the session of the last event, if that shows no agent
@@ -2419,15 +2421,15 @@ class EventMaker(Struct, frozen=True, gc=False):
     """How dialects make events, of the type ``kind``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
-    ``redacts``: strings that can't be redacted are blanked. ``lines``: a stage reads the line of
-    each event; else it is made where a stage asks for details. ``unread`` are the types of words
-    that no stage reads; ``silent``: it reads none, and no deltas.
+    ``blanks``: fragments, which can't be redacted, are blanked. ``lines``: a stage reads the line
+    of each event; else it is made where a stage asks for details. ``unread`` are the types of words
+    that no stage reads; ``silent``: no stage reads any, nor deltas.
     """
 
     kind: type[Event]
     native: bool = False
     converts: bool = False
-    redacts: bool = False
+    blanks: bool = False
     lines: bool = False
     unread: tuple[str, ...] = ()
     silent: bool = False
@@ -2550,7 +2552,7 @@ class Dialect:
             event.session_id = self.session
         if maker.native:
             self.line = Line(event.raw, self.places.get(event.type or "", SPOKEN_PLACES))
-        if maker.redacts:
+        if maker.blanks:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         line: Any = event
         if type(event) is not self.kind:  # it was decoded as another agent's
@@ -2636,7 +2638,7 @@ class Dialect:
             rest = "\n" * (last not in (None, message)) + rest
         if rest or delta or whole:
             part = self.words(kind, text if whole else rest)
-            if whole and delta and maker.redacts:
+            if whole and delta and maker.blanks:
                 part.timestamp_ms = CERTAIN_DELTA
 
     def think(self, text: Any, *, delta: bool = False) -> None:
@@ -2725,7 +2727,7 @@ class Dialect:
 
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
-        if self.maker.redacts and places:
+        if self.maker.blanks and places:
             self.event.raw = self.line.raw = blank_strings(self.event.raw, places)
 
     # The moves of saved sessions: a prompt opens a run, and the next one ends it.
@@ -4049,7 +4051,7 @@ class Conversations:
         if source.session is NO_SESSION and not named and event.apart:
             event.session_id, event.hidden = named, False
             event.apart = None if event.type in SHARED_TYPES else event.apart
-            return (event,)  # perhaps another agent's
+            return (event,)  # nothing shows that it is this agent's
         return parts
 
     def conversation_of(self, source: Source, event: Event) -> Dialect | None:
@@ -4078,7 +4080,7 @@ class Conversations:
         source.undecided = None if known else session or source.undecided
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
-            source.agent = known.agent
+            source.agent, source.translated = known.agent, known.translates
             if session in self.sessions:  # the most recently active one
                 self.sessions[session] = self.sessions.pop(session)
         return known
@@ -4154,7 +4156,7 @@ class Conversations:
 # ---------------------------------------------------------------- runs
 #
 # The state machine: when runs open and end, and their verdicts.
-# Events in, the same events with their run out. It must not know agents or writers.
+# Events in, the same events with their run out. It must not know dialects or writers.
 
 # Kinds of events, and states of a run: it is open before its init, begun after it or its first act.
 INIT, ACT, END, OTHER = "init", "act", "end", "other"
@@ -4249,6 +4251,7 @@ class Runs:
             self.source, self.session = source, NO_SESSION
             if not self.runs:
                 self.report.prose = None
+        # The two short ways must do what ``advance`` does with an act in a run that is begun.
         for session, unread, pairs in stretches:
             run, acts, last = self.run if session == self.session else None, 0, b""
             for line, event in pairs:
@@ -4326,8 +4329,7 @@ class Runs:
         known = self.had_run.get(hash(key), False)
         if run is None and kind == END and not known:  # only its last line may name the session
             begun = as_text(details(event).get("begun_as"))
-            foreign = self.source.agent != "cursor"
-            run = self.runs.get(begun if begun or foreign else self.source)
+            run = self.runs.get(begun if begun or self.source.translated else self.source)
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)  # the most recently active one
         self.had_run.pop(hash(key), None)
@@ -4995,8 +4997,8 @@ class Selection:
 # ---------------------------------------------------------------- tokens
 #
 # What the tokens of each issuer look like: a table of expressions, and what is made of each: the
-# first look at a raw line, the search itself, the search at the end of a text that is cut off. Known
-# values: those of variables and files, and how they may be spelled.
+# first look at a raw line, the search itself, the search at the end of a text that is cut off.
+# Known values: those of variables and files, and how they may be spelled.
 
 
 class Rule(NamedTuple):
@@ -6395,7 +6397,7 @@ class EventRedactor:
 
     def __init__(self, scanner: Scanner | None, classes: frozenset[str], homes: list[str]) -> None:
         self.scanner = scanner
-        self.classes = classes - {"secrets"}
+        self.classes = classes - {"secrets"}  # these are the scanner's
         self.strict = bool(self.classes - {"paths"})  # strings are redacted by class
         self.homes = homes
         self.counts: dict[str, int] = {}  # redactions outside any run, by rule or class
