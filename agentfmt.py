@@ -1675,7 +1675,8 @@ class Source:
         self.has_run = False
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
-        self.agent, self.translated = "cursor", False  # its name; are its lines translated?
+        self.agent: str | None = None  # the last event's, if it is known
+        self.translated = False  # are the lines of the dialect translated?
         self.session: object = NO_SESSION  # that the last event named, if its dialect is sure
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
         self.undecided: str | None = None  # the session of the last event, if that shows no agent
@@ -4078,9 +4079,10 @@ class Conversations:
         goes_on = session or (event.type in ACTS if isinstance(known, Cursor) else sure)
         source.session = session if known and goes_on else NO_SESSION
         source.undecided = None if known else session or source.undecided
+        source.agent = known.agent if known else None
         if known and known is not last:
             source.dialect = source.agents[known.name] = known
-            source.agent, source.translated = known.agent, known.translates
+            source.translated = known.translates
             if session in self.sessions:  # the most recently active one
                 self.sessions[session] = self.sessions.pop(session)
         return known
@@ -4298,7 +4300,7 @@ class Runs:
         if run:
             self.source.has_run = True
             if self.line:
-                self.source.last, run.agent = run, self.source.agent
+                self.source.last, run.agent = run, self.source.agent or run.agent
             if event.type == "tool_call":
                 self.track(run, event)
             elif event.type == "error":

@@ -736,7 +736,7 @@ def test_a_binary_file(file: File) -> None:
 
 def test_rejects(tmp_path: Any) -> None:
     rejects = os.path.join(tmp_path, "rejects")
-    refused = [b"prose \xff\r\n", b'{"half":\n', b"\x1b[0m"]
+    refused = [b"prose \xff\r\n", b'{"half":\n', b"\x1b[0mbye"]
     ended = run(
         *SAME, "--rejects", rejects, data=refused[0] + refused[1] + whole_run() + refused[2]
     )
