@@ -5871,8 +5871,11 @@ class Scanner:
     """
 
     unused = 0  # values too short, or too plain, to search for
+    compiled = False
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
+        import re2  # noqa: F401 (without it nothing can be found)
+
         self.spellings = {
             form: name
             for name, values in known.items()
@@ -5918,21 +5921,28 @@ class Scanner:
 
     @functools.cached_property
     def hints(self) -> list[Any]:
-        """All first looks at a block. They take a tenth of a second to compile."""
+        """All first looks at a block."""
         found = [self.tokens, expression(NAMED), *self.patterns.values()]
         return found + ([expression(r"\\")] if self.patterns else [])
+
+    def compile(self) -> None:
+        """Make ready for a stream. It takes a tenth of a second, more than a program's start."""
+        self.compiled = bool(self.hints)
+
+    def is_brief(self, text: bytes) -> bool:
+        """Is it but an excerpt for a message, which is not worth the compilation?"""
+        return not self.compiled and len(text) <= CONCEALED
 
     @functools.cached_property
     def literals(self) -> list[list[bytes]]:
         """For each finder texts in lower case, without any of which it finds nothing."""
         hints = [rule.parts()[1] for rule in RULES]
         hints += [hint for hint, _ in self.finders[len(RULES) :]]
-        return [[text.lower().encode("latin-1") for text in literals_in(hint)] for hint in hints]
+        return [[text.encode("latin-1").lower() for text in literals_in(hint)] for hint in hints]
 
     def found_in(self, text: bytes) -> Iterable[Finder]:
-        """The finders of what a text may hold. One short text, an excerpt for a message, is not
-        worth the compilation of all first looks."""
-        if "hints" not in self.__dict__ and len(text) <= CONCEALED:
+        """The finders of what a text may hold."""
+        if self.is_brief(text):
             lower = text.lower()
             return [
                 finder
@@ -6041,10 +6051,10 @@ class Scanner:
         """The spans of values assigned to secret names, without the full stop of their sentence. A
         rejected value consumes nothing."""
         position = 0
-        compiled = "hints" in self.__dict__ or len(text) > CONCEALED
-        if not compiled and not any(map(squash(from_utf8(text)).__contains__, NEEDED)):
+        named = map(squash(text.decode("latin-1")).__contains__, NEEDED)
+        if self.is_brief(text) and not any(named):
             return
-        first_look = expression(NAMED) if compiled else NAME
+        first_look = expression(NAMED)
         while match := first_look.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
             found = assigned_value(text, *name)
@@ -6779,6 +6789,8 @@ class Redactor:
         # Of what action lines and summaries read: only what is printed is counted.
         self.unprinted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
         self.scanner = redaction.scanner
+        if self.scanner:
+            self.scanner.compile()
         self.reread = reread
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
@@ -8529,11 +8541,17 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
     ]
 
 
-def without_match(glob: str) -> bool:
-    """Does no variable match a pattern of --secret-env?"""
+def unused_variables(glob: str) -> str:
+    """What a pattern of --secret-env names that cannot be hidden; "" if it hides all it names."""
     import fnmatch
 
-    return not fnmatch.filter(os.environ, glob)
+    named = fnmatch.filter(os.environ, glob)
+    if not named:
+        return "no variable has such a name"
+    unused = [name for name in named if os.environ[name] and not is_usable(os.environ[name])]
+    some = ", ".join(unused[:NAMES_SHOWN]) + ", ..." * (len(unused) > NAMES_SHOWN)
+    why = f"shorter than {SHORTEST} characters, or a path, a number or a boolean"
+    return f"not hidden, because it is {why}: {some}" if unused else ""
 
 
 def make_scanner(given: dict[str, Any]) -> Scanner:
@@ -8689,7 +8707,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
     ("--ci-safe", FLAG_OPTION, "Escape JSON so that CI runners don't interpret it as commands."),
     "Selecting",
-    ("--only", SELECTOR, "Print only matching events; repeatable."),
+    ("--only", SELECTOR, "Print only matching events, and the results of runs; repeatable."),
     ("--drop", SELECTOR, "Don't print matching events; repeatable."),
     "Redaction",
     ("-r --redact classes",
@@ -8764,8 +8782,9 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs))
     report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
-    for glob in filter(without_match, given["secret_env"]):
-        report.message(f"--secret-env {escape(glob)}: no variable has such a name")
+    for glob in given["secret_env"]:
+        if why := unused_variables(glob):
+            report.message(f"--secret-env {escape(glob)}: {escape(why)}")
     streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     try:

@@ -194,8 +194,10 @@ def stands_in(secret: str, output: bytes) -> bool:
 
 @functools.cache
 def scanner() -> agentfmt.Scanner:
-    """The rules alone."""
-    return agentfmt.Scanner({}, {})
+    """The rules alone, as for a stream."""
+    made = agentfmt.Scanner({}, {})
+    made.compile()
+    return made
 
 
 def hide(text: str, scanner_: agentfmt.Scanner | None = None) -> str:

@@ -785,3 +785,11 @@ def test_a_pattern_for_variables_that_matches_none_is_told() -> None:
     flags = ("-q", "--secret-env", "DEPLOY_*", "--secret-env", "NO_SUCH_*")
     ended = run(*flags, data=whole_run(), env=env)
     assert ended == (b"", "agentfmt: --secret-env NO_SUCH_*: no variable has such a name\n", 0)
+
+
+def test_a_variable_that_cannot_be_hidden_is_told() -> None:
+    env = {**ENVIRON, "MY_CODE": "zq-7k1", "MY_OTHER": "correct horse"}
+    ended = run("-q", "--secret-env", "MY_*", data=whole_run(), env=env)
+    why = "not hidden, because it is shorter than 8 characters, or a path, a number or a boolean"
+    assert ended.stderr == f"agentfmt: --secret-env MY_*: {why}: MY_CODE\n"
+    assert ended.status == 0
