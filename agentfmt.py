@@ -2463,6 +2463,26 @@ class Dialect:
     names_session: ClassVar[tuple[str | None, str]] = (None, "")
     init_names = False
 
+    # The state that is seldom set: an instance of many attributes is slow.
+    begun = False
+    latest = ""  # the type of the last event made, but errors and ends of tasks
+    parent: str | None = None  # the call of the current event's sub-agent
+    line: Any = None  # the current event's, if it is printed
+    cost: float | None = None  # dollars of all steps so far, if lines state them
+    cwd: Any = None  # as lines state it, if no init does
+    model: Any = None
+    fatal_error = ""  # an error that fails the run, unless a result follows
+    saved = False  # is it a saved session? No line ends its runs.
+    cut = False  # the agent's last message goes on
+    took: int | None = None  # its milliseconds, if a line of a saved session says so
+    latest_own = ""  # but not a sub-agent's
+    # When lines were written, as they say: the run's first one, the last one but one, the last one;
+    # and the current one, if it says so.
+    first: Any = None
+    before: Any = None
+    now: Any = None
+    stamp: Any = None
+
     @staticmethod
     def line_type(base: type[Event]) -> Any:
         """The type of its lines; those of the base type are read as a Node."""
@@ -2477,12 +2497,8 @@ class Dialect:
         self.session = session
         self.passing = tuple(self.deltas) if maker.silent else ()
         self.unread = (*self.passing, *maker.unread)
-        self.begun = False
-        self.latest = ""  # the type of the last event made, but errors and ends of tasks
         self.event = Event()  # the current one
-        self.parent: str | None = None  # the call of the current event's sub-agent
         self.parts: list[Event] = []  # the current event's translation
-        self.line: Any = None  # the current event's, if it is printed
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
         # Deltas, by kind and sub-agent.
@@ -2493,20 +2509,6 @@ class Dialect:
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.prompts: list[Any] = []  # that came before the init of their run
         self.counted: dict[Any, dict[str, int]] = {}  # those of the last messages, by their IDs
-        self.cost: float | None = None  # dollars of all steps so far, if lines state them
-        self.cwd: Any = None  # as lines state it, if no init does
-        self.model: Any = None
-        self.fatal_error = ""  # an error that fails the run, unless a result follows
-        self.saved = False  # is it a saved session? No line ends its runs.
-        self.cut = False  # the agent's last message goes on
-        self.took: int | None = None  # its milliseconds, if a line of a saved session says so
-        self.latest_own = ""  # but not a sub-agent's
-        # When lines were written, as they say: the run's first one, the last one but one, the last
-        # one; and the current one, if it says so.
-        self.first: Any = None
-        self.before: Any = None
-        self.now: Any = None
-        self.stamp: Any = None
 
     @property
     def ended(self) -> bool:
@@ -2850,19 +2852,20 @@ class Claude(Dialect):
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
+    woken = False  # by the end of a task, and nothing was said since
+    wakes = 0  # how many results precede that of the run
+    asks = False  # a slash command that is not shown yet asks the agent
+    side: bool | None = None  # is the saved session a sub-agent's own?
+
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.denied: set[str] = set()  # calls that were denied permission
         self.background: dict[str, Any] = {}  # tasks in the background: call -> what it is about
         self.running: set[str] = set()  # calls whose sub-agents have not ended
         self.tasks: dict[str, str] = {}  # task -> its call
-        self.woken = False  # by the end of a task, and nothing was said since
-        self.wakes = 0  # how many results precede that of the run
-        # Of a saved session: slash commands that are not shown yet; the last one asks the agent; it
-        # is a sub-agent's own; the calls of sub-agents' lines and messages, by ID.
+        # Of a saved session: slash commands that are not shown yet; the calls of sub-agents' lines
+        # and messages, by ID.
         self.typed: list[str] = []
-        self.asks = False
-        self.side: bool | None = None
         self.chains: dict[Any, str] = {}
 
     @staticmethod
@@ -2874,15 +2877,23 @@ class Claude(Dialect):
         blocks = {"content": list[block] | str, "parts": list[block]}
         message = shape("model stop_reason", anys="id usage", base=Message, **blocks)
         event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
-        texts = "tool_use_id error hook_name sessionId uuid parentUuid agentId cwd model"
-        raws = "tool_use_result tool_result_meta toolUseResult systemPayload toolCallResult"
-        anys = "is_api_error_message isApiErrorMessage timestamp isSidechain isMeta "
-        anys += "isCompactSummary durationMs usageMetadata"
+        texts, raws = "tool_use_id error hook_name sessionId", "tool_use_result tool_result_meta"
+        anys = "is_api_error_message timestamp"
         return shape(texts, raws, anys, base=base, message=message, event=event)
+
+    @staticmethod
+    def saved_line(streamed: Any) -> Any:
+        """The type of the lines of a saved session: each member costs, so streams lack these."""
+        texts = "uuid parentUuid agentId cwd model"
+        raws = "toolUseResult systemPayload toolCallResult"
+        anys = "isApiErrorMessage isSidechain isMeta isCompactSummary durationMs usageMetadata"
+        return shape(texts, raws, anys, base=streamed)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        self.name_as_streamed(line)
+        saved = self.saved or line.sessionId is not None
+        saved = saved or (not self.latest and kind in SAVED_TYPES)
+        line = self.as_streamed(line) if saved else line
         self.parent = self.caller(line) if self.saved else line.parent_tool_use_id
         if self.saved and kind not in ("assistant", "user", "tool_result"):
             self.other(subtype, line)
@@ -3021,13 +3032,16 @@ class Claude(Dialect):
 
     # Lines of saved sessions.
 
-    def name_as_streamed(self, line: Any) -> None:
-        """Give the members of a saved line the names that they have in streams."""
-        self.saved |= self.event.type in SAVED_TYPES
-        if line.sessionId is not None:
-            self.saved = True
-            for name, streamed in SAVED_NAMES.items():
-                setattr(line, streamed, getattr(line, name))
+    def as_streamed(self, line: Any) -> Any:
+        """A line of a saved session, its members with the names that they have in streams."""
+        kind = self.kind if self.saved and self.kind else self.saved_line(type(line))
+        if not self.saved:
+            self.saved, self.kind, self.decode = True, kind, msgspec.json.Decoder(kind).decode
+        if type(line) is not kind:
+            line = decode_as(self.event.raw, kind)
+        for name, streamed in SAVED_NAMES.items() if line.sessionId is not None else ():
+            setattr(line, streamed, getattr(line, name))
+        return line
 
     def turn(self, role: str, line: Any) -> None:
         """Begin the run of a prompt, or of what the agent does without one; or end it."""
@@ -3081,7 +3095,10 @@ class Claude(Dialect):
         if called["name"]:
             self.call(called["id"], called["name"], called["args"])
             return
-        told, response = Node(decode_raw(line.toolCallResult)), returned["response"]
+        told, response = (
+            Node(decode_raw(getattr(line, "toolCallResult", b""))),
+            returned["response"],
+        )
         status, output = told["status"], Node(response)["output"]
         failed = status not in (None, "success") or (output is None and response is not None)
         text = error_message(response) if failed else as_text(output)
@@ -8707,7 +8724,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
     ("--ci-safe", FLAG_OPTION, "Escape JSON so that CI runners don't interpret it as commands."),
     "Selecting",
-    ("--only", SELECTOR, "Print only matching events, and the results of runs; repeatable."),
+    ("--only", SELECTOR, "Print only matching events; repeatable. The results of runs stay."),
     ("--drop", SELECTOR, "Don't print matching events; repeatable."),
     "Redaction",
     ("-r --redact classes",
