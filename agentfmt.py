@@ -2456,32 +2456,18 @@ class Dialect:
     the session, other lines may lack it.
     """
 
+    # Of more than thirty attributes the interpreter would look up each in a dictionary.
+    __slots__ = tuple(
+        "maker agent decode kind session passing unread begun latest parent line cost cwd model "
+        "fatal_error saved cut took latest_own first before now stamp event parts calls finished "
+        "said messages spoken usage prompts counted".split()
+    )
     name: ClassVar[str]
     translates: ClassVar[bool] = True
     own = deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[tuple[str | None, str]] = (None, "")
     init_names = False
-
-    # The state that is seldom set: an instance of many attributes is slow.
-    begun = False
-    latest = ""  # the type of the last event made, but errors and ends of tasks
-    parent: str | None = None  # the call of the current event's sub-agent
-    line: Any = None  # the current event's, if it is printed
-    cost: float | None = None  # dollars of all steps so far, if lines state them
-    cwd: Any = None  # as lines state it, if no init does
-    model: Any = None
-    fatal_error = ""  # an error that fails the run, unless a result follows
-    saved = False  # is it a saved session? No line ends its runs.
-    cut = False  # the agent's last message goes on
-    took: int | None = None  # its milliseconds, if a line of a saved session says so
-    latest_own = ""  # but not a sub-agent's
-    # When lines were written, as they say: the run's first one, the last one but one, the last one;
-    # and the current one, if it says so.
-    first: Any = None
-    before: Any = None
-    now: Any = None
-    stamp: Any = None
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2497,6 +2483,24 @@ class Dialect:
         self.session = session
         self.passing = tuple(self.deltas) if maker.silent else ()
         self.unread = (*self.passing, *maker.unread)
+        self.begun = False
+        self.latest = ""  # the type of the last event made, but errors and ends of tasks
+        self.parent: str | None = None  # the call of the current event's sub-agent
+        self.line: Any = None  # the current event's, if it is printed
+        self.cost: float | None = None  # dollars of all steps so far, if lines state them
+        self.cwd: Any = None  # as lines state it, if no init does
+        self.model: Any = None
+        self.fatal_error = ""  # an error that fails the run, unless a result follows
+        self.saved = False  # is it a saved session? No line ends its runs.
+        self.cut = False  # the agent's last message goes on
+        self.took: int | None = None  # its milliseconds, if a line of a saved session says so
+        self.latest_own = ""  # but not a sub-agent's
+        # When lines were written, as they say: the run's first one, the last one but one, the last
+        # one; and the current one, if it says so.
+        self.first: Any = None
+        self.before: Any = None
+        self.now: Any = None
+        self.stamp: Any = None
         self.event = Event()  # the current one
         self.parts: list[Event] = []  # the current event's translation
         self.calls: dict[str, ForeignCall] = {}  # open ones
