@@ -210,6 +210,12 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
+def first_names(names: Iterable[str]) -> str:
+    """The first few names, with commas."""
+    some = [*itertools.islice(names, NAMES_SHOWN + 1)]
+    return ", ".join(some[:NAMES_SHOWN]) + ", ..." * (len(some) > NAMES_SHOWN)
+
+
 STYLE = regex("\x1b\\[[0-9]*m")
 
 
@@ -825,9 +831,8 @@ def details(event: Event) -> dict[str, Any]:
     return as_object(decode_raw(line_of(event)))
 
 
-def line_time(event: Event) -> int | None:
-    """When the line of an event was written, in milliseconds since 1970, if it says so."""
-    line = event.raw
+def line_time(line: Any) -> int | None:
+    """When an event's line was written, in milliseconds since 1970, if it says so."""
     if callable(line) or b'"timestamp' not in line:
         return None
     stated = decode_as(line, shape(anys="timestamp_ms timestamp"))
@@ -1410,10 +1415,10 @@ def last_printed(outcome: Outcome, count: int) -> list[str]:
     text = printed_by(outcome)
     if not text and outcome.status in ("error", "timeout"):  # a line, which the action may cut
         text = error_message(failure_of_event(outcome.event, outcome.variant))
+    if not text.strip():
+        return []
     lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
-    return (
-        [line for line in lines if not STATES_EXIT.fullmatch(line)][-count:] if text.strip() else []
-    )
+    return [line for line in lines if not STATES_EXIT.fullmatch(line)][-count:]
 
 
 # A line that an agent adds to an output; the action line says so already.
@@ -1430,7 +1435,7 @@ def call_duration(call: Outcome) -> int | None:
     if took is None:
         took = next(counts_in((call.found.executionTime, call.found.durationMs)), None)
     if took is None and event.started:
-        took = elapsed(line_time(event.started), line_time(event)) or None
+        took = elapsed(line_time(event.started.raw), line_time(event.raw)) or None
     return took
 
 
@@ -1571,10 +1576,8 @@ class Report:
         source.told = name
 
     def list_names(self, names: Iterable[str]) -> str:
-        """The first few names, with commas."""
-        some = itertools.islice(names, NAMES_SHOWN + 1)
-        shown = [(name if name in TOOLS else self.excerpt(name)) or "?" for name in some]
-        return ", ".join(shown[:NAMES_SHOWN]) + ", ..." * (len(shown) > NAMES_SHOWN)
+        """The first few names of tools or types, without secrets."""
+        return first_names((one if one in TOOLS else self.excerpt(one)) or "?" for one in names)
 
     def report_unshown(self, source: Source) -> None:
         """Say how many rejected lines weren't shown, at the end of a run or a FILE."""
@@ -1600,10 +1603,8 @@ def events_outside(report: Report, source: Source) -> str:
         what = f"type{s}: {listed}" if types else "objects without a type"
         return f"{source.name}: no agent that I know wrote this ({what})"
     kinds = f" of unknown type{s}" * (not known) + f" ({listed})" if types else " without a type"
-    count, error = (
-        sum(one.count for one in found),
-        next(filter(None, (one.error for one in found)), ""),
-    )
+    count = sum(one.count for one in found)
+    error = next(filter(None, (one.error for one in found)), "")
     what = f"{plural(count, 'event')}{kinds} belong{'s' * (count == 1)} to no run"
     return ": ".join(filter(None, (found[0].where, what, error)))
 
@@ -2479,7 +2480,7 @@ class Dialect:
         self.agent = self.name  # or a relative's
         kind = self.line_type(maker.kind)
         self.decode = msgspec.json.Decoder(kind).decode
-        self.kind = kind if kind is not maker.kind else None  # its own, if any
+        self.kind: Any = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
         self.passing = tuple(self.deltas) if maker.silent else ()
         self.unread = (*self.passing, *maker.unread)
@@ -2739,11 +2740,12 @@ class Dialect:
 
     # The moves of saved sessions: a prompt opens a run, and the next one ends it.
 
-    def begin_prompt(self, text: str) -> None:
-        """Begin the run of a prompt; that ends the run before."""
+    def begin_prompt(self, *texts: str) -> None:
+        """Begin the run of a prompt, in one text or more; that ends the run before."""
         self.end_turn("superseded by the next prompt")
         self.open_turn()
-        self.ask(text)
+        for text in texts:
+            self.ask(text)
 
     def open_turn(self) -> None:
         """Begin a run, unless one is open; no line says so."""
@@ -2757,9 +2759,8 @@ class Dialect:
         if not self.in_turn:
             return
         if self.calls and not subtype:
-            names = [*itertools.islice((call.tool for call in self.calls.values()), NAMES_SHOWN)]
-            more = ", ..." * (len(self.calls) > NAMES_SHOWN)
-            why = f"{why}; {plural(len(self.calls), 'call')} open ({', '.join(names)}{more})"
+            names = first_names(call.tool for call in self.calls.values())
+            why = f"{why}; {plural(len(self.calls), 'call')} open ({names})"
         good = self.latest_own == "assistant" and not (self.calls or self.fatal_error or self.cut)
         stated = bool(subtype)
         subtype = subtype or ("success" if good else "error" if self.fatal_error else IN_THE_MIDDLE)
@@ -2784,11 +2785,11 @@ USAGE_PATHS = {
 }
 
 
-def remember(known: dict[Any, Any], key: Any, value: Any) -> None:
+def remember(known: dict[Any, Any], key: Any, value: Any, most: int = MAX_FINISHED) -> None:
     """Remember a value among the last ones."""
     known.pop(key, None)
     known[key] = value
-    if len(known) > MAX_FINISHED:
+    if len(known) > most:
         del known[next(iter(known))]
 
 
@@ -3038,11 +3039,11 @@ class Claude(Dialect):
 
     def as_streamed(self, line: Any) -> Any:
         """A line of a saved session, its members with the names that they have in streams."""
-        kind = self.kind if self.saved and self.kind else self.saved_line(type(line))
         if not self.saved:
-            self.saved, self.kind, self.decode = True, kind, msgspec.json.Decoder(kind).decode
-        if type(line) is not kind:
-            line = decode_as(self.event.raw, kind)
+            self.saved, self.kind = True, self.saved_line(type(line))
+            self.decode = msgspec.json.Decoder(self.kind).decode
+        if type(line) is not self.kind:
+            line = decode_as(self.event.raw, self.kind)
         for name, streamed in SAVED_NAMES.items() if line.sessionId is not None else ():
             setattr(line, streamed, getattr(line, name))
         return line
@@ -3081,10 +3082,8 @@ class Claude(Dialect):
         elif text.startswith("<local-command-"):
             self.asks = False
         elif text.strip() and not INJECTED.match(text):
-            self.end_turn("superseded by the next prompt")
-            self.open_turn()
-            self.show_typed()
-            self.ask(text)
+            self.begin_prompt(*self.typed, text)
+            self.typed, self.asks = [], False
 
     def show_typed(self) -> None:
         for command in self.typed:
@@ -3099,10 +3098,8 @@ class Claude(Dialect):
         if called["name"]:
             self.call(called["id"], called["name"], called["args"])
             return
-        told, response = (
-            Node(decode_raw(getattr(line, "toolCallResult", b""))),
-            returned["response"],
-        )
+        told = Node(decode_raw(getattr(line, "toolCallResult", b"")))
+        response = returned["response"]
         status, output = told["status"], Node(response)["output"]
         failed = status not in (None, "success") or (output is None and response is not None)
         text = error_message(response) if failed else as_text(output)
@@ -4355,10 +4352,7 @@ class Runs:
             run = self.runs.get(begun if begun or self.source.translated else self.source)
         if key in self.runs:
             self.runs[key] = self.runs.pop(key)  # the most recently active one
-        self.had_run.pop(hash(key), None)
-        self.had_run[hash(key)] = known
-        if len(self.had_run) > MAX_RUNS:
-            del self.had_run[next(iter(self.had_run))]
+        remember(self.had_run, hash(key), known, MAX_RUNS)
         return run
 
     # Actions of transitions: each takes the open run, if any, and returns the next one.
@@ -4371,8 +4365,7 @@ class Runs:
         key: object = EARLY if event.apart is EARLY else event.session_id or source
         self.check_fail_on(event, self.matches)
         late = self.had_run.get(hash(key), False)
-        source.has_run = source.has_run or late
-        source.has_run = source.has_run or event.apart is SAVED
+        source.has_run = source.has_run or late or event.apart is SAVED
         if late or event.apart in (RUNLESS, SAVED):
             return
         log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
@@ -4418,7 +4411,7 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.started_ms = line_time(Event(raw=self.line))
+        run.started_ms = line_time(self.line)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
         self.source.outside.pop(EARLY, None)
@@ -5892,7 +5885,9 @@ class Scanner:
     """
 
     unused = 0  # values too short, or too plain, to search for
-    compiled = False
+    # What a stream needs takes a tenth of a second to compile, more than a program's start: not for
+    # excerpts alone.
+    for_stream = False
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
         import re2  # noqa: F401 (without it nothing can be found)
@@ -5946,13 +5941,9 @@ class Scanner:
         found = [self.tokens, expression(NAMED), *self.patterns.values()]
         return found + ([expression(r"\\")] if self.patterns else [])
 
-    def compile(self) -> None:
-        """Make ready for a stream. It takes a tenth of a second, more than a program's start."""
-        self.compiled = bool(self.hints)
-
     def is_brief(self, text: bytes) -> bool:
-        """Is it but an excerpt for a message, which is not worth the compilation?"""
-        return not self.compiled and len(text) <= CONCEALED
+        """Is it but an excerpt for a message?"""
+        return not self.for_stream and len(text) <= CONCEALED
 
     @functools.cached_property
     def literals(self) -> list[list[bytes]]:
@@ -6071,11 +6062,9 @@ class Scanner:
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The spans of values assigned to secret names, without the full stop of their sentence. A
         rejected value consumes nothing."""
-        position = 0
-        named = map(squash(text.decode("latin-1")).__contains__, NEEDED)
-        if self.is_brief(text) and not any(named):
+        if self.is_brief(text) and not holds_name(text):
             return
-        first_look = expression(NAMED)
+        position, first_look = 0, expression(NAMED)
         while match := first_look.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
             found = assigned_value(text, *name)
@@ -6109,6 +6098,11 @@ class Scanner:
                     starts.append((len(text) - length, name))
                     break
         return [(start, len(text), name) for start, name in starts]
+
+
+def holds_name(text: bytes) -> bool:
+    """Does a text hold a secret name, however that is spelled?"""
+    return any(map(squash(text.decode("latin-1")).__contains__, NEEDED))
 
 
 def literals_in(hint: str) -> list[str]:
@@ -6555,9 +6549,8 @@ class EventRedactor:
         """What stands for an identity that had to change: another one for each."""
         if identity not in self.renamed:
             number = self.repeated[new] = self.repeated.get(new, 0) + 1
-            self.renamed[identity] = f"{new} {number}" if number > 1 else new
-            if len(self.renamed) > MAX_RUNS:
-                del self.renamed[next(iter(self.renamed))]
+            name = f"{new} {number}" if number > 1 else new
+            remember(self.renamed, identity, name, MAX_RUNS)
         return self.renamed[identity]
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
@@ -6811,7 +6804,7 @@ class Redactor:
         self.unprinted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
         self.scanner = redaction.scanner
         if self.scanner:
-            self.scanner.compile()
+            self.scanner.for_stream = True
         self.reread = reread
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
@@ -7743,10 +7736,8 @@ class Summary(Writer):
         """The verdict and all facts, some empty, with ranks: the highest is dropped first."""
         actions = format_counts(notes.actions, "action", named=named) or "no actions"
         after = notes.actions and verdict.endswith("interrupted")
-        yield (
-            0,
-            f"{verdict} after {actions}" if after else ", ".join(filter(None, (verdict, actions))),
-        )
+        ended = f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
+        yield 0, ended if verdict else actions
         hidden = {name: number for name, number in notes.redactions.items() if number > 0}
         unused = self.report.unused
         yield 0, format_counts(notes.nested, "subagent action", named=named)
@@ -7817,11 +7808,9 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
     } | {kind: next(counts_in(map(usage.get, names)), None) for kind, names in TOKENS}
     session, cost = event.run.session, found["cost"]
     if cost and session:
-        before = costs.pop(session, 0)
+        before = costs.get(session, 0)
         found["cost"] = cost - before if before <= cost else cost
-        costs[session] = cost
-        if len(costs) > MAX_RUNS:
-            del costs[next(iter(costs))]
+        remember(costs, session, cost, MAX_RUNS)
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -7967,9 +7956,8 @@ SHARES = {
     "closing line": 0.99, "total": 1.0,
 }  # fmt: skip
 ITEMS = ("diff", "output", "action")
-LIST_ITEM = regex(
-    r"^ *-(?: |$)", re.MULTILINE
-)  # words that would go on with a list, or be gone on with
+# Words that would go on with a list, or be gone on with.
+LIST_ITEM = regex(r"^ *-(?: |$)", re.MULTILINE)
 GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 
 
@@ -8570,9 +8558,8 @@ def unused_variables(glob: str) -> str:
     if not named:
         return "no variable has such a name"
     unused = [name for name in named if os.environ[name] and not is_usable(os.environ[name])]
-    some = ", ".join(unused[:NAMES_SHOWN]) + ", ..." * (len(unused) > NAMES_SHOWN)
     why = f"shorter than {SHORTEST} characters, or a path, a number or a boolean"
-    return f"not hidden, because it is {why}: {some}" if unused else ""
+    return f"not hidden, because it is {why}: {first_names(unused)}" if unused else ""
 
 
 def make_scanner(given: dict[str, Any]) -> Scanner:

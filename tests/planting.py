@@ -196,7 +196,7 @@ def stands_in(secret: str, output: bytes) -> bool:
 def scanner() -> agentfmt.Scanner:
     """The rules alone, as for a stream."""
     made = agentfmt.Scanner({}, {})
-    made.compile()
+    made.for_stream = True
     return made
 
 
