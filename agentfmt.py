@@ -2451,10 +2451,10 @@ class Dialect:
 
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
     are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
-    ``names_session`` is a type of line ("": any), and its member that names the session, if that
-    isn't session_id. Lines of the types in ``deltas`` hold nothing but pieces of words; those of
-    the types in ``own`` are no other agent's, whatever they hold. Where its ``init_names``
-    the session, other lines may lack it.
+    ``names_session`` says where lines name the session if not in session_id ("": those of any
+    type). Lines of the types in ``deltas`` hold nothing but pieces of words; those of the types in
+    ``own`` are no other agent's, whatever they hold. Where its ``init_names`` the session, other
+    lines may lack it.
     """
 
     # Of more than thirty attributes the interpreter would look up each in a dictionary.
@@ -2467,7 +2467,7 @@ class Dialect:
     translates: ClassVar[bool] = True
     own = deltas = frozenset[str | None]()
     places = fragments = places_in()
-    names_session: ClassVar[tuple[str | None, str]] = (None, "")
+    names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = False
 
     @staticmethod
@@ -2545,12 +2545,10 @@ class Dialect:
 
     @classmethod
     def session_in(cls, event: Any) -> str | None:
-        kind, member = cls.names_session
-        if kind not in ("", event.type):
-            return None
-        if hasattr(event, member):  # it was decoded as this agent's
-            return getattr(event, member) or None
-        return first_text(details(event).get(member)) or None
+        path = cls.names_session.get(event.type) or cls.names_session.get("", "session_id")
+        if hasattr(event, path):  # it was decoded as this agent's
+            return getattr(event, path) or None
+        return first_text(Node(details(event))[path]) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
@@ -2852,7 +2850,7 @@ class Claude(Dialect):
     name = "claude"
     init_names = True
     own = frozenset(CONTROL_TYPES | {"stream_event", "rate_limit_event"})
-    names_session = ("", "sessionId")
+    names_session: ClassVar = {"": "sessionId"}
     deltas = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
@@ -3264,7 +3262,7 @@ class Codex(Dialect):
         "item.updated item.text item.aggregated_output item.result",
         "item.plan.delta delta",
     )
-    names_session = ("thread.started", "thread_id")
+    names_session: ClassVar = {"thread.started": "thread_id", "session_meta": "payload.id"}
     answered: Any = None  # the last message that is not commentary
     tokens: Mapping[str, int] = {}  # of a saved session so far
 
@@ -3283,12 +3281,6 @@ class Codex(Dialect):
         anys = "summary output info duration_ms last_agent_message"
         payload = shape(texts, anys=anys, base=item, item=item)
         return shape(anys="usage questions timestamp", base=base, item=item, payload=payload)
-
-    @classmethod
-    def session_in(cls, event: Any) -> str | None:
-        if event.type == "session_meta":
-            return first_text(Node(details(event))["payload.id"]) or None
-        return super().session_in(event)
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, line.item
@@ -3554,7 +3546,7 @@ class OpenCode(Dialect):
 
     name = "opencode"
     places = places_in("text part.text", "reasoning part.text")
-    names_session = ("", "sessionID")
+    names_session: ClassVar = {"": "sessionID"}
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
     void = False  # the last step neither said nor called anything
@@ -3671,6 +3663,7 @@ class Copilot(Dialect):
         "assistant.tool_call_delta data.inputDelta",
         "tool.execution_partial_result data.partialOutput",
     )
+    names_session = dict.fromkeys(("session.start", "session.resume"), "data.sessionId")
     beginnings = (
         r"user\.message|session\.(start|resume|tools_updated|\w+_loaded)"
         r"|assistant\.(turn_start|intent|((tool_call|streaming)_delta|(message|reasoning)(_\w+)?)$)"
@@ -3726,9 +3719,8 @@ class Copilot(Dialect):
     def follow_saved(self, kind: str, data: Any) -> None:
         """A saved session begins with a line of its own; its lines show where runs begin."""
         self.saved = True
-        if session := first_text(data["sessionId"]):
+        if data["sessionId"]:
             self.end_turn("ended without an answer")
-            self.session = session
         self.cwd = data["context.cwd"] or self.cwd
         if kind == "abort":
             self.end_turn("", "error", error="interrupted by the user")
@@ -3805,7 +3797,7 @@ class Pi(Dialect):
         "message_update message assistantMessageEvent.partial",
         "tool_execution_update partialResult",
     )
-    names_session = ("session", "id")
+    names_session: ClassVar = {"session": "id"}
     last: Any = None  # the agent's last message
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
@@ -4216,6 +4208,7 @@ class Run:
         self.started_ms: int | None = None  # since 1970, as its first event states
         self.reason: str | None = None  # why it failed
         self.resumed = False  # it was given up before, and has failed
+        self.hidden = False  # its session is not selected
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
@@ -4248,7 +4241,7 @@ class Runs:
         tells: bool = True,
     ) -> None:
         """``locates``: calls get their FILE:LINE. ``tells``: messages say why runs failed; else a
-        summary does."""
+        summary does, unless the run is hidden."""
         self.locates, self.tells = locates, tells
         self.report = report
         self.fail_on = fail_on
@@ -4263,7 +4256,7 @@ class Runs:
         self.run: Run | None = None  # of the previous event
         self.session: object = NO_SESSION  # of the previous event, while its run is begun
         self.implied_ends: list[Event] = []  # for runs that ended without an event
-        self.failures: list[str] = []  # messages that follow the output of failed runs
+        self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
 
     def follow(self, source: Source, stretches: Iterable[Stretch]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the run that goes on, and only counted."""
@@ -4337,8 +4330,9 @@ class Runs:
         """The implied ends: events without a line. Then report why runs failed."""
         yield from self.implied_ends
         self.implied_ends.clear()
-        for why in self.failures:
-            self.report.failure(why)
+        for run, why in self.failures:
+            if self.tells or run.hidden:
+                self.report.failure(f"{run} failed: {why}")
         self.failures.clear()
 
     def find_run(self, event: Event, key: object, kind: str) -> Run | None:
@@ -4489,8 +4483,7 @@ class Runs:
     def fail(self, run: Run, why: str, shown: str) -> None:
         self.end(run)
         run.reason, self.report.failed = why, True
-        if self.tells:
-            self.failures.append(f"{run} failed: {shown}")
+        self.failures.append((run, shown))
 
     def close_unfinished(self, run: Run, why: str, shown: str = "") -> None:
         """Fail a run without a terminal event, unless it failed before when it was given up."""
@@ -4819,9 +4812,10 @@ def event_targets(event: Event) -> Iterable[str]:
 TARGET_MEMBERS = "command path filePath pattern globPattern query searchTerm url".split()
 
 
-def event_sessions(event: Event) -> Iterable[str]:
-    named = event.session_id or (event.run.session if event.run else None)
-    return (named, named[:SESSION_PREFIX]) if named else ()
+def event_sessions(event: Event) -> Iterator[str]:
+    """The event's and its run's: the last line of a run may name another."""
+    for named in {event.session_id, event.run.session if event.run else None}:
+        yield from (named, named[:SESSION_PREFIX]) if named else ()
 
 
 # Key of a term -> the texts of an event, one of which must match.
@@ -4852,6 +4846,10 @@ class Selector(NamedTuple):
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
         return any((key, glob) == ("type", kind) for key, glob, _ in self.terms)
+
+    def of_session(self) -> Selector:
+        """Its terms about sessions; all sessions match if it has none."""
+        return self._replace(terms=tuple(term for term in self.terms if term[0] == "session"))
 
 
 def parse_selector(text: str) -> Selector:
@@ -4981,14 +4979,17 @@ def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
 
 
 class Selection:
-    """Hides the events that aren't printed; later stages still aggregate them."""
+    """Hides the events that aren't printed; later stages still aggregate them. A session that isn't
+    selected hides its runs: no later stage counts or prints anything of them."""
 
     def __init__(self, only: Sequence[Selector], drop: Sequence[Selector]) -> None:
-        self.only = only
-        self.drop = drop
+        self.only, self.drop = only, drop
         keys = {key for choice in (*only, *drop) for key, *_ in choice.terms}
         self.simple = keys <= {"type", "subtype", "tool", "word"}  # cacheable by kind of event
         self.known: dict[object, bool] = {}
+        sessions = [(choice, choice.of_session()) for choice in (*only, *drop)]
+        self.only_sessions = [own for _, own in sessions[: len(only)]]
+        self.drop_sessions = [own for choice, own in sessions[len(only) :] if own == choice]
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, known = self.simple, self.known
@@ -5003,11 +5004,27 @@ class Selection:
             yield event
 
     def keeps(self, event: Event) -> bool:
-        """A result is dropped only if it is named, so that a filtered stream keeps its verdict."""
+        """A result is dropped only if it or its session is named, so that a filtered stream keeps
+        its verdicts."""
+        if not self.keeps_session(event):
+            if event.run:
+                event.run.hidden = True
+            return False
         result = event.type == "result"
         drop = (choice for choice in self.drop if not result or choice.names("result"))
         asked = result or not self.only or any(choice.matches(event) for choice in self.only)
         return asked and not any(choice.matches(event) for choice in drop)
+
+    def shown(self, events: Iterable[Event]) -> Iterable[Event]:
+        """The events of runs that are shown."""
+        if self.simple:
+            return events
+        return (event for event in events if event.run is None or not event.run.hidden)
+
+    def keeps_session(self, event: Event) -> bool:
+        """Is anything of the event's session printed?"""
+        asked = not self.only or any(choice.matches(event) for choice in self.only_sessions)
+        return asked and not any(choice.matches(event) for choice in self.drop_sessions)
 
 
 # ---------------------------------------------------------------- tokens
@@ -8425,6 +8442,7 @@ def convert(
     shortener, prose = Shortener(max_event, report) if max_event else None, to in PROSE_OUTPUTS
 
     def write(events: Iterable[Event]) -> None:
+        events = selection.shown(events) if selection else events
         events = shortener.cut(events, reader.reread) if shortener and prose else events
         lines = writer.lines(pass_on(events, others, report) if others else events)
         out.write(map(shortener.fit, lines) if shortener and not prose else lines)

@@ -206,7 +206,7 @@ def test_what_action_lines_name_is_a_target(path: str) -> None:
     ("flags", "left"),
     [
         (("--only", "user"), True), (("--drop", "type=*"), True), (("--drop", "*"), True),
-        (("--drop", "session=*"), True), (("--drop", "subtype=success"), True),
+        (("--drop", "session=*,user"), True), (("--drop", "subtype=success"), True),
         (("--drop", "type=resul?"), True), (("--drop", "result"), False),
         (("--drop", "type=result"), False), (("--drop", "type=result,subtype=success"), False),
         (("--drop", "result,subtype=error"), True), (("--only", "user", "--drop", "result"), False),
@@ -217,6 +217,36 @@ def test_a_result_is_dropped_only_by_name(flags: tuple[str, ...], left: bool) ->
         ended = convert(DATA, "-t", to, *flags)
         assert (b'"type":"result"' in ended.stdout) == left
         assert ended.status == 0  # decided by what was read
+
+
+SESSIONS = ("one", "two", "three", "four")
+
+
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        (("--drop", "session=one"), SESSIONS[1:]), (("--drop", "session=o*"), SESSIONS[1:]),
+        (("--only", "session=t*"), ("two", "three")), (("--drop", "session=*"), ()),
+        (("--only", "session=t*", "--drop", "session=two"), ("three",)),
+        (("--only", "session=one,read", "--only", "session=two"), SESSIONS[:2]),
+        (("--only", "session=one", "--only", "shell"), SESSIONS),
+        (("--drop", "session=one,shell"), SESSIONS),
+    ],
+)  # fmt: skip
+def test_a_session_is_selected_as_a_whole(flags: tuple[str, ...], left: tuple[str, ...]) -> None:
+    """Its run has no row, no result, no summary, no part in the totals, but still its verdict."""
+    bad = result("one", is_error=True)
+    ends = [whole_run(name) for name in SESSIONS[1:-1]] + [init("four"), user("four")]
+    data = init("one") + user("one") + completed("1", session="one") + bad + b"".join(ends)
+    assert [row["session"] for row in convert(data, "-t", "runs", *flags).objects] == [*left]
+    printed = {one["session_id"] for one in convert(data, *STREAM, *flags).objects}
+    assert printed - {"four"} == {*left} - {"four"}  # it has no result
+    report = convert(data, "-t", "markdown", *flags).stdout.decode()
+    assert report.count("### ") == len(left)
+    ended = convert(data, "-q", "-s", *flags)
+    assert (ended.status, ended.stderr.count(" action")) == (1, len(left) + (len(left) > 2))
+    assert (f"{len(left)} runs" in ended.stderr) == (len(left) > 2)
+    assert ended.stderr.count("run one (stdin:1)") == ended.stderr.count("run four") == 1
 
 
 @pytest.mark.parametrize("flags", [("--only", "shell"), ("--drop", "type=*"), ("--drop", "tool_call"), ("--only", "status=failed"), ("--drop", "system", "--drop", "user")], ids=" ".join)  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,15 @@ def test_all_samples_in_one_command() -> None:
     assert where == [
         (row["session"], row["verdict"], row["reason"]) for one in alone for row in one.objects
     ]
+
+
+@pytest.mark.parametrize("path", SESSIONS)
+def test_a_session_that_is_dropped_leaves_nothing(path: str) -> None:
+    data = content(path)
+    names = {re.sub(r"[\[*?]", r"[\g<0>]", row["session"]) for row in runs(data)}
+    flags = [flag for name in names for flag in ("--drop", f"session={name}")]
+    for to in ("runs", "calls", "json", "text", "markdown", "cursor"):
+        assert convert(data, "-t", to, *flags).stdout == b""
 
 
 # ---------------------------------------------------------------- Claude Code
