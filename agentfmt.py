@@ -794,7 +794,8 @@ class Line(Struct, gc=False, eq=False):
 APART = "apart"
 SAVED = "saved"  # or that there need be none: a saved session may hold no prompt,
 RUNLESS = "runless"  # or nothing at all,
-EARLY = "early"  # or belong to the next run of their FILE, whatever session they name.
+EARLY = "early"  # or belong to the next run of their FILE, whatever session they name;
+# an agent's name: or to that agent's next run.
 NO_SESSION = object()  # differs from any event's session
 
 
@@ -1681,6 +1682,7 @@ class Source:
         self.session: object = NO_SESSION  # that the last event named, if its dialect is sure
         self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
         self.undecided: str | None = None  # the session of the last event, if that shows no agent
+        self.nameless = False  # has it an agent whose lines name no session?
 
     def begin(self, block: bytes) -> list[bytes]:
         """Start the next block; its lines."""
@@ -2454,7 +2456,7 @@ class Dialect:
     ``names_session`` says where lines name the session if not in session_id ("": those of any
     type). Lines of the types in ``deltas`` hold nothing but pieces of words; those of the types in
     ``own`` are no other agent's, whatever they hold. Where its ``init_names`` the session, other
-    lines may lack it.
+    lines may lack it; those of a ``nameless`` agent do.
     """
 
     # Of more than thirty attributes the interpreter would look up each in a dictionary.
@@ -2468,7 +2470,7 @@ class Dialect:
     own = deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
-    init_names = False
+    init_names = nameless = False
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -3250,6 +3252,7 @@ class Codex(Dialect):
     """
 
     name = "codex"
+    nameless = True
     own = frozenset("item.started item.updated item.completed turn.started turn.completed".split())
     own |= ROLLOUT_TYPES - {"session_meta"}
     places = places_in(
@@ -3299,6 +3302,8 @@ class Codex(Dialect):
             self.answered = None
         elif kind == "turn.failed":
             self.end("error", error=error_message(details(self.event).get("error")))
+        elif kind == "error" and not self.latest:
+            self.event.apart = EARLY
         elif kind == "error":
             self.report_error(details(self.event).get("message"))
         elif kind == "request_user_input":
@@ -3496,6 +3501,7 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
+    nameless = True
     places = places_in("message content")
 
     def read(self, line: Any) -> None:
@@ -3654,6 +3660,7 @@ class Copilot(Dialect):
     """
 
     name = "copilot"
+    nameless = True
     places = places_in(
         "assistant.message data.content",
         "assistant.message_delta data.deltaContent",
@@ -3782,6 +3789,7 @@ class Pi(Dialect):
     """
 
     name = "pi"
+    nameless = True
     own = frozenset(
         "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
         "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
@@ -4077,8 +4085,11 @@ class Conversations:
             if known and known.saved and not sign:  # a type that is new in its agent
                 return known
             another = self.given and sign and DIALECTS[sign] is not DIALECTS[self.given]
-            late = event.type == "error" and not sign and last and last.ended
-            if not session and (another or late):
+            stray = event.type == "error" and not (session or sign)
+            if stray and not last:
+                event.apart = Codex.name  # only its errors show neither agent nor session
+            late = stray and last and last.ended
+            if late or (another and not session):
                 known = sure = None
                 if event.type == "error" and last and last.ended:  # its next run may take it
                     event.apart = EARLY
@@ -4107,13 +4118,15 @@ class Conversations:
     def named_conversation(self, source: Source, event: Event, name: str) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
         kind = DIALECTS[name]
-        session = event.session_id or kind.session_in(event)
+        session = named = event.session_id or kind.session_in(event)
         known = self.sessions.get(session) if session else source.agents.get(kind.name)
         if not isinstance(known, kind):
             before = source.agents.get(kind.name)
-            session = session or (source.undecided if kind.init_names else None)
+            session = named or (source.undecided if kind.init_names else None)
             known = kind(self.maker, session or self.new_name(event))
-            known.agent = name
+            stated = details(event).get("converted_from")
+            known.agent = stated if stated in AGENTS else name
+            source.nameless |= not named or DIALECTS[known.agent].nameless
             if before:
                 known.prompts, before.prompts = before.prompts, []
         if session:
@@ -4177,6 +4190,7 @@ ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 END_OF_INPUT = SpokenEvent(hidden=True)  # has no line, like implied ends, and no run
 SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
+NAMELESS = "nameless"  # the key of events of unknown type that name no session
 
 # Members that show that a line without a type is an ordinary log's, or an agent's.
 LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
@@ -4356,7 +4370,7 @@ class Runs:
         session, or an error without a session, shows a run whose end is unknown; so do events of
         several unknown types, or without a type unless they look like an ordinary log's."""
         source, stray = self.source, event.type == "error" and not event.session_id
-        key: object = EARLY if event.apart is EARLY else event.session_id or source
+        key = self.outside_key(event)
         self.check_fail_on(event, self.matches)
         late = self.had_run.get(hash(key), False)
         source.has_run = source.has_run or late or event.apart is SAVED
@@ -4371,6 +4385,13 @@ class Runs:
         room = key in source.outside or len(source.outside) < MAX_RUNS
         self.add_outside(key if room else source, event, evidence)
         self.report.explain_early(source)
+
+    def outside_key(self, event: Event) -> object:
+        """To whom an event outside any run may belong."""
+        if event.apart in (EARLY, *AGENTS):
+            return event.apart
+        unknown = event.type and event.type not in CURSOR_TYPES
+        return event.session_id or (NAMELESS if unknown else self.source)
 
     def add_outside(self, key: object, event: Event, evidence: int) -> None:
         found = self.source.outside.setdefault(key, OutsideEvents(self.source.where()))
@@ -4394,12 +4415,12 @@ class Runs:
         if wraps_event(event):
             self.add_outside(self.source, event, SURE_FOREIGN)
         elif strange:
-            self.add_outside(self.source, event, self.is_new(event))
+            self.add_outside(self.outside_key(event), event, self.is_new(event))
         return run
 
     def is_new(self, event: Event) -> bool:
         """Is its type another one than those of its FILE that belong to no run?"""
-        found = self.source.outside.get(self.source)
+        found = self.source.outside.get(NAMELESS)
         return event.type is None or found is None or event.type not in found.types
 
     def start(self, _run: Run | None, event: Event) -> Run:
@@ -4408,7 +4429,8 @@ class Runs:
         run.started_ms = line_time(self.line)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
-        self.source.outside.pop(EARLY, None)
+        for taken in (EARLY, self.source.agent):
+            self.source.outside.pop(taken, None)
         if run.session:
             self.had_run[hash(key)] = True
             self.source.outside.pop(key, None)
@@ -4530,6 +4552,8 @@ class Runs:
         if matches := describe_matches(self.matches):
             self.report.failure(f"{matches} after the end of a run")
         self.matches = {}
+        if source.has_run and source.nameless:  # nothing tells such lines from the agent's own
+            source.outside.pop(NAMELESS, None)
         groups, source.ended = source.outside.values(), True
         foreign = any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups)
         if foreign or not (source.has_run or self.report.has_error):

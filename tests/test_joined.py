@@ -8,7 +8,7 @@ import itertools
 import json
 import lzma
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -149,8 +149,12 @@ WAYS: dict[str, Callable[[Lines, Lines], Lines]] = {
     "within": lambda good, bad: [*good[:-1], *bad, *good[-1:]],
 }
 # What cannot be told: streams of one agent that have nothing which tells them apart, or nothing
-# once their lines take turns; and within an open run of another agent an error that names nobody.
+# once their lines take turns; and within an open run of another agent an error that names nobody,
+# or right before a run of Codex. Where an agent's lines name no session, its own new types look
+# like an unknown agent's.
+NAMELESS = ("codex", "gemini", "copilot", "pi")
 ALIKE = {("pi", "pi cut"), ("cursor", "cursor fragment")}
+ALIKE |= {(good, bad) for good in NAMELESS for bad in ("unknown", "unknown, cut")}
 MINGLED = {("copilot", "copilot unfinished")}
 TAKEN_IN = {"codex not logged in"}
 
@@ -174,6 +178,7 @@ def test_good_runs_of_two_agents(way: str) -> None:
 def test_a_failed_run_beside_a_good_one(good: str, way: str) -> None:
     inside = way not in ("before", "after") or (way == "after" and good == "opencode")
     alike = ALIKE | MINGLED if way.startswith("interleaved") else ALIKE
+    alike = alike | {("codex", "codex not logged in")} if way == "before" else alike
     told = [bad for bad in BAD if (good, bad) not in alike and not (inside and bad in TAKEN_IN)]
     ended = {bad: convert(WAYS[way](GOOD[good], BAD[bad]))[1:] for bad in told}
     assert [bad for bad, (said, status) in ended.items() if status != FAILED or not said] == []
@@ -205,6 +210,68 @@ def test_every_file_must_hold_a_run(good: str) -> None:
 )
 def test_a_few_strange_lines_are_harmless(good: str, way: str, few: Lines) -> None:
     assert convert(WAYS[way](GOOD[good], few)) == convert(GOOD[good])
+
+
+# What the lines of each agent have in common, besides a type; the others' have nothing.
+COMMON: dict[str, dict[str, Any]] = {
+    "cursor": {"session_id": SESSION},
+    "claude": {"session_id": "cl-1", "uuid": "u"},
+    "qwen": {"session_id": "cl-1"},
+    "amp": {"session_id": "T-1"},
+    "opencode": {"sessionID": "ses_1", "part": {}},
+    "droid": {"session_id": "dr-1"},
+    "copilot": {"data": {}},
+}
+RELATIVES = {
+    "qwen": [line.replace(b'"slash_commands"', b'"qwen_code_version"') for line in GOOD["claude"]],
+    "amp": [line.replace(b'"cl-1"', b'"T-1"') for line in GOOD["claude"]],
+}
+
+
+def new_types(agent: str, count: int, *, same: bool = False) -> Lines:
+    """Lines of types that an agent learned after this program was written."""
+    kinds = ["brand_new" if same else f"brand_new_{number}" for number in range(count)]
+    before = "session." if agent == "copilot" else ""
+    common = {"n": 1, **COMMON.get(agent, {})}
+    return lines(*({"type": before + kind, **common} for kind in kinds))
+
+
+def verdicts(stream: Lines) -> list[Any]:
+    """What the table of runs says, but where they begin."""
+    told = convert(stream, "-t", "runs").objects
+    return [{key: run[key] for key in run if key not in ("where", "session")} for run in told]
+
+
+@pytest.mark.parametrize("flags", [(), ("--from",)])
+@pytest.mark.parametrize("agent", sorted(agentfmt.AGENTS))
+def test_new_types_of_a_known_agent_change_nothing(agent: str, flags: Sequence[str]) -> None:
+    """Wherever they stand: before the run, within it, after its result."""
+    good = {**GOOD, **RELATIVES}[agent]
+    flags = [*flags, agent] if flags else []
+    (unfinished,), (finished,) = verdicts(good[:-1]), verdicts(good)
+    for count, same in itertools.product(range(1, 6), (False, True)):
+        new = new_types(agent, count, same=same)
+        for at in range(len(good) + 1):
+            longer = [*good[:at], *new, *good[at:]]
+            assert convert(longer, *flags) == convert(good, *flags)
+            assert convert(longer, "-t", "stream-json").stdout == b"".join(longer)
+            assert verdicts(longer) == [finished]
+            assert convert(convert(longer, "-t", "cursor").stdout).status == OK
+        for at in range(len(good)):
+            (cut,) = verdicts([*good[:at], *new, *good[at:-1]])
+            assert cut | {"reason": ""} == unfinished | {"reason": ""}
+
+
+@pytest.mark.parametrize("flags", [(), ("--from", "codex")])
+def test_an_error_of_codex_before_its_thread(flags: Sequence[str]) -> None:
+    """It tells a warning; the run's end says whether it was more."""
+    early, good = BAD["codex not logged in"], GOOD["codex"]
+    for count in range(1, 6):
+        assert convert([*early * count, *good], *flags)[1:] == ("", OK)
+        assert convert(convert([*early * count, *good], "-t", "cursor").stdout)[1:] == ("", OK)
+    assert convert([*early, *BAD["codex failed"]], *flags).status == FAILED
+    assert "not logged in" in convert(early, *flags).stderr
+    assert convert({"a": early, "b": good}, *flags).status == FAILED
 
 
 def test_every_file_that_holds_no_run_is_named() -> None:
