@@ -2462,7 +2462,7 @@ class Dialect:
     # Of more than thirty attributes the interpreter would look up each in a dictionary.
     __slots__ = tuple(
         "maker agent decode kind session passing unread begun latest parent line cost cwd model "
-        "fatal_error saved cut took latest_own first before now stamp event parts calls finished "
+        "fatal_error first last stamp event parts calls finished "
         "said messages spoken usage prompts counted".split()
     )
     name: ClassVar[str]
@@ -2471,6 +2471,7 @@ class Dialect:
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = nameless = False
+    saved = False  # is it a session that the agent saved? No line ends its runs.
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2494,15 +2495,10 @@ class Dialect:
         self.cwd: Any = None  # as lines state it, if no init does
         self.model: Any = None
         self.fatal_error = ""  # an error that fails the run, unless a result follows
-        self.saved = False  # is it a saved session? No line ends its runs.
-        self.cut = False  # the agent's last message goes on
-        self.took: int | None = None  # its milliseconds, if a line of a saved session says so
-        self.latest_own = ""  # but not a sub-agent's
-        # When lines were written, as they say: the run's first one, the last one but one, the last
-        # one; and the current one, if it says so.
+        # When lines were written, as they say: the run's first one; the last one (in saved sessions
+        # of those that say or do something); the current one.
         self.first: Any = None
-        self.before: Any = None
-        self.now: Any = None
+        self.last: Any = None
         self.stamp: Any = None
         self.event = Event()  # the current one
         self.parts: list[Event] = []  # the current event's translation
@@ -2537,10 +2533,7 @@ class Dialect:
 
     def finish(self) -> None:
         """Make the moves that are due at the end of the input, or of a saved session's FILE."""
-        if self.saved:
-            self.before = self.now
-            self.end_turn("ended without an answer")
-        elif self.fatal_error:
+        if self.fatal_error:
             self.end("error", error=self.fatal_error)
         elif self.maker.converts and not self.latest:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
@@ -2566,9 +2559,9 @@ class Dialect:
         if type(event) is not self.kind:  # it was decoded as another agent's
             line = decode_as(event.raw, self.kind) if self.kind else Node(details(event))
         self.stamp = getattr(line, "timestamp", None) if self.kind else line["timestamp"]
-        if self.stamp is not None:
-            self.before, self.now = self.now, self.stamp
         self.read(line)
+        if self.stamp is not None and (self.parts or not self.saved):
+            self.last = self.stamp
         if self.parts:
             return self.parts
         apart = SAVED if self.saved else EARLY if early else APART
@@ -2590,7 +2583,6 @@ class Dialect:
         self.parts.append(new)
         if kind != "error" and subtype != "task_notification":
             self.latest = kind
-            self.latest_own = kind if parent is None else self.latest_own
         return new
 
     def words(self, kind: str, text: str) -> Any:
@@ -2688,7 +2680,7 @@ class Dialect:
         stated = {"is_error": subtype != "success"} if subtype else {}
         members["usage"] = members.get("usage") or self.usage.copy() or None
         if members.get("duration_ms") is None:
-            members["duration_ms"] = elapsed(self.first, self.now)
+            members["duration_ms"] = elapsed(self.first, self.stamp or self.last)
         if self.cost is not None:
             members.setdefault("total_cost_usd", self.cost)
         if self.model is not None:
@@ -2738,39 +2730,57 @@ class Dialect:
         if self.maker.blanks and places:
             self.event.raw = self.line.raw = blank_strings(self.event.raw, places)
 
-    # The moves of saved sessions: a prompt opens a run, and the next one ends it.
+
+class Saved(Dialect):
+    """A session that an agent saved: a prompt opens a run, and the next one ends it."""
+
+    saved = True
+    cut = False  # the agent's last message goes on
+    took: int | None = None  # the run's milliseconds, if a line says so
+    latest_own = ""  # the type of the last event made, but not a sub-agent's
+
+    def add(self, kind: str, *made: Any) -> Any:
+        new = super().add(kind, *made)
+        if new.parent_tool_use_id is None and kind != "error":
+            self.latest_own = kind
+        return new
+
+    def finish(self) -> None:
+        self.end_turn("ended without an answer") if self.saved else super().finish()
 
     def begin_prompt(self, *texts: str) -> None:
         """Begin the run of a prompt, in one text or more; that ends the run before."""
         self.end_turn("superseded by the next prompt")
-        self.open_turn()
+        self.go_on()
         for text in texts:
             self.ask(text)
 
-    def open_turn(self) -> None:
-        """Begin a run, unless one is open; no line says so."""
+    def go_on(self) -> None:
+        """The agent works, whatever went wrong before: on a prompt, or without one."""
+        self.fatal_error = ""
         if not self.in_turn:
+            self.cut, self.took = False, None
             self.begin(cwd=self.cwd, model=self.model)
             self.imply()
 
-    def end_turn(self, why: str, subtype: str = "", **members: Any) -> None:
-        """End the open run, if any, with the line before, unless its ``subtype`` is stated: well if
-        the agent had the last word, and no call is open."""
+    def end_turn(self, why: str) -> None:
+        """End the open run, if any, before the current line: well if the agent had the last word,
+        and no call is open."""
         if not self.in_turn:
             return
-        if self.calls and not subtype:
+        if self.calls:
             names = first_names(call.tool for call in self.calls.values())
             why = f"{why}; {plural(len(self.calls), 'call')} open ({names})"
         good = self.latest_own == "assistant" and not (self.calls or self.fatal_error or self.cut)
-        stated = bool(subtype)
-        subtype = subtype or ("success" if good else "error" if self.fatal_error else IN_THE_MIDDLE)
-        error = None if subtype == "success" else self.fatal_error or why
-        took = members.pop("duration_ms", None) or self.took
-        took = took or elapsed(self.first, self.now if stated else self.before)
-        self.end(subtype, **{"duration_ms": took, "error": error, **members})
-        self.cut, self.took = False, None
-        if not stated:
-            self.imply()
+        subtype = "success" if good else "error" if self.fatal_error else IN_THE_MIDDLE
+        error, took = self.fatal_error or why, self.took or elapsed(self.first, self.last)
+        self.end(subtype, duration_ms=took, error=None if good else error)
+        self.imply()
+
+    def stop(self, error: str = "interrupted by the user", **members: Any) -> None:
+        """End the open run, if any, as the current line says."""
+        if self.in_turn:
+            self.end("error" if error else "success", error=error or None, **members)
 
     def imply(self) -> None:
         """No line says what the last event does: where the agent's own are printed, it is none."""
@@ -2829,12 +2839,6 @@ SAVED_TYPES = frozenset(
     "ai-title custom-title agent-name last-prompt pr-link frame-link worktree-state "
     "bridge-session relocated started atis-latch".split()
 )
-# Members of saved lines -> their names in streams.
-SAVED_NAMES = {
-    "sessionId": "session_id",
-    "toolUseResult": "tool_use_result",
-    "isApiErrorMessage": "is_api_error_message",
-}
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -2844,8 +2848,7 @@ class Claude(Dialect):
     """`claude -p --output-format stream-json --verbose`, and its relatives Amp and Qwen Code.
 
     An assistant event holds blocks of text, thinking and calls; a user event holds their results,
-    or a prompt. With --include-partial-messages, stream events with deltas come first. A saved
-    session has the same events with other names for some members, and more types.
+    or a prompt. With --include-partial-messages, stream events with deltas come first.
     https://code.claude.com/docs/en/headless
     """
 
@@ -2859,8 +2862,6 @@ class Claude(Dialect):
 
     woken = False  # by the end of a task, and nothing was said since
     wakes = 0  # how many results precede that of the run
-    asks = False  # a slash command that is not shown yet asks the agent
-    side: bool | None = None  # is the saved session a sub-agent's own?
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -2868,43 +2869,24 @@ class Claude(Dialect):
         self.background: dict[str, Any] = {}  # tasks in the background: call -> what it is about
         self.running: set[str] = set()  # calls whose sub-agents have not ended
         self.tasks: dict[str, str] = {}  # task -> its call
-        # Of a saved session: slash commands that are not shown yet; the calls of sub-agents' lines
-        # and messages, by ID.
-        self.typed: list[str] = []
-        self.chains: dict[Any, str] = {}
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
         """What may be large stays undecoded."""
-        texts = "type thinking id name tool_use_id"
-        parts = "is_error thought functionCall functionResponse"  # the last ones are Qwen Code's
-        block: Any = shape(texts, "input content", parts, base=TextBlock)
-        blocks = {"content": list[block] | str, "parts": list[block]}
-        message = shape("model stop_reason", anys="id usage", base=Message, **blocks)
+        block: Any = shape("type thinking id name tool_use_id", "input content", "is_error",
+                           base=TextBlock)  # fmt: skip
+        message = shape(anys="id", base=Message, content=list[block] | str)
         event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
-        texts, raws = "tool_use_id error hook_name sessionId", "tool_use_result tool_result_meta"
+        texts, raws = "tool_use_id error hook_name", "tool_use_result tool_result_meta"
         anys = "is_api_error_message timestamp"
         return shape(texts, raws, anys, base=base, message=message, event=event)
 
-    @staticmethod
-    def saved_line(streamed: Any) -> Any:
-        """The type of the lines of a saved session: each member costs, so streams lack these."""
-        texts = "uuid parentUuid agentId cwd model"
-        raws = "toolUseResult systemPayload toolCallResult"
-        anys = "isApiErrorMessage isSidechain isMeta isCompactSummary durationMs usageMetadata"
-        return shape(texts, raws, anys, base=streamed)
-
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        saved = self.saved or line.sessionId is not None
-        saved = saved or (not self.latest and kind in SAVED_TYPES)
-        line = self.as_streamed(line) if saved else line
-        self.parent = self.caller(line) if self.saved else line.parent_tool_use_id
-        if self.saved and kind not in ("assistant", "user", "tool_result"):
-            self.other(subtype, line)
-        elif kind == "stream_event" and line.event:
+        self.parent = line.parent_tool_use_id
+        if kind == "stream_event" and line.event:
             self.stream(line.event)
-        elif kind in ("assistant", "user", "tool_result"):
+        elif kind in ("assistant", "user"):
             self.message(kind, line)
         elif kind == "result":
             self.result()
@@ -2961,26 +2943,25 @@ class Claude(Dialect):
             self.event.apart = RUNLESS  # what a command of the host printed
             return
         self.woken = False
-        if self.saved:
-            self.turn(role, line)
-            content = content or (line.message and line.message.parts)
         self.begin_message(line.message and line.message.id)
         if line.error or line.is_api_error_message is True:
             self.report_error([message_text(content), line.error], fatal=self.saved)
-        say = self.say if role == "assistant" else self.ignore if self.saved else self.ask
+        say = self.say if role == "assistant" else self.hear
         if isinstance(content, str):
             say(content)
         for block in content if isinstance(content, list) else ():
             if block.tool_use_id is not None or block.type == "tool_result":
                 self.returned(block, line)  # also an assistant's: the model's servers ran it
-            elif block.functionCall or block.functionResponse:
-                self.part(Node(block.functionCall), Node(block.functionResponse), line)
             elif block.text is not None:
-                (self.think if block.thought is True else say)(block.text)
+                say(block.text)
             elif block.thinking is not None:
                 self.think(block.thinking)
             elif block.name is not None:
                 self.call(block.id, block.name, block.input)
+
+    def hear(self, text: Any) -> None:
+        """The words of a user line are a prompt, or the host's."""
+        self.ask(text)
 
     def stream(self, inner: Any) -> None:
         delta = inner.delta
@@ -3024,6 +3005,7 @@ class Claude(Dialect):
         marks = Node(decode_raw(line.tool_result_meta)).each()
         why = (one["non_execution_kind"] for one in marks if one["id"] == identity)
         kind = "denied" if identity in self.denied else next(why, "")
+        kind = kind or "rejected" * (told["status"] == "cancelled")
         if told["isAsync"] is True or told["status"] == "async_launched":
             self.tasks[as_text(told["agentId"] or told["taskId"])] = identity
             self.background[identity] = {"description": called.args().get("description")}
@@ -3035,124 +3017,7 @@ class Claude(Dialect):
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
         self.answer(identity, given, failed=failed, kind=kind, code=code, facts=facts)
 
-    # Lines of saved sessions.
 
-    def as_streamed(self, line: Any) -> Any:
-        """A line of a saved session, its members with the names that they have in streams."""
-        if not self.saved:
-            self.saved, self.kind = True, self.saved_line(type(line))
-            self.decode = msgspec.json.Decoder(self.kind).decode
-        if type(line) is not self.kind:
-            line = decode_as(self.event.raw, self.kind)
-        for name, streamed in SAVED_NAMES.items() if line.sessionId is not None else ():
-            setattr(line, streamed, getattr(line, name))
-        return line
-
-    def turn(self, role: str, line: Any) -> None:
-        """Begin the run of a prompt, or of what the agent does without one; or end it."""
-        message, nested = line.message, self.parent is not None
-        self.cwd = line.cwd or self.cwd
-        if role != "assistant":
-            if not nested and line.isMeta is not True and line.isCompactSummary is not True:
-                self.take(prompt_text(message, line))
-            return
-        if not nested:
-            self.fatal_error = ""
-            if self.asks and not self.calls and self.latest_own == "assistant":
-                self.end_turn("superseded by the next prompt")
-            self.open_turn()
-            self.show_typed()
-            model = (message and message.model) or line.model
-            self.model = self.model if model in (None, "<synthetic>") else model
-            self.cut = bool(message and message.stop_reason == "tool_use")
-        if self.in_turn:
-            usage = line.usageMetadata or (message and message.usage)
-            self.add_usage(usage, (message and message.id) or line.uuid)
-
-    def take(self, text: str) -> None:
-        """Take what a person typed: a prompt; a slash command, which the agent follows, or whose
-        output stands next; or an interruption."""
-        command = COMMAND_NAME.search(text)
-        if text.startswith("[Request interrupted by user"):
-            self.end_turn("", "error", error="interrupted by the user")
-        elif command and text.startswith("<command-"):
-            self.asks = True
-            given = COMMAND_ARGUMENTS.search(text)
-            self.typed.append(" ".join(filter(None, (command[1], given and given[1].strip()))))
-        elif text.startswith("<local-command-"):
-            self.asks = False
-        elif text.strip() and not INJECTED.match(text):
-            self.begin_prompt(*self.typed, text)
-            self.typed, self.asks = [], False
-
-    def show_typed(self) -> None:
-        for command in self.typed:
-            self.ask(command)
-        self.typed, self.asks = [], False
-
-    def ignore(self, _text: Any) -> None:
-        """Words in a saved user line are the prompt, which is known, or come from the host."""
-
-    def part(self, called: Any, returned: Any, line: Any) -> None:
-        """A call of Qwen Code, or its result."""
-        if called["name"]:
-            self.call(called["id"], called["name"], called["args"])
-            return
-        told = Node(decode_raw(getattr(line, "toolCallResult", b"")))
-        response = returned["response"]
-        status, output = told["status"], Node(response)["output"]
-        failed = status not in (None, "success") or (output is None and response is not None)
-        text = error_message(response) if failed else as_text(output)
-        code = claude_code(text, told, failed=failed)
-        kind = "rejected" if status == "cancelled" else ""
-        self.answer(returned["id"], text, failed=failed, kind=kind, code=code)
-
-    def other(self, subtype: str | None, line: Any) -> None:
-        """A line without a counterpart."""
-        self.event.apart = SAVED
-        if subtype == "turn_duration":
-            self.took = as_count(line.durationMs)
-        elif subtype == "api_error" and not self.parent and self.in_turn:
-            self.report_error(error_text(self.event) or subtype, fatal=True)
-
-    def caller(self, line: Any) -> str | None:
-        """The call of a saved line's sub-agent: that of the line before it; of the first line, the
-        open one with its prompt."""
-        kind = self.event.type
-        if self.side is None and kind in ("user", "assistant"):
-            self.side = line.isSidechain is True
-        if line.isSidechain is not True or self.side:
-            return None
-        known = self.chains.get(line.parentUuid) or self.chains.get(line.agentId)
-        if known is None:
-            tasks = [call for call in self.calls.values() if call.tool == "task"]
-            asked = message_text(line.message.content) if line.message else ""
-            same = [call for call in tasks if decode_raw(call.args().get("prompt", b"")) == asked]
-            known = [*tasks, *same][-1].id if tasks else line.agentId or line.uuid or ""
-        for identity in filter(None, (line.uuid, line.agentId)):
-            remember(self.chains, identity, known)
-        return known
-
-
-def prompt_text(message: Any, line: Any) -> str:
-    """What a person typed, by a saved line."""
-    shown = Node(decode_raw(line.systemPayload))["displayText"]
-    if message is None or line.subtype is not None:  # Qwen Code's notifications
-        return ""
-    if isinstance(message.content, str):
-        return message.content
-    blocks = [block for block in message.content or message.parts or () if block.text]
-    texts = [block.text for block in blocks if block.type in (None, "text")]
-    return as_text(shown) or "\n".join(text for text in texts if not INJECTED.match(text))
-
-
-COMMAND_NAME = regex(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-COMMAND_ARGUMENTS = regex(r"<command-args>(.*?)</command-args>", re.DOTALL)
-# What the host adds to what a person typed.
-INJECTED = regex(
-    r"\s*(?:Caveat: The messages below|<(?:local-command-|bash-|system-reminder|task-notification"
-    r"|ide_|user-memory-input|qwen:))"
-)
 DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the middle of something
 
 
@@ -3231,6 +3096,160 @@ def content_text(content: Any) -> str:
     return as_text(content) or "\n".join(texts)
 
 
+class SavedClaude(Saved, Claude):
+    """A session of Claude Code: the stream's lines with other names for some members, and more
+    types; of Qwen Code: the same around Gemini's messages."""
+
+    asks = False  # a slash command that is not shown yet asks the agent
+    side: bool | None = None  # is the session a sub-agent's own?
+
+    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
+        super().__init__(maker, session)
+        self.typed: list[str] = []  # slash commands that are not shown yet
+        self.chains: dict[Any, str] = {}  # the calls of sub-agents' lines and messages, by ID
+
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        streamed: Any = Claude.line_type(base)
+        texts, anys = "type thinking id name tool_use_id", "is_error thought"
+        anys += " functionCall functionResponse"
+        block: Any = shape(texts, "input content", anys, base=TextBlock)
+        blocks = {"content": list[block] | str, "parts": list[block]}
+        message = shape("model stop_reason", anys="id usage", base=Message, **blocks)
+        texts = "sessionId uuid parentUuid agentId cwd model"
+        raws = "toolUseResult systemPayload toolCallResult"
+        anys = "isApiErrorMessage isSidechain isMeta isCompactSummary durationMs usageMetadata"
+        return shape(texts, raws, anys, base=streamed, message=message)
+
+    def read(self, line: Any) -> None:
+        kind, subtype = self.event.type, self.event.subtype
+        self.parent = self.caller(line)
+        if kind in ("assistant", "user", "tool_result"):
+            self.message(kind, line)
+        elif subtype == "turn_duration":
+            self.took = as_count(line.durationMs)
+        elif subtype == "api_error" and not self.parent and self.in_turn:
+            self.report_error(error_text(self.event) or subtype, fatal=True)
+
+    def message(self, role: str, line: Any) -> None:
+        self.cwd = line.cwd or self.cwd
+        line.tool_use_result = line.toolUseResult or line.toolCallResult
+        line.is_api_error_message = line.isApiErrorMessage
+        for part in line.message.parts or () if line.message else ():
+            as_block(part, Node(decode_raw(line.toolCallResult))["status"])
+            line.message.content = line.message.parts
+        text = ""
+        if role == "assistant":
+            self.work(line)
+        elif not (self.parent or line.isMeta is True or line.isCompactSummary is True):
+            text = prompt_text(line)
+        stops = text.startswith("[Request interrupted by user")
+        if not stops:
+            self.take(text)
+        super().message(role, line)
+        if stops:  # what it stopped stands in the same line
+            self.stop()
+
+    def work(self, line: Any) -> None:
+        """The agent works on a prompt, or without one."""
+        message = line.message
+        if not self.parent:
+            if self.asks and not self.calls and self.latest_own == "assistant":
+                self.end_turn("superseded by the next prompt")
+            self.go_on()
+            self.ask_all()
+            model = (message and message.model) or line.model
+            self.model = self.model if model in (None, "<synthetic>") else model
+            self.cut = bool(message and message.stop_reason == "tool_use")
+        if self.in_turn:
+            usage = line.usageMetadata or (message and message.usage)
+            self.add_usage(usage, (message and message.id) or line.uuid)
+
+    def take(self, text: str) -> None:
+        """Take what a person typed: a prompt, or a slash command, which the agent follows, or whose
+        output stands next."""
+        command = COMMAND_NAME.search(text)
+        if command and text.startswith("<command-"):
+            self.asks = True
+            given = COMMAND_ARGUMENTS.search(text)
+            self.typed.append(" ".join(filter(None, (command[1], given and given[1].strip()))))
+        elif text.startswith("<local-command-"):
+            self.asks = False
+        elif text.strip() and not INJECTED.match(text):
+            self.begin_prompt()
+            self.ask_all(text)
+
+    def ask_all(self, *texts: str) -> None:
+        """Show what was typed."""
+        for text in (*self.typed, *texts):
+            self.ask(text)
+        self.typed, self.asks = [], False
+
+    def hear(self, _text: Any) -> None:
+        """The prompt is known, and the rest is the host's."""
+
+    def returned(self, block: Any, line: Any) -> None:
+        if self.in_turn:  # else it was interrupted
+            super().returned(block, line)
+
+    def caller(self, line: Any) -> str | None:
+        """The call of a saved line's sub-agent: that of the line before it; of the first line, the
+        open one with its prompt."""
+        kind = self.event.type
+        if self.side is None and kind in ("user", "assistant"):
+            self.side = line.isSidechain is True
+        if line.isSidechain is not True or self.side:
+            return None
+        known = self.chains.get(line.parentUuid) or self.chains.get(line.agentId)
+        if known is None:
+            tasks = [call for call in self.calls.values() if call.tool == "task"]
+            asked = message_text(line.message.content) if line.message else ""
+            same = [call for call in tasks if decode_raw(call.args().get("prompt", b"")) == asked]
+            known = [*tasks, *same][-1].id if tasks else line.agentId or line.uuid or ""
+        for identity in filter(None, (line.uuid, line.agentId)):
+            remember(self.chains, identity, known)
+        return known
+
+
+def as_block(part: Any, status: Any) -> None:
+    """Turn a part of Qwen Code's message into Claude's block; ``status`` is that of a call."""
+    called, returned = Node(part.functionCall), Node(part.functionResponse)
+    if part.thought is True:
+        part.thinking, part.text = part.text, None
+    elif called["name"]:
+        part.id, part.name = as_text(called["id"]), as_text(called["name"])
+        part.input = called["args"]
+    elif returned["id"]:
+        output, response = returned["response.output"], returned["response"]
+        part.tool_use_id = as_text(returned["id"])
+        part.is_error = status not in (None, "success") or (output is None and response is not None)
+        text = error_message(response) if part.is_error else as_text(output)
+        part.content = encode_json(text)
+
+
+def prompt_text(line: Any) -> str:
+    """What a person typed, by a saved line. Beside results only an interruption is theirs."""
+    message, shown = line.message, Node(decode_raw(line.systemPayload))["displayText"]
+    if message is None or line.subtype is not None:  # Qwen Code's notifications
+        return ""
+    if isinstance(message.content, str):
+        return message.content
+    blocks = message.content or ()
+    texts = [block.text or "" for block in blocks if block.type in (None, "text")]
+    if any(block.tool_use_id for block in blocks):
+        return next((text for text in texts if text.startswith("[Request interrupted")), "")
+    return as_text(shown) or "\n".join(text for text in texts if text and not INJECTED.match(text))
+
+
+COMMAND_NAME = regex(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
+COMMAND_ARGUMENTS = regex(r"<command-args>(.*?)</command-args>", re.DOTALL)
+# What the host adds to what a person typed.
+INJECTED = regex(
+    r"\s*(?:Caveat: The messages below|<(?:local-command-|bash-|system-reminder|task-notification"
+    r"|ide_|user-memory-input|qwen:))"
+)
+
+
 # ---------------------------------------------------------------- Codex
 #
 # Codex, its stream and its saved sessions.
@@ -3244,53 +3263,38 @@ ROLLOUT_TYPES = frozenset(
 
 
 class Codex(Dialect):
-    """`codex exec --json`: a thread, its turns, their items. A saved session holds words twice: as
-    the model wrote them (response_item), and as they were shown (event_msg).
+    """`codex exec --json`: a thread, its turns, their items.
 
     https://github.com/openai/codex/blob/main/codex-rs/exec/src/exec_events.rs
-    https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs
     """
 
     name = "codex"
     nameless = True
     own = frozenset("item.started item.updated item.completed turn.started turn.completed".split())
-    own |= ROLLOUT_TYPES - {"session_meta"}
-    places = places_in(
-        "item.completed item.text",
-        "event_msg payload.message payload.text payload.item.content.text",
-        "response_item payload.content.text payload.summary.text",
-    )
+    places = places_in("item.completed item.text")
     fragments = places_in(
         "item.started item.text item.aggregated_output item.result",
         "item.updated item.text item.aggregated_output item.result",
         "item.plan.delta delta",
     )
-    names_session: ClassVar = {"thread.started": "thread_id", "session_meta": "payload.id"}
+    names_session: ClassVar = {"thread.started": "thread_id"}
     answered: Any = None  # the last message that is not commentary
-    tokens: Mapping[str, int] = {}  # of a saved session so far
-
-    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
-        super().__init__(maker, session)
-        self.copies: dict[str, dict[str, int]] = {}  # words -> the types of lines that held them
 
     @staticmethod
-    def line_type(base: type[Event]) -> Any:
+    def item_type() -> Any:
         anys = "id text phase status command aggregated_output exit_code error server tool"
         change: Any = shape("kind", anys="path")
         own = {"changes": list[change], "result": shape(anys="content")}
-        anys += " arguments query action items prompt content summary_text"
-        item = shape("type item_type", anys=anys, **own)
-        texts = "call_id name namespace input cwd model role message reason forked_from_id"
-        anys = "summary output info duration_ms last_agent_message"
-        payload = shape(texts, anys=anys, base=item, item=item)
-        return shape(anys="usage questions timestamp", base=base, item=item, payload=payload)
+        anys += " arguments query action items prompt"
+        return shape("type item_type", anys=anys, **own)
+
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        return shape(anys="usage questions timestamp", base=base, item=Codex.item_type())
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, line.item
-        if line.payload is not None:
-            self.saved = True
-            self.rollout(kind, line.payload)
-        elif item is not None:
+        if item is not None:
             what = item.type or item.item_type or ""  # until 0.44
             self.item(item, what, done=kind == "item.completed")
         elif kind == "thread.started":
@@ -3334,9 +3338,55 @@ class Codex(Dialect):
             failed, kind = declined or item.status == "failed", "declined" if declined else ""
             self.answer(identity, text, failed=failed, kind=kind, code=item.exit_code)
 
-    # Lines of saved sessions.
 
-    def rollout(self, kind: str | None, told: Any) -> None:
+CODEX_CHANGES = {"add": "write", "delete": "delete"}
+# Type of an item -> a tool and its arguments.
+CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
+    "command_execution": lambda item: ("shell", {"command": item.command}),
+    "mcp_tool_call": lambda item: (f"mcp__{item.server}__{item.tool}", item.arguments),
+    "web_search": lambda item: (
+        "webSearch", {"searchTerm": first_text(item.query, Node(item.action)["query"])}
+    ),
+    "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
+    "plan": lambda item: ("createPlan", {"plan": item.text}),
+    "collab_tool_call": lambda item: (item.tool or "task", {"description": item.prompt}),
+}  # fmt: skip
+
+
+class SavedCodex(Saved, Codex):
+    """A session of Codex. Words stand twice: as the model wrote them (response_item), and as they
+    were shown (event_msg). A session that was forked begins with a copy of another.
+
+    https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs
+    """
+
+    own = ROLLOUT_TYPES - {"session_meta"}
+    heads = ROLLOUT_TYPES  # behind a session_meta, another one is a copy, too
+    places = places_in(
+        "event_msg payload.message payload.text payload.item.content.text",
+        "response_item payload.content.text payload.summary.text",
+    )
+    fragments = places_in()
+    names_session: ClassVar = {"session_meta": "payload.id"}
+    tokens: Mapping[str, int] = {}  # of the session so far
+
+    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
+        super().__init__(maker, session)
+        self.copies: dict[str, dict[str, int]] = {}  # words -> the types of lines that held them
+
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        item = shape(anys="content summary_text", base=Codex.item_type())
+        texts = "call_id name namespace input cwd model role message reason"
+        anys = "summary output info duration_ms last_agent_message"
+        payload = shape(texts, anys=anys, base=item, item=item)
+        return shape(anys="timestamp", base=base, payload=payload)
+
+    def read(self, line: Any) -> None:
+        kind, told = self.event.type, line.payload
+        self.own = self.heads if kind == "session_meta" else SavedCodex.own
+        if told is None:
+            return
         what = (told.type if kind in ("event_msg", "response_item") else kind) or ""
         if what == "item_completed" and told.item:
             told = told.item
@@ -3344,51 +3394,43 @@ class Codex(Dialect):
         if what in ROLLOUT:
             ROLLOUT[what](self, told)
         elif what in CODEX_CALLS and what != "web_search":
-            self.act()
+            self.go_on()
             self.item(told, what, done=True)
 
     def context(self, told: Any) -> None:
         self.cwd, self.model = told.cwd or self.cwd, told.model or self.model
-        if told.forked_from_id:  # what was copied names the session that it was forked from
-            self.own = Codex.own | {"session_meta"}
 
-    def act(self) -> None:
-        self.fatal_error = ""
-        self.open_turn()
-
-    def words_in(self, told: Any) -> tuple[str, bool]:
-        """Words, and whether no other type of line held them before."""
-        thoughts = told.summary_text if isinstance(told.summary_text, list) else ()
-        given = getattr(told, "message", None), told.text, "\n".join(map(as_text, thoughts))
-        content = content_text(told.content) or content_text(getattr(told, "summary", None))
-        text = first_text(*given, content)
-        counts, kind = self.copies.get(text, {}), f"{self.event.type} {told.type}"
-        most = max(counts.values(), default=0)
-        remember(self.copies, text, counts | {kind: counts.get(kind, 0) + 1})
-        return text, counts.get(kind, 0) >= most
+    def texts_in(self, told: Any) -> Iterator[tuple[str, bool]]:
+        """Texts, and whether no other type of line held them before."""
+        lists = [told.content, getattr(told, "summary", None), told.summary_text]
+        blocks = [one for given in lists if isinstance(given, list) for one in given]
+        texts = [as_text(getattr(told, "message", None) or told.text or told.content)]
+        texts += [as_text(block) or content_text([block]) for block in blocks]
+        kind = f"{self.event.type} {told.type}"
+        for text in filter(None, texts):
+            counts = self.copies.get(text, {})
+            most, count = max(counts.values(), default=0), counts.get(kind, 0) + 1
+            remember(self.copies, text, counts | {kind: count})
+            yield text, count > most
 
     def prompted(self, told: Any) -> None:
-        text, new = self.words_in(told)
-        if text and new:
-            self.begin_prompt(text)
+        if texts := [text for text, new in self.texts_in(told) if new]:
+            self.begin_prompt(*texts)
 
     def spoke(self, told: Any) -> None:
-        role = getattr(told, "role", None) or "assistant"
-        if role == "user":  # a prompt, which stands next: the run before ended earlier
-            self.now = self.before
-            return
-        (told.text, new), latest = self.words_in(told), self.latest_own
-        if role != "assistant" or not (told.text and (new or self.maker.native)):
-            return
-        self.act()
         thought = "reasoning" in (told.type or "").lower()
-        self.item(told, "reasoning" if thought else "agent_message", done=True)
-        if not new:  # a copy, which is printed
-            self.latest_own = latest
+        if getattr(told, "role", None) not in (None, "assistant"):
+            return
+        for text, new in self.texts_in(told):
+            told.text, latest = text, self.latest_own
+            if new or self.maker.native:  # a copy is printed, too
+                self.go_on()
+                self.item(told, "reasoning" if thought else "agent_message", done=True)
+            self.latest_own = self.latest_own if new else latest
 
     def called(self, told: Any) -> None:
         """A call; the arguments are JSON in a text, a text, or an object."""
-        self.act()
+        self.go_on()
         given = told.arguments or told.input or told.action
         if isinstance(given, str) and given.startswith("{"):
             given = Raw(to_utf8(given))
@@ -3436,21 +3478,21 @@ class Codex(Dialect):
             return
         elif told.last_agent_message is None and self.latest_own in ("system", "user"):
             error = error or self.fatal_error or "the turn ended without an answer"
-        ended = {"result": told.last_agent_message, "duration_ms": as_count(told.duration_ms)}
-        self.end_turn("", "error" if error else "success", error=error or None, **ended)
+        took = as_count(told.duration_ms)
+        self.stop(error, result=told.last_agent_message, duration_ms=took)
 
 
 ROLLOUT: dict[str, Callable[[Any, Any], None]] = {
     what: move
     for move, names in (
-        (Codex.context, "session_meta turn_context"),
-        (Codex.prompted, "user_message"),
-        (Codex.spoke, "agent_message agent_reasoning message reasoning"),
-        (Codex.called, "function_call custom_tool_call local_shell_call tool_search_call "
+        (SavedCodex.context, "session_meta turn_context"),
+        (SavedCodex.prompted, "user_message"),
+        (SavedCodex.spoke, "agent_message agent_reasoning message reasoning"),
+        (SavedCodex.called, "function_call custom_tool_call local_shell_call tool_search_call "
                        "web_search_call image_generation_call"),
-        (Codex.returned, "function_call_output custom_tool_call_output tool_search_output"),
-        (Codex.count, "token_count"),
-        (Codex.turn_ended, "task_complete turn_complete turn_aborted error"),
+        (SavedCodex.returned, "function_call_output custom_tool_call_output tool_search_output"),
+        (SavedCodex.count, "token_count"),
+        (SavedCodex.turn_ended, "task_complete turn_complete turn_aborted error"),
     )
     for what in names.split()
 }  # fmt: skip
@@ -3463,18 +3505,6 @@ CODEX_FAILED = (
     r"(?i)apply_patch verification failed|(?:failed to|unsupported call|tool call error)\b"
     r"|aborted by user|.{0,80}rejected by (?:the )?user"
 )
-CODEX_CHANGES = {"add": "write", "delete": "delete"}
-# Type of an item -> a tool and its arguments.
-CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
-    "command_execution": lambda item: ("shell", {"command": item.command}),
-    "mcp_tool_call": lambda item: (f"mcp__{item.server}__{item.tool}", item.arguments),
-    "web_search": lambda item: (
-        "webSearch", {"searchTerm": first_text(item.query, Node(item.action)["query"])}
-    ),
-    "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
-    "plan": lambda item: ("createPlan", {"plan": item.text}),
-    "collab_tool_call": lambda item: (item.tool or "task", {"description": item.prompt}),
-}  # fmt: skip
 
 
 # ---------------------------------------------------------------- other agents
@@ -3653,7 +3683,7 @@ class Droid(Dialect):
             self.end("error" if failed else "success", error=error, **told)
 
 
-class Copilot(Dialect):
+class Copilot(Saved):
     """GitHub Copilot, `copilot --output-format json`. A saved session is the same without a result.
 
     https://github.com/github/copilot-sdk/blob/main/nodejs/src/generated/session-events.ts
@@ -3676,6 +3706,7 @@ class Copilot(Dialect):
         r"|assistant\.(turn_start|intent|((tool_call|streaming)_delta|(message|reasoning)(_\w+)?)$)"
     )
     models = ("model", "newModel", "selectedModel")
+    saved = False  # until a line shows it
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
     summary: Any = None  # the answer, unless words follow
@@ -3730,11 +3761,11 @@ class Copilot(Dialect):
             self.end_turn("ended without an answer")
         self.cwd = data["context.cwd"] or self.cwd
         if kind == "abort":
-            self.end_turn("", "error", error="interrupted by the user")
+            self.stop()
         elif kind.startswith(("assistant.", "tool.")) and not self.parent:
-            self.open_turn()
+            self.go_on()
             if kind == "assistant.message":
-                self.fatal_error, self.cut = "", bool(data["toolRequests"])
+                self.cut = bool(data["toolRequests"])
 
     def use(self, data: Any) -> None:
         server, tool = data["mcpServerName"], data["mcpToolName"]
@@ -3935,7 +3966,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "codex", kind in ROLLOUT_TYPES
     yield "copilot", "." in kind and is_object("data")
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
-    yield "opencode", "sessionID" in has
+    yield "opencode", "sessionID" in has and "messageID" not in has  # which a saved part has
     yield "pi", kind.startswith("tool_execution_") or kind == "session" or kind in Pi.own
     yield "pi", kind == "response" and has >= {"command", "success"}
     yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
@@ -3984,6 +4015,13 @@ def shows_agent(event: Event, line: bytes) -> bool:
 DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
     each.name: each for each in (Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi)
 }
+
+
+def form_of(kind: type[Dialect], event: Event) -> type[Dialect]:
+    """What reads the form of an agent's line: that of its stream, or of a session that it saved."""
+    saved = event.type in SAVED_TYPES | ROLLOUT_TYPES or "sessionId" in members(event.raw)
+    forms: dict[type[Dialect], type[Dialect]] = {Claude: SavedClaude, Codex: SavedCodex}
+    return forms.get(kind, kind) if saved else kind
 
 
 # Lines and events that name the same session: the session, the types of those that no stage reads
@@ -4053,7 +4091,7 @@ class Conversations:
         Raises OutputError if only Cursor's lines may be printed.
         """
         known = source.dialect
-        if event.session_id is None and known and known.saved:
+        if event.session_id is None and known and known.saved and event.type not in known.own:
             event.session_id = known.session_in(event)
         named = event.session_id
         if known and not named:
@@ -4117,7 +4155,7 @@ class Conversations:
 
     def named_conversation(self, source: Source, event: Event, name: str) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
-        kind = DIALECTS[name]
+        kind = form_of(DIALECTS[name], event)
         session = named = event.session_id or kind.session_in(event)
         known = self.sessions.get(session) if session else source.agents.get(kind.name)
         if not isinstance(known, kind):

@@ -107,6 +107,18 @@ RESULT = claude("user", [{"type": "tool_result", "tool_use_id": "c", "content": 
 META = claude("user", "Injected", isMeta=True)
 STOP = claude("user", [{"type": "text", "text": "[Request interrupted by user for tool use]"}])
 LIMIT = claude("assistant", "You've hit your limit", isApiErrorMessage=True, error="rate_limit")
+REJECTED = claude(
+    "user",
+    [
+        {"type": "tool_result", "tool_use_id": "c", "content": "No", "is_error": True},
+        {"type": "text", "text": "[Request interrupted by user for tool use]"},
+    ],
+)
+COMPACTED = (
+    b'{"type":"system","subtype":"compact_boundary","sessionId":"s","uuid":"b"}\n'
+    + claude("user", "This session is being continued from another.", isCompactSummary=True)
+)  # fmt: skip
+BAD_KEY = claude("assistant", "Invalid API key \u00b7 Please run /login", isApiErrorMessage=True)
 COMMAND = claude("user", "<command-name>/review</command-name><command-args>a.py</command-args>")
 NEW = b'{"type":"brand-new","sessionId":"s"}\n' * 5 + b'{"type":"newer"}\n{"type":"newest"}\n'
 
@@ -126,6 +138,13 @@ NEW = b'{"type":"brand-new","sessionId":"s"}\n' * 5 + b'{"type":"newer"}\n{"type
         pytest.param([SAY], [("succeeded", None)], id="without-a-prompt"),
         pytest.param([ASK, SAY, COMMAND, META, SAY], [("succeeded", None)] * 2, id="command"),
         pytest.param([ASK, SAY, NEW, NEW], [("succeeded", None)], id="unknown-types"),
+        pytest.param(
+            [ASK, CALL, REJECTED, RESULT, ASK, SAY],
+            [("failed", "interrupted"), ("succeeded", None)],
+            id="rejected",
+        ),
+        pytest.param([ASK, CALL, RESULT, COMPACTED, SAY], [("succeeded", None)], id="compacted"),
+        pytest.param([ASK, BAD_KEY], [("failed", "auth")], id="auth"),
     ],
 )
 def test_runs_of_claude(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
@@ -146,6 +165,32 @@ def test_a_session_without_a_prompt_is_no_failure() -> None:
 
 def test_a_command_is_a_prompt() -> None:
     assert prompts(ASK + SAY + COMMAND + META + SAY) == ["Go", "/review a.py"]
+
+
+def at(second: int, line: bytes) -> bytes:
+    """A line with its time."""
+    return line.replace(b'{"type"', b'{"timestamp":"2026-01-01T00:00:%02dZ","type"' % second, 1)
+
+
+def test_what_a_person_does_between_prompts_takes_the_agent_no_time() -> None:
+    status = claude("user", "<command-name>/status</command-name>")
+    data = at(1, ASK) + at(3, SAY) + at(50, status) + at(58, COMPACTED) + at(58, ASK) + at(59, SAY)
+    assert [row["duration_ms"] for row in runs(data)] == [2000, 1000]
+
+
+def test_what_was_rejected_is_a_failed_call_of_its_run() -> None:
+    (row, _) = runs(ASK + CALL + REJECTED + ASK + SAY)
+    assert (row["actions"], row["failures"], row["reason"]) == (1, 1, "interrupted by the user")
+
+
+def test_a_session_that_was_resumed_under_another_name() -> None:
+    """Its file begins with the lines of the first, which may have the old name or the new one."""
+    again = (ASK + SAY).replace(b'"sessionId": "s"', b'"sessionId": "s2"')
+    assert [row["session"] for row in runs(ASK + SAY + again)] == ["s", "s2"]
+    rows = runs({"s.jsonl": [ASK + SAY], "s2.jsonl": [again + again]})
+    assert [(row["session"], row["where"]) for row in rows] == [
+        ("s", "s.jsonl:1"), ("s2", "s2.jsonl:1"), ("s2", "s2.jsonl:3"),
+    ]  # fmt: skip
 
 
 TASK = {"type": "tool_use", "id": "t", "name": "Task", "input": {"prompt": "Look"}}
@@ -171,6 +216,21 @@ def test_sub_agents_in_a_session() -> None:
         data, "-t", "runs", "-m", "final", view=agentfmt.View(messages="final")
     ).objects
     assert (row["verdict"], row["answer"]) == ("succeeded", "Done")
+
+
+def test_sub_agents_side_by_side() -> None:
+    """Lines of each follow another; those of the first go with the call that has their prompt."""
+    tasks = [TASK | {"id": name, "input": {"prompt": name}} for name in ("x", "y")]
+    first, call, *_ = NESTED
+    sides = [
+        line.replace(b'"Look"', b'"%b"' % name).replace(b'"a"', b'"%b-1"' % name)
+        .replace(b'"c"', b'"%b-c"' % name)
+        for name in (b"y", b"x") for line in (first, call)
+    ]  # fmt: skip
+    data = b"".join([ASK, claude("assistant", tasks), *sides])
+    assert {one["call_id"]: one["parent"] for one in calls(data)} == {
+        "x": None, "y": None, "x-c": "x", "y-c": "y",
+    }  # fmt: skip
 
 
 def test_a_sub_agents_own_file() -> None:
@@ -249,6 +309,93 @@ def test_words_of_codex_are_said_once() -> None:
 def test_ends_of_codex(end: bytes, verdict: str, failure: str | None) -> None:
     (row,) = runs(META_LINE + TYPED + words("assistant", "Done") + end)
     assert (row["verdict"], row["failure"], row["model"]) == (verdict, failure, "gpt-x")
+
+
+CALLED = SHELL + output("x")
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        pytest.param([{}], [("failed", "unfinished")], id="nothing-said"),
+        pytest.param([CALLED, {}], [("succeeded", None)], id="only-acted"),
+        pytest.param(
+            [CALLED, {"error": {"message": "You've hit your usage limit."}}],
+            [("failed", "limit")], id="limit",
+        ),
+        pytest.param(
+            [CALLED, TYPED.replace(b"Go", b"Stop"), words("assistant", "Done"), {}],
+            [("unfinished", "unfinished"), ("succeeded", None)], id="prompt-while-it-works",
+        ),
+        pytest.param(
+            [words("assistant", "Look"), TYPED.replace(b"Go", b"On"), words("assistant", "Hi"), {}],
+            [("succeeded", None)] * 2, id="prompt-behind-words",
+        ),
+    ],
+)  # fmt: skip
+def test_turns_of_codex(lines: list[Any], found: list[tuple[str, str | None]]) -> None:
+    """A turn that ends with nothing said or done met an error, which only new versions name: those
+    of a usage limit look so. A prompt while the agent works is a run of its own, as any."""
+    *told, end = lines
+    done = codex("event_msg", type="task_complete", last_agent_message=None, **end)
+    rows = runs(META_LINE + TYPED + b"".join(told) + done)
+    assert [(row["verdict"], row["failure"]) for row in rows] == found
+
+
+@pytest.mark.parametrize("more", [{}, {"forked_from_id": "s-1"}])
+def test_a_codex_session_that_was_forked(more: dict[str, str]) -> None:
+    """It begins with a copy of the other, whose name it holds; all of it is its own."""
+    first = META_LINE + TYPED + words("assistant", "Done")
+    fork = codex("session_meta", id="s-2", cwd="/w", **more) + first
+    fork += TYPED.replace(b"Go", b"On") + words("assistant", "Done, too")
+    rows = runs({"1.jsonl": [first], "2.jsonl": [fork]})
+    assert [row["session"] for row in rows] == ["s-1", "s-2", "s-2"]
+    joined = runs(first + META_LINE.replace(b"s-1", b"s-3") + TYPED + words("assistant", "Hi"))
+    assert [row["session"] for row in joined] == ["s-1", "s-3"]
+
+
+def test_thoughts_of_codex_come_in_parts_and_whole() -> None:
+    parts = [codex("event_msg", type="agent_reasoning", text=text) for text in "AB"]
+    summary = [{"type": "summary_text", "text": text} for text in "AB"]
+    whole = codex("response_item", type="reasoning", summary=summary)
+    data = META_LINE + TYPED + b"".join(parts) + whole + words("assistant", "Done")
+    thoughts = convert(data, "-t", "cursor", "--thinking").objects
+    assert [one["text"] for one in thoughts if "text" in one] == ["A", "B"]
+
+
+# ---------------------------------------------------------------- forms that are not known
+
+
+KIMI = b"""{"role":"_checkpoint","id":0}
+{"role":"user","content":"Hi"}
+{"role":"assistant","content":[{"type":"text","text":"Hello"}],"tool_calls":[{"id":"t1"}]}
+{"role":"_usage","token_count":123}
+"""
+WIRE = b"""{"type":"metadata","protocol_version":"1.1"}
+{"timestamp":1768000000.1,"message":{"type":"TurnBegin","payload":{"user_input":"Hi"}}}
+{"timestamp":1768000002.1,"message":{"type":"ContentPart","payload":{"type":"text","text":"Hi"}}}
+"""
+PART = b"""{
+  "id": "prt_1",
+  "sessionID": "ses_1",
+  "messageID": "msg_1",
+  "type": "text",
+  "text": "Hello"
+}"""
+MESSAGE = PART.replace(b'"messageID": "msg_1"', b'"role": "user"').replace(b'"type"', b'"kind"')
+EXPORTED = {"info": {"role": "user"}, "parts": [json.loads(PART)]}
+EXPORT = json.dumps({"info": {"id": "ses_1"}, "messages": [EXPORTED]}, indent=2).encode()
+
+
+@pytest.mark.parametrize("data", [KIMI, KIMI * 9, WIRE, PART, MESSAGE, EXPORT])
+@pytest.mark.parametrize("to", ["text", "runs", "stream-json"])
+def test_a_saved_form_that_is_not_known(data: bytes, to: str) -> None:
+    """Kimi's and OpenCode's: one line says so, whether it is a FILE or piped; no option helps."""
+    for name, shown in (("-", "stdin"), ("saved.json", "saved.json")):
+        ended = convert({name: [data]}, "-t", to)
+        assert (ended.status, ended.stderr.count("\n")) == (1, 1)
+        assert ended.stderr.startswith(f"agentfmt: {shown}: no agent that I know wrote this")
+        assert "--from" not in ended.stderr
 
 
 def test_tokens_of_codex_are_differences() -> None:
