@@ -5759,31 +5759,31 @@ NAME = regex(rf"(?i:-[\w-]+|{_KEYS}|(?:{_NAMES})(?:{FURTHER})?)".encode())
 # What each trait adds to the odds: a character each, "O" is nothing. And the odds that a strength
 # asks for. Both are printed by tests/judge/train.py: mend its examples, not these.
 WEIGHTS = (
-    b"2PKAW#fL]OYRU@@EwZT]SDU_xSAbXa_PY4R[%>F[fROk{#]Re6]U#07EQYPyX;@mIVKO#O?P6PnBUQF>TFBC`BO5]OOH"
-    b"IRH#?DZP]EI_W#hpW`4F3I#Z8WQ@[TVt$=OQn]%{K;TTd<D]_bd.ne-bI@HTUD`>)MQ#-STR;]e`K#9W@N2V`A-PBUTK"
-    b"=W&]FaYMuUVVRLUO#QOYeT#U.Qie{]LREL%IF<X1]PFH%WLG;?@HcVUmvzM??XSwo#HnIU`?PBFAZlSa@RHPW_YG[ioP"
-    b"XHMYNE#IHYU)e[^O{URRPMYC#PjXHXQ^GCJB1GUMf%#{BbE{cBYT3dF@;F2K5P23sH0Xmm`KYuq]SH]U/QdQXIe0WLSb"
-    b"FBQd*J{wBEP8##3{MXGh`GlO[IZ^]{_X@T0PNCDMhkG-H@*^?AeP]mh[JKRah_N@0wQG;_RIQJ[^^IPe6dN:Y7VUNMN`"
-    b"x>ha]WK`F3^CDIQVBz{VT=SPR`TY#]S0>Fh[HDEUqL]VOKQ>0UZMIaCVWQCTjbS<K<XWlTN[U##=kKXPg;=4qKPUqGB7"
-    b"7BK1m_^[sP(hSlmW>TOWJIRScLVlNXHZ]U`Nt7]S]D#kS:#QN#WZ:#BL[HKv%fLSENaV/`g)NHY?J^=HR=ZC>=HwOLQh"
-    b"mIaFQ#c#[dUX_C1YO@[Xc`BXLOER>7^;EhTQW`[HHUKv8#8GOMO+`RSG#GDvY0di9hWxMYA<X=EPl_g>fZ]KdFJ[F_^["
-    b"UoOMu3a{^b#`IG{M`MZ;L#N6LQvA7LbmI?RWP{Z#Q6Q`7>`e^dU+]gigG8Z=_;Y_gL5swPh{CS^pPHP/c[fJdmJ{NPVG"
-    b"ICLa`Q.XPWBi_KF_H#?ZF<KQ<LNAlmQx>G#XBITOZWGBQSiUE;ML{HA?WOb-ASAM)B9pPY#@?3IvVF[ce]Sy@8=_YLIN"
-    b"`dA=V/h?SV[ORNJ#KGlBk@,aW#f_o.{`R>JUQI,9]]UK?fX^8Jd<SbB7_COD^K>[cDcALPN8;DPc`JIF#`eQLaYTVFlD"
-    b"Nn%GCAdVKpn:DSfEaSZ{TPN{WOL#2LfOOsVT^]dgC=BK:{^LPhMGII[H>6{]EKnhYi9gG;^DeViSO;YBB]QK=RGQ]fX7"
-    b"`^#X8caIA#{1KfiRqW(UBb,LZnE)=]@LXPYDZ[Wv]%iRCq0]`L?JI9PJ#Og/V-j=dYE]R=zJBmWT>tC;OE]H7c(^Mi`="
-    b"KR=9JKUWYBA6dhc9^>P{GQUGL6gbQ>@#n]U7@ePI#6I#IhncY3JVO<b`dA{dUMH&Ghh6NPdEOQM{:P_#UL-EA3#HOM#g"
-    b"JW9chMGBeT8FEB{`AdJQ-_pHP6M<YPNLM{6qgjYE<I#T>X0#APCQTU@AScXjCL4t/bSZmNL+D=RbOK]JbHZ{g{9M8U^e"
-    b":@aXF?HhZdbeNOU1[;S1iBgRp,$HrNXGVO{*`8wf_FJTVP6Jd{BWcHP#DjO6TNml#i+S7MDMCSFBOE{[FJZbOcWKYFNo"
-    b"<IMBp:XOgJb9,J]B;GDYDZLTKWZD:#T9mjO#:0ZhOQQNRXJQD]>TYLbZ@[IkOpZSP[<#X@,YcYXQN@KRWBN)NYcYEM7r"
-    b"OJ2]GD)JMDDL#NyKT<UHO>NuMB{UVUkPEb-0REn2SKZLjQ{UIBgF7WaN{NIu{-_0j^^{Y:E%+EP#TYZEV>g5IZ?G]Y^G"
-    b"vKTLARcXIH=Xc8_g$^K-n>c4k]I#K]b@EFP{VRQNH#qOR`V^VD#K4ibN3nS5FIIDaGKcCLm#KF>%[D[I^PO{JNR]Q4GO"
-    b"JIWf]W5JUrYgPYjS_[[J<K#=KT?`#D]^NtJHEK]U4;3S=MOI_VWTMNE8F8Ba]MV?nI@XYYW3ILCqSTO?o{NG]7GAVfZ^"
-    b"]V[k>EUVjc%GO`4X{K7``e9jXQO1PEHD<]g`>WAH{jIYEFI/4RL{dvfWFUFvNJ[Y@cXG[ihVMHMOC9TrJrSR/ZjBbFyG"
-    b"U{GZYU[pr7J42n]FFQH#]]AJPVHMH@[{MCw=?{^jNC?OdmG&H?I6EBBOUH#KGDRW<TRNlMHA:W#FqOU1;1DQS^XJQvSN"
-    b"VaUVRM[bX##AeIG"
+    b"=RLBP:]QUPSQUKKK^TKWMJVU_PJ[VUVOQGTQ;IMTXMMX^4SNVDSR4BCLSPNZPFEZKNMT8OHQGPZIPQNHQNKLWGMDTPPM"
+    b"DSHAKEJOVMNSO4_XUUBJAL<REUPJTQQk=INOWX8kIEQTWGHXVZT>aW@]LIGPQLRG6ON)@PRPJWZWM6DRLODTYKCMMPQM"
+    b"HQ<[LVVL_LTQQLOT9OOFVT0RDPVXeWLRKOEHKES>VQMM=PKL@LHNJPO]]bOHDVMa]:E]QQVINEH<PWIVLOIQUPSLVWXX"
+    b"SIRUKE<NLURCWUSQeQQQVOWG>PYTFQRVKFJGDJOPW59jKSJeWMTTCUMEGNGHBUFCbPERTYZPV_]KPLVRCEZMVNUAUNOR"
+    b"ONPT3Rk_ECR@-/BxHROWWNYNSMNXTdXcHQBIQMLLX_K:MEDXHD]RS_[UGRPTTRJF@bOLHQNJQLSUVIMWBUPDPETQNJMT"
+    b"^KWSNPQZGHVEMMRRI_bXKHLPR]SQ*SPCAJWSNJOR]NSLORPKBRTOOZLSPOMNYWRAMKQQYPPWS;;F_NQI[MHA[OQSRNLF"
+    b"EGMBZUWTbP=VR`YSGRMTJNN[SJSYMSOUWRVQbGWSZI<ZOH9PR4QTF5JORJKb9]NTIOUR>RY4SPRDLWJLPHVFHEK[PJM]"
+    b"dOVKR0[:hUQT[N<RRJVUZUFLMJHRHATFLXPOWXPRNNNiG4FJONQDXNSI)LE^OCWXHaSeUUJILINPXRX>]TUMZHQSIUXX"
+    b"R]ON`DWpVW@UIKjSWPPFU.MALN^IFNW[MHQQRiX7PGPWAGWTUVQ?V]^]LKRFRJTYWRIe]TUaHTW[PRM=YXYLY]MiPQPJ"
+    b"MLNSRQ3UPUHXZONXH9ISKGPSGTRN]XN_GO#RIGRRRVKLSTZSIINMcJKMSPX@JSKR?JC_RR%JLFLcSNTWSUO]HAIWQPNN"
+    b"UTDIRE]HOQUOLQQ7QJcCZNBWR(bXZDoWMJKUQ=?BXWQLMXQVFORHVXF=TKNKPPLSWJXHJRPBDMPXYIHM;YUPO]WOQK]H"
+    b"PZ;MNLWSL^^AIQ]JURPePPPbUPR4BPRRO]VUSTZWGOLMCfUMQZOJKQTNGBhVKQbPX^GWHIVK]IYPPJTHIRSI@RKMTZV@"
+    b"SP3RG[RNF:sARYYQ_T<SJT@ST`HAJOIKYQSIUSTUO8cON`EVVP@NHFQM'RYFR@Y<YPITOIaNG^TSH`KFOKEL@Y?RSVWL"
+    b"OREISQQVSFCH]XWIUHPbOGPOMHVYNQF@_XPGIUML.CQ@MU[SODKUPKRWXMcVQNMDNSWGPMWPNNQiAQS6QP;GKB@MUL2X"
+    b"LRBSXELI]THNKHjPKSVOAXbMPJLKPQNMHrFZXYULJM8MHOF2FWLNQSKGPSVVHNDaEWMT^PM<MJQWRNWMZLVs]cJPBSWZ"
+    b"EJZROMN]WZWXORR@ZDPB^HYR^>?NaPQHSNiASFcVVINRTPJJWgHPVKL)OTPDRMYX<]BQGPLOGRKHSKeTJFPZMUOMSJMY"
+    b"KMMDcISO]NWG?PVGGL@SKXEROOTQG5Q?Y[MADDT^SOPQNUPJJSFPTPUSKRL]N]URKQG=TJ9TWTUMMIPUNEMJNTZSLOC]"
+    b"OM@VNLGMNHLM>M]PNJQNMDP]QMdSHOZNLY;BPIdFPOWPXP^GNFYJFSXOeLN`n@V@^VVuSGK=BHQ5PTSIJKVGJRDKUPXL"
+    b"ZLSOKPWSLNEQTGSY?UM>]IYEZTI<OT[IMINjWPONPAcSSOPRSJ@HA`UQE[REMNQFUTLYENY1PLI:TNSMROLgNOLSQ5FN"
+    b"LKM[TOIJRbQXOSWNQSSN>O8LMVIY$OUXK^MMNKUQIH>RHONQTPQSMNHELINVSNVJ]LJPCYTCCJIZQTKK[nOLVADBQYU]"
+    b"MUUXGLTPTW?QRXCUbFFVQ[D]SPTDOGGNCUWWMUMLaZKSKJO@DRMqVaYRNUK^IOSRKWRIUXWUOIOJMER[N`QSCTYIZP]P"
+    b"RsKRTES]bANEF[UOKPM2UVJKSOHLLKPbLGcKH]RaPJFQWYK=KKLILCGSRN:KLGOUHOOMWIMHIQ=KTKU>C@HSRTQNRaKK"
+    b"RSORHRRTT3@JZQL"
 )
-REACHED = {"BARE": -150, "WORD": -276, "NUMBERED": -19, "HUMAN": 8, "MIXED": 74, "RANDOM": 119}
+REACHED = {"BARE": -97, "WORD": -178, "NUMBERED": -23, "HUMAN": -10, "MIXED": 23, "RANDOM": 50}
 SLOTS, EVEN, SURE = 2039, ord("O"), 500
 STRENGTHS = {"WORD": WORD, "NUMBERED": NUMBERED, "HUMAN": HUMAN, "MIXED": MIXED, "RANDOM": RANDOM}
 ODDS = {0: -SURE} | {strength: REACHED[name] for name, strength in STRENGTHS.items()}
@@ -5829,22 +5829,23 @@ PARTS = regex(r"[-_./:@&=$ ]")
 STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 # What a program puts in; it is taken out, and the rest is judged.
 PLACEHOLDER = regex(
-    r"\$?\{\{.*?\}\}+|\{%.*?%\}|\$\{.*?(?:\}|\Z)|\$\(.*?(?:\)|\Z)|\{[\w.!:\[\]\"'-]*\}|<[^<>]*>"
+    r"\$?\{\{.*?\}\}+|\{%.*?%\}|\$\{.*?(?:\}|\Z)|\$\(.*?(?:\)|\Z)|\{[\w.!:\[\]\"'-]*\}|<[^<>]*>|\A<\w*\Z"
     r"|(?:(?<![^:/=@.,\s])\$[A-Za-z_]|\$[A-Z_]{2})[\w.>-]*|%\(\w+\)[a-z]|%[-0-9.]*[a-zA-Z@](?!\w)"
-    r"|%[A-Za-z_]+%|@@?[A-Z_]+@@?|\[REDACTED:[^\]]*\]|#\{.*?\}|\$[0-9]"
+    r"|%[A-Za-z_]+%|@@?[A-Z_]+@@?|\[REDACTED:[^\]]*\]|\A\[[A-Za-z ]+\]\Z|#\{.*?\}|\$[0-9]"
 )
 # No secret, whatever it looks like: numbers, versions, addresses, paths, elisions, keywords, public
 # keys and certificates, digests.
 NO_SECRET = regex(
     r".{0,2}|[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*"
     r"|0[xX][0-9a-fA-F]{1,16}|0b[01_]+|(.)\1*|\W*|(?:\\*x?0)+"
-    r"|[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}"
+    r"|[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
     r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://[^\s@]*"
     r"|(?:arn|aws|data|file|git\+\w+|github|link|npm|urn|workspace):.*"
     r"|(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?"
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}"
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*|.*[Zz](?:ABCD|abcd).*"
-    r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer)\??"
+    r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer"
+    r"|boolean|float|bytes)\??"
     r"|MI[GI][CfD].{3}.*|A{15}[^%]*|(?:sha[0-9]{1,3}|md5)[=:-].*"
     r"|.*\.(?:pem|key|crt|json|ya?ml|txt|env)"
     r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|@[a-z.]+|(?:\S+ ){4,}.*",
@@ -5926,6 +5927,7 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
             odds(longest) < ODDS[MIXED]
             or longest.isalpha()
             or 4 * len(STRETCHES.findall(longest)) < len(longest)
+            or shown.isupper()  # a constant
             or PUBLIC.match(shown) is not None
         )
     if rule.name in ("authorization", "bearer-token", "cookie", "url-user"):
