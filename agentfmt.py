@@ -3813,10 +3813,12 @@ class Copilot(Saved):
         self.session, self.summary, self.agents = session, None, {}
 
 
-class Pi(Dialect):
-    """`pi --mode json`. The last message decides the verdict, once no retry follows.
+class Pi(Saved):
+    """`pi --mode json`. The last message decides the verdict, once no retry follows. A saved
+    session has the same first line, and then entries, most of which hold a whole message.
 
     https://github.com/badlogic/pi-mono/blob/main/packages/coding-agent/docs/json.md
+    https://github.com/badlogic/pi-mono/blob/main/packages/coding-agent/docs/session.md
     """
 
     name = "pi"
@@ -3830,6 +3832,10 @@ class Pi(Dialect):
         "summarization_retry_finished thinking_level_changed bash_execution_update "
         "extension_ui_request extension_ui_response".split()
     )
+    entries = frozenset(
+        "message model_change thinking_level_change custom custom_message compaction "
+        "branch_summary label session_info".split()
+    )
     deltas = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
@@ -3837,12 +3843,13 @@ class Pi(Dialect):
         "tool_execution_update partialResult",
     )
     names_session: ClassVar = {"session": "id"}
-    last: Any = None  # the agent's last message
+    final: Any = None  # the agent's last message
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
     stopped = False  # the last line ended the last turn: some versions add no agent_end
     cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
+    saved = False  # until a line shows it
     exit_code = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
     @staticmethod
@@ -3857,9 +3864,12 @@ class Pi(Dialect):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.assistantMessageEvent
-        self.stopped = kind == "turn_end" and getattr(self.last, "stopReason", None) == "stop"
+        self.stopped = kind == "turn_end" and getattr(self.final, "stopReason", None) == "stop"
         if part is not None:
             self.update(part.type, part.delta)
+        elif kind in self.entries:
+            self.saved = True
+            self.entry(line.message)
         elif kind in ("session", "agent_start"):
             self.finish()
             self.cwd = line.cwd or self.cwd
@@ -3876,9 +3886,7 @@ class Pi(Dialect):
         elif kind == "tool_execution_start":
             self.call(line.toolCallId, line.toolName, line.args)
         elif kind == "tool_execution_end":
-            text, failed = content_text(Node(line.result)["content"]), line.isError is True
-            code = find_code(self.exit_code, text) if failed else None
-            self.answer(line.toolCallId, text, failed=failed, code=code)
+            self.returned(line.toolCallId, Node(line.result)["content"], line.isError)
         elif kind == "agent_end":
             self.agent_end(line)
         elif kind == "auto_retry_start" or line.willRetry is True:
@@ -3905,24 +3913,58 @@ class Pi(Dialect):
             elif block.type == "toolCall":
                 self.call(block.id, block.name, block.arguments)
         if message.role == "assistant":
-            self.last = message
+            self.final = message
             self.add_usage(message.usage, cost=Node(message.usage)["cost.total"])
             self.model = message.model or self.model
             if message.stopReason in self.failures:
                 self.report_error([message.errorMessage, message.stopReason], fatal=self.ended)
 
+    def returned(self, identity: Any, content: Any, is_error: Any) -> None:
+        text, failed = content_text(content), is_error is True
+        code = find_code(self.exit_code, text) if failed else None
+        self.answer(identity, text, failed=failed, code=code)
+
+    def entry(self, message: Any) -> None:
+        """Read a message of a saved session; its first line has begun the first run."""
+        told, role = Node(details(self.event)), message.role if message else None
+        self.stamp = told["timestamp"]
+        if role == "user" and self.latest == "system":
+            self.first = self.stamp
+            self.ask(message_text(message.content))
+        elif role == "user":
+            self.begin_prompt(message_text(message.content))
+        elif role == "toolResult":
+            names = ("message.toolCallId", "message.content", "message.isError")
+            self.returned(*map(told.__getitem__, names))
+        elif role == "assistant":
+            self.go_on()
+            self.begin_message(object())
+            self.message(message)
+            self.cut = message.stopReason == "toolUse"
+            if message.stopReason == "aborted":
+                self.stop()
+            elif message.stopReason in self.failures:
+                self.fatal_error = first_text(message.errorMessage, message.stopReason)
+
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
         said = [one for one in line.messages or () if one.role == "assistant"]
-        self.last = said[-1] if said else self.last
+        self.final = said[-1] if said else self.final
         self.due = line.willRetry is not True and line.isTerminal is not False
         told = line.willRetry is False or line.isTerminal is True
-        if told or self.last is None or self.last.stopReason not in self.failures:
+        if told or self.final is None or self.final.stopReason not in self.failures:
             self.finish()
 
     def finish(self) -> None:
-        due, last, self.due, self.last = self.due or self.stopped, self.last, False, None
+        if self.saved and self.latest == "system":  # nothing was asked
+            self.stop("")
+            self.imply()
+            return
+        if self.saved:
+            super().finish()
+            return
+        due, last, self.due, self.final = self.due or self.stopped, self.final, False, None
         if due and last and last.stopReason not in self.failures:
             self.end(result=message_text(last.content) or None)
         elif due:
@@ -3968,6 +4010,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has and "messageID" not in has  # which a saved part has
     yield "pi", kind.startswith("tool_execution_") or kind == "session" or kind in Pi.own
+    yield "pi", kind in Pi.entries and "parentId" in has
     yield "pi", kind == "response" and has >= {"command", "success"}
     yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
     yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has

@@ -363,6 +363,86 @@ def test_thoughts_of_codex_come_in_parts_and_whole() -> None:
     assert [one["text"] for one in thoughts if "text" in one] == ["A", "B"]
 
 
+# ---------------------------------------------------------------- Pi
+
+
+def pi(second: int, kind: str = "message", **members: Any) -> bytes:
+    line = {"type": kind, "id": f"e{second}", "parentId": None, **members}
+    return json.dumps(line | {"timestamp": f"2026-07-01T10:00:{second:02}Z"}).encode() + b"\n"
+
+
+def pi_asked(second: int, text: str = "Go") -> bytes:
+    return pi(second, message={"role": "user", "content": [{"type": "text", "text": text}]})
+
+
+def pi_said(second: int, *blocks: Any, why: str = "stop", **more: Any) -> bytes:
+    usage = {"input": 7, "output": 3, "cost": {"total": 0.5}}
+    said = {"role": "assistant", "content": blocks, "usage": usage, "stopReason": why, **more}
+    return pi(second, message=said | {"model": "m-1"})
+
+
+def pi_got(second: int, text: str, *, failed: bool = False) -> bytes:
+    told = {"role": "toolResult", "toolCallId": "c-1", "toolName": "bash", "isError": failed}
+    return pi(second, message=told | {"content": [{"type": "text", "text": text}]})
+
+
+PI_HEAD = b"""{"type":"session","version":3,"id":"019f-1","timestamp":"2026-07-02T00:00:00Z"}
+""" + pi(0, "model_change", modelId="m-0")
+PI_USE = {"type": "toolCall", "id": "c-1", "name": "bash", "arguments": {"command": "make"}}
+PI_DONE = {"type": "text", "text": "Done."}
+PI_TURN = [
+    pi_asked(1),
+    pi_said(2, {"type": "thinking", "thinking": "Hm."}, PI_USE, why="toolUse"),
+    pi_got(5, "no rule\n\nCommand exited with code 2", failed=True),
+    pi_said(6, PI_DONE),
+]
+PI_NOTE = pi(7, "custom_message", customType="note", content="x", display=False)
+PI_LATE = {"errorMessage": "Request timed out."}
+
+
+def test_a_session_of_pi() -> None:
+    data = PI_HEAD + b"".join(PI_TURN) + PI_NOTE + pi_asked(40, "And?") + pi_said(42, PI_DONE)
+    first, second = runs(data)
+    assert [first[name] for name in ("session", "agent", "model", "verdict", "duration_ms")] == [
+        "019f-1", "pi", "m-1", "succeeded", 5000
+    ]  # fmt: skip
+    assert (first["tokens_out"], first["cost_usd"], second["duration_ms"]) == (6, 1, 2000)
+    (call,) = calls(data)
+    assert [call[name] for name in ("target", "status", "exit_code", "duration_ms")] == [
+        "make", "nonzero", 2, 3000
+    ]  # fmt: skip
+    shown = convert(data, "-m", "chat", "-d").lines
+    assert shown == [
+        "> Go",
+        "Ran terminal command make (exit 2, 3.0 s)",
+        "Done.",
+        "> And?",
+        "Done.",
+    ]
+    assert convert(data, "-t", "stream-json", "--thinking").stdout == data
+    assert convert(data, "--from", "pi") == convert(data)
+    assert runs(convert(data, "-t", "cursor").stdout)[0]["actions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ([pi_asked(1), pi_said(2, why="aborted")], [("failed", "interrupted by the user")]),
+        ([pi_asked(1), pi_said(2, why="error", **PI_LATE)], [("failed", "Request timed out.")]),
+        ([pi_asked(1), pi_said(2, why="error", **PI_LATE), *PI_TURN[1:]], [("succeeded", None)]),
+        ([pi_asked(1)], [("unfinished", "ended without an answer")]),
+        (PI_TURN[:2], [("unfinished", "ended without an answer; 1 call open (shell)")]),
+        ([*PI_TURN[:3], *PI_TURN], [("unfinished", "superseded by the next prompt"),
+                                    ("succeeded", None)]),
+        ([], [("succeeded", None)]),
+    ],
+)  # fmt: skip
+def test_runs_of_pi(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
+    for head in (PI_HEAD, PI_HEAD.split(b"\n", 1)[1])[: 1 + bool(lines)]:
+        rows = runs(head + b"".join(lines))
+        assert [(row["verdict"], row["reason"]) for row in rows] == found
+
+
 # ---------------------------------------------------------------- forms that are not known
 
 
