@@ -1744,7 +1744,19 @@ def read_frames(source: Source, arriving: Iterator[bytes]) -> Iterator[Frame]:
     frames = framing(source, itertools.chain((head,), arriving))
     for _ in range({"auto": MAX_LAYERS, "none": 0}.get(source.unwrap, 1)):
         frames = Unwrapper(source).frames(frames)
-    return frames
+    return first_alone(frames)
+
+
+def first_alone(frames: Iterator[Frame]) -> Iterator[Frame]:
+    """The same with the first line in a frame of its own: it nearly always shows the agent, and the
+    others are decoded into that agent's members at once."""
+    for first in itertools.islice(frames, 1):
+        if isinstance(first, bytes) and 0 < (end := first.find(b"\n") + 1) < len(first):
+            yield first[:end]
+            yield first[end:]
+        else:
+            yield first
+    yield from frames
 
 
 def line_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
@@ -1862,7 +1874,7 @@ ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
 )  # fmt: skip
 MAX_LAYERS = 2  # of envelopes: one collector may read what another wrote
-EVENTS_PROBED = 100  # events without an envelope after which none is expected
+EVENTS_PROBED = 20  # events without an envelope after which none is expected
 COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
 LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's

@@ -66,6 +66,17 @@ def test_a_session_that_is_dropped_leaves_nothing(path: str) -> None:
         assert convert(data, "-t", to, *flags).stdout == b""
 
 
+def test_the_first_line_shows_how_to_decode_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reading one more FILE costs: none of its other lines is decoded twice."""
+    kinds = []
+    decode_as = agentfmt.decode_as
+    monkeypatch.setattr(
+        agentfmt, "decode_as", lambda raw, kind: kinds.append(kind) or decode_as(raw, kind)
+    )
+    runs({f"{number}.jsonl": [(ASK + SAY) * 50] for number in range(3)})
+    assert ["sessionId" in kind.__struct_fields__ for kind in kinds].count(True) == 3
+
+
 # ---------------------------------------------------------------- Claude Code
 
 
