@@ -125,6 +125,7 @@ MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are red
 MAX_RUNS = 10_000  # open at a time: a joined log of a day may hold so many
 MAX_PREFIX = 256  # bytes that a log collector may put before an object
 CONCEALED = 8192  # characters searched for secrets before an excerpt is cut from them
+EXCERPTS = 100  # searched for secrets without compiling: more take longer than that
 EXCERPT = 200  # characters of a rejected line in a message
 REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are only counted
 SESSION_PREFIX = 8  # characters of a session ID that messages show
@@ -6022,8 +6023,9 @@ class Scanner:
 
     unused = 0  # values too short, or too plain, to search for
     # What a stream needs takes a tenth of a second to compile, more than a program's start: not for
-    # excerpts alone.
+    # a few excerpts alone.
     for_stream = False
+    excerpts = 0  # that were searched without it
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
         import re2  # noqa: F401 (without it nothing can be found)
@@ -6091,6 +6093,8 @@ class Scanner:
     def found_in(self, text: bytes) -> Iterable[Finder]:
         """The finders of what a text may hold."""
         if self.is_brief(text):
+            self.excerpts += 1
+            self.for_stream = self.excerpts > EXCERPTS
             lower = text.lower()
             return [
                 finder

@@ -68,11 +68,14 @@ def test_a_session_that_is_dropped_leaves_nothing(path: str) -> None:
 
 def test_the_first_line_shows_how_to_decode_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """What reading one more FILE costs: none of its other lines is decoded twice."""
-    kinds = []
+    kinds: list[Any] = []
     decode_as = agentfmt.decode_as
-    monkeypatch.setattr(
-        agentfmt, "decode_as", lambda raw, kind: kinds.append(kind) or decode_as(raw, kind)
-    )
+
+    def counted(raw: Any, kind: Any) -> Any:
+        kinds.append(kind)
+        return decode_as(raw, kind)
+
+    monkeypatch.setattr(agentfmt, "decode_as", counted)
     runs({f"{number}.jsonl": [(ASK + SAY) * 50] for number in range(3)})
     assert ["sessionId" in kind.__struct_fields__ for kind in kinds].count(True) == 3
 
