@@ -1256,9 +1256,9 @@ def variant_of(result: dict[str, Any]) -> str:
     return min(named, key=lambda variant: result[variant] is None, default="")
 
 
-# Cursor's three beginnings of the diff of a created file; two replace an empty first line.
+# The diff of a file that was created: it says so, or there was nothing before but an empty line.
 CREATED = "--- /dev/null"
-CREATED_DIFF = regex(rf"{CREATED}|(?:@@ -1 \+1 @@\n)?-\n\+")
+CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\Z")
 
 
 def creates_file(outcome: Outcome) -> bool:
@@ -2184,8 +2184,10 @@ FAILURES = {
     ),
     "permissionDenied": (
         r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
-        r"|.{0,200}requires approval|Permission(?:_denied| (?:to use|for|denied))|denied\b"
-        r"|policy_violation|Exit plan mode\?|permission-rule|.{0,200}needs approval"
+        r"|.{0,200}\b(?:requires?|needs?) (?:explicit )?approval|Exit plan mode\?|denied\b"
+        r"|Permission(?:_denied| (?:to use|for|denied))|policy_violation|permission-rule"
+        r"|Contains [a-z_]+(?: [a-z]+)?(?: \(\w+\))?(?: that cannot be statically analyzed)?\Z"
+        r"|.{0,100} can hide arguments from path validation\Z"
         r"|(?:Hook )?\w+ToolUse:\S+ (?:hook error|denied)|.{0,400}was blocked\. For security"
         r"|.{0,200}denied by (?:your permission settings|policy)"
         r"|The user has specified a rule which prevents"
@@ -2194,7 +2196,7 @@ FAILURES = {
         r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b"
         r"|(?s:.*\n)Command timed out after "
     ),
-    "fileNotFound": r"(?i)File[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT",
+    "fileNotFound": r"(?i)(?:File|Path)[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT",
 }
 ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
@@ -3532,8 +3534,13 @@ GEMINI_TOOLS = (
     "complete_task", "delegate_to_agent", "list_background", "read_background",
 )  # fmt: skip
 VERBS = frozenset(
-    "add call check close create delete execute fetch find get list open query read remove run "
-    "search send set update write".split()
+    "add analyze apply ask build call cancel capture check clear click close commit convert copy "
+    "create delete deploy describe download edit evaluate execute export extract fetch fill find "
+    "format generate get import insert inspect install list load lookup make merge move navigate "
+    "open parse perform press process publish pull push put query read remove rename render reset "
+    "resolve restart retrieve run save scan scrape search select send set show start stop store "
+    "submit summarize sync take test transform translate trigger type update upload validate "
+    "verify view wait write".split()
 )
 
 

@@ -249,10 +249,11 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     "gemini-killed": ([INIT, said("Do", delta=True)], (1, 0, 1), [], "ended without a result"),
     "gemini-tools-of-servers": (
         [INIT, *gemini_calls("github_list_issues get_figma_file mcp_docs_search update_topic x"),
-         GEMINI_OK],
+         *gemini_calls("export_node_images stop_app_preview"), GEMINI_OK],
         (0, 1, 0),
         ["{mcp} github/list_issues", "{mcp} get_figma_file", "{mcp} docs/search",
-         "Used tool update_topic", "Used tool x"], "",
+         "Used tool update_topic", "Used tool x", "{mcp} export_node_images",
+         "{mcp} stop_app_preview"], "",
     ),
     "gemini-prompt-before-its-init": (
         [ASKS, INIT, said("Hi"), GEMINI_OK, ASKS, INIT | {"session_id": "g-2"}, GEMINI_OK],

@@ -600,6 +600,31 @@ def test_who_was_interrupted(members: dict[str, Any], why: str) -> None:
         assert f" failed: {why}\n" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ("This command requires approval", "denied"),
+        ("This Bash command contains multiple operations. The following parts require approval: a",
+         "denied"),
+        ("Commands that change directories and write require explicit approval to be safe",
+         "denied"),
+        ("Contains shell syntax (string) that cannot be statically analyzed", "denied"),
+        ("Contains simple_expansion", "denied"),
+        ("Newline followed by # inside a quoted argument can hide arguments from path validation",
+         "denied"),
+        ("Contains 3 errors and 2 warnings", "error"),
+        ("Path does not exist: /w/b", "notfound"),
+        ("Path has no write access", "error"),
+    ],
+)  # fmt: skip
+def test_how_a_call_failed(told: str, status: str) -> None:
+    answer = message("user", returned(told, error=True))
+    (row,) = convert(
+        init() + message("assistant", use()) + answer + result(), "-t", "calls"
+    ).objects
+    assert row["status"] == status
+
+
 def test_errors_are_the_reason() -> None:
     data = init() + result(subtype="error_during_execution", is_error=True, errors=["No luck."])
     assert convert(data).stderr.endswith("failed: No luck.\n")
