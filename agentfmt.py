@@ -125,7 +125,6 @@ MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are red
 MAX_RUNS = 10_000  # open at a time: a joined log of a day may hold so many
 MAX_PREFIX = 256  # bytes that a log collector may put before an object
 CONCEALED = 8192  # characters searched for secrets before an excerpt is cut from them
-EXCERPTS = 100  # searched for secrets without compiling: more take longer than that
 EXCERPT = 200  # characters of a rejected line in a message
 REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are only counted
 SESSION_PREFIX = 8  # characters of a session ID that messages show
@@ -5516,9 +5515,11 @@ URLSAFE = bytes.maketrans(b"+/", b"-_")
 # A position behind a name in; the span of its value out. It must not know what the value tells.
 
 
-# Endings of secret names, by the strength that a value needs to count as a secret: any WORD, what a
-# HUMAN makes up, a MIXED or a RANDOM one. Case, `-` and `_` are ignored.
-WORD, NUMBERED, HUMAN, MIXED, RANDOM = 1, 2, 3, 4, 5
+# How strong a value must be to count as a secret: ANY one, a WORD, what a HUMAN makes up, a MIXED
+# or a RANDOM one.
+STRENGTHS = "any", "word", "human", "mixed", "random"
+ANY, WORD, HUMAN, MIXED, RANDOM = range(5)
+# Endings of secret names, by the strength that their values need. Case, `-` and `_` are ignored.
 NAME_ENDS = {
     WORD: "password passwd passphrase pass pwd",
     HUMAN: "networkcredential psk secret token apikey accesskey secretkey privatekey sshkey "
@@ -5584,7 +5585,7 @@ def needed_by(name: str) -> int:
 
 class Form(NamedTuple):
     """A way to write a name and its value: the text before the name, and between the two; where
-    the value ends, and how strong it must be (of a password / of others).
+    the value ends, and how strong it must be at least.
 
     ``before``: the beginning of a line, a dash, or anything. ``between`` is an expression for RE2
     and re alike. ``value``: as its quotes say, up to a blank, the rest of a line, or an element.
@@ -5593,13 +5594,10 @@ class Form(NamedTuple):
     name: str
     before: str
     value: str
-    strengths: str
+    least: int
     between: str
     found: str
     left: str
-
-    def least(self, needed: int) -> int:
-        return int(self.strengths[0 if needed == WORD else -1])
 
 
 # <H>: blanks; <Q>: any quotes; <O>: opening quotes; <N>: a line end; <A>: an assignment.
@@ -5615,40 +5613,37 @@ MACROS = {
 
 
 def form(line: str) -> Form:
-    name, before, value, strengths, between, found, left = re.split("  +", line)
+    name, before, value, least, between, found, left = re.split("  +", line)
     between = re.sub("<([A-Z])>", lambda match: MACROS[match[1]], between)
     examples = (example.replace("·", "\n") for example in (found, left))
-    return Form(name, before.strip("."), value, strengths, between, *examples)
+    return Form(name, before.strip("."), value, STRENGTHS.index(least), between, *examples)
 
 
 FORMS = [
     form(line)
     for line in r"""
-authorization  .   value   2  <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)  Authorization: GenieKey «<24 hex>»  authorization: the user is
-quoted      .      value   1  <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
-typed       .      value   1  (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
-spaced      noun   value   2  [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair        .      value   2  <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[:,{ \t]{0,4}<N>?<H><Q>(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
-fallback    .      value   4  <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
-tuple       .      value   2  (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
-call        .      value   3/4  <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
-wrapped     .      value   4  <Q>\]?<H><A><H>(?:\[\])?[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
-element     .      element  1  <Q>(?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
-element     .      element  1  </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
-block       .      line     4  (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
-attribute   .      value   1  <Q><H>value=<O>                               <add key="Password" value="«<12 alnum>»"/>  <add key="Password" value=""/>
-option      flag   value   2  (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
-variable    upper  blank   0  =                                             API_TOKEN=«<12 alnum>»          API_TOKEN=$X
-yaml        line   line    1  <Q>\*{0,2}<H>(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
-next        line   value   2  :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
-after       .      value   3/4  (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
-assigned    .      value   2  <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
-enclosed    .      value   4  <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
-blank       line   line    4  (?:[ \t]|\\+t)+                               password «<24 hex>»           the password is wrong
-command     .      value   5  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
-prose       .      value   1  [ ](?:is|was)[ ]\\*[\"']                      The password is '«<12 alnum>»'   the password is "$PW"
-prose       .      value   4  [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
-table       line   value   3/4  [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
+authorization   .       value     human   <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)  Authorization: GenieKey «<24 hex>»  authorization: the user is
+quoted          .       value     word    <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
+typed           .       value     word    (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
+spaced          .       value     human   [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
+pair            .       value     human   <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[:,{ \t]{0,4}<N>?<H><Q>(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+fallback        .       value     mixed   <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
+tuple           .       value     human   (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
+call            .       value     mixed   <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
+wrapped         .       value     mixed   <Q>\]?<H><A><H>(?:\[\])?[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
+element         .       element   word    <Q>(?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
+element         .       element   word    </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
+block           .       line      mixed   (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
+option          flag    value     human   (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
+variable        upper   blank     any     =                                             API_TOKEN=«<12 alnum>»          API_TOKEN=$X
+yaml            line    line      word    <Q>\*{0,2}<H>(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
+next            line    value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
+after           .       value     mixed   (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
+assigned        .       value     human   <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
+enclosed        .       value     mixed   <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
+command         .       value     random  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
+prose           .       value     mixed   [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
+table           line    value     mixed   [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
 """.strip().splitlines()  # noqa: E501
 ]
 
@@ -5662,12 +5657,10 @@ LINE_BEGIN = regex(
     rb"(?:machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)?[\w.$:/@{*=-]*"  # the beginning of the name
 )
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
-STRING_BEGUN = regex(rb"([\"'`])(?:\w[\w .-]{0,60})?\Z")  # a string, before a name
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||\.[A-Za-z$]|$)", re.MULTILINE)
 UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*])+")
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`\\]|\\[!#$&*])+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
-END_TAG = regex(rb"\\?</([\w:.-]*)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 
@@ -5676,11 +5669,9 @@ def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
     """Is a name where its form needs it?"""
     if before == "flag":
         return text[begin : begin + 1] == b"-"
-    if before == "noun":  # not the verb
-        return text[begin:end].lower() != b"pass"
-    if not before or (before == "upper" and not text[begin:end].isupper()):
-        return not before
-    return begins_line(text, begin)
+    if before == "upper" and not text[begin:end].isupper():
+        return False
+    return not before or begins_line(text, begin)
 
 
 def begins_line(text: bytes, begin: int) -> bool:
@@ -5697,30 +5688,18 @@ def value_of(
     its name. Nothing behind ``limit`` is read."""
     opening = OPENING.search(text, end, start)
     if kind == "value" and opening:
-        if AFTER_QUOTE.match(text, start) and ends_string(text, end, start, opening):
-            return None
+        line = text[max(0, start - NEAR) : start].rpartition(b"\n")[2]
+        if line.count(opening[0]) % 2 == 0 and AFTER_QUOTE.match(text, start):
+            return None  # it ends a string
         start += 2 * text.startswith(opening[2] * 2, start)
         return start, quote_end(text, start, opening[0], limit), True
     if kind == "element":
         element = ELEMENT.match(text, start, limit)
-        tag = text[max(0, end - NEAR) : end].rpartition(b"<")[2]
-        if not element or b"href=" in tag:
-            return None
-        end_tag = END_TAG.match(text, element.end())
-        other = end_tag and b">" not in tag and not tag.lower().startswith(end_tag[1].lower())
-        return None if other else (*element.span(), True)
+        return (*element.span(), True) if element else None
     word = (UNQUOTED if kind == "value" else TO_BLANK).match(text, start, limit)
     if not word or (kind == "line" and not LINE_END.match(text, word.end())):
         return None
     return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
-
-
-def ends_string(text: bytes, end: int, start: int, opening: re.Match[bytes]) -> bool:
-    """Does a quote before ``start`` end a string that began before the name in the same line?"""
-    assigns = start - len(text[end:start].lstrip(b"\\\"'`]"))
-    line = text[max(0, assigns - NEAR) : assigns].rpartition(b"\n")[2]
-    begun = STRING_BEGUN.search(line) if text.count(opening[2], end, start) == 1 else None
-    return line.count(opening[0]) % 2 == 1 or (begun is not None and begun[1] == opening[2])
 
 
 def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
@@ -5761,7 +5740,6 @@ FIRST_LOOK = {
     MIXED: (mixed(_QUOTED, 8), mixed(_BARE, 8)),
     RANDOM: (mixed(_QUOTED, 16), mixed(_BARE, 16)),
 }
-FIRST_LOOK[NUMBERED] = FIRST_LOOK[HUMAN]
 
 
 def any_name(names: Iterable[str], joint: str = "[_-]*") -> str:
@@ -5781,8 +5759,8 @@ def named(needed: int) -> str:
 def behind(forms: list[Form], needed: int) -> str:
     """What stands behind a name in some forms, up to what the first look sees of the value."""
     looks: dict[str, list[str]] = {}
-    for form in sorted(forms, key=lambda form: form.least(needed)):  # the shortest look first
-        in_quotes, bare = FIRST_LOOK[max(needed, min(form.least(needed), MIXED))]
+    for form in sorted(forms, key=lambda form: form.least):  # the shortest look first
+        in_quotes, bare = FIRST_LOOK[max(needed, form.least)]
         # Each count would need a state.
         endless = re.sub(r"\{([01]),[0-9]{2}\}", lambda most: "*+"[int(most[1])], form.between)
         between = endless.removesuffix(MACROS["P"])
@@ -5846,10 +5824,8 @@ WEIGHTS = (
     b"RsKRTES]bANEF[UOKPM2UVJKSOHLLKPbLGcKH]RaPJFQWYK=KKLILCGSRN:KLGOUHOOMWIMHIQ=KTKU>C@HSRTQNRaKK"
     b"RSORHRRTT3@JZQL"
 )
-REACHED = {"BARE": -97, "WORD": -178, "NUMBERED": -23, "HUMAN": -10, "MIXED": 23, "RANDOM": 50}
+REACHED = (-500, -178, -10, 23, 50)
 SLOTS, EVEN, SURE = 2039, ord("O"), 500
-STRENGTHS = {"WORD": WORD, "NUMBERED": NUMBERED, "HUMAN": HUMAN, "MIXED": MIXED, "RANDOM": RANDOM}
-ODDS = {0: -SURE} | {strength: REACHED[name] for name, strength in STRENGTHS.items()}
 LOWER = b"abcdefghijklmnopqrstuvwxyz"
 REST = LOWER.upper() + b"0123456789"
 FOLDED = bytes.maketrans(REST, LOWER + b"0" * 10)
@@ -5909,18 +5885,13 @@ NO_SECRET = regex(
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*|.*[Zz](?:ABCD|abcd).*"
     r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer"
     r"|boolean|float|bytes)\??"
-    r"|MI[GI][CfD].{3}.*|A{15}[^%]*|(?:sha[0-9]{1,3}|md5)[=:-].*"
+    r"|MI[GI][CfD].{3}.*|(?:sha[0-9]{1,3}|md5)[=:-].*"
     r"|.*\.(?:pem|key|crt|json|ya?ml|txt|env)"
     r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|@[a-z.]+|(?:\S+ ){4,}.*",
     re.DOTALL,
 )
-# Unquoted, code: a call, an operator, an attribute of this.
-CODE = regex(
-    r"[&*!+-]{0,2}[A-Za-z_$][\w.:>$?!-]*[(\[{<].*|[:@(\[{=~!*&|/].*|(?:self|this|cls)[.-].*"
-    r"|(?:[A-Z]+_)+[A-Z]+",
-    re.DOTALL,
-)
-MEMBER_OF = regex(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+[?!]?")
+# Unquoted, code: a call, an operator.
+CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*].*|[:@~!&|].*", re.DOTALL)
 # What people read: words with a capital, or of another alphabet.
 LABEL = regex(r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'-]+[^\W\d_]+)*[.:]?|[^\d_]*[^\x00-\x7f][^\d_]*")
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
@@ -5935,43 +5906,26 @@ PUBLIC = regex(
 def is_plain(
     name: str, value: str, least: int = WORD, needed: int | None = None, *, quoted: bool = True
 ) -> bool:
-    """Is this value no secret, given its name? ``least`` is the strength that its form needs, 0 if
-    any word will do; ``needed`` the one that its name needs."""
+    """Is this value no secret, given its name? ``least`` is the strength that its form needs,
+    ``needed`` the one that its name needs, which a form that takes ANY value does not ask."""
     ends = ends_of(name)
     if not ends:
         return True
     value = value[(scheme.end() if (scheme := SCHEME.match(value)) else 0) :][:NEAR]
     value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
-    value = value if quoted or not least else value.rstrip(")]};:,")
     rest = PLACEHOLDER.sub("", value)
     needed = needed_by(name) if needed is None else needed
-    if NO_SECRET.fullmatch(rest) or (least and says_little(ends, value, needed, quoted=quoted)):
+    if NO_SECRET.fullmatch(rest) or (least and needed > WORD and " " in value):
+        return True
+    if least and not quoted and value[0] == "-":  # an option
         return True
     told = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
-    if not quoted and told < ODDS[RANDOM] and CODE.fullmatch(value):
+    if squash(value) == ends[0] or repeats(value, told < REACHED[MIXED if quoted else RANDOM]):
         return True
-    if squash(value) == ends[0] or repeats(value, told < ODDS[MIXED if quoted else RANDOM]):
+    if least and not quoted and told < REACHED[RANDOM] and CODE.fullmatch(value):
         return True
-    if (value.istitle() or not value.isascii() or told < ODDS[HUMAN]) and LABEL.fullmatch(value):
-        return True
-    if not quoted and MEMBER_OF.fullmatch(value) and told < ODDS[MIXED]:
-        return True
-    if not quoted and needed > WORD and value.isalpha() and not value.islower():
-        needed = RANDOM  # an identifier
-    if not quoted and least == needed == WORD:
-        return told < REACHED["BARE"]
-    return told < ODDS[max(least, needed) if least else 0]
-
-
-def says_little(ends: tuple[str, ...], value: str, needed: int, *, quoted: bool) -> bool:
-    """Is this what such a name never has for a value: one too short, prose, a build's signature?"""
-    if needed == RANDOM and len(value) < 16:
-        return True
-    if ends[0] in ("signature", "sig") and HEX.fullmatch(value.removeprefix("0x")):
-        return True
-    if not quoted and (len(value) < 4 or value[0] == "-"):  # an identifier, an option
-        return True
-    return " " in value and needed > WORD
+    asked = max(least, needed) if least else ANY
+    return told < REACHED[asked] or LABEL.fullmatch(value) is not None
 
 
 def repeats(value: str, likely: bool) -> bool:
@@ -5987,17 +5941,15 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
     if rule.of_any_issuer:
         longest = max((*PARTS.split(shown), *HEX_END.findall(shown)), key=len)
         return (
-            odds(longest) < ODDS[MIXED]
-            or longest.isalpha()
+            odds(longest) < REACHED[MIXED]
             or 4 * len(STRETCHES.findall(longest)) < len(longest)
             or shown.isupper()  # a constant
             or PUBLIC.match(shown) is not None
         )
     if rule.name in ("authorization", "bearer-token", "cookie", "url-user"):
-        rest = PLACEHOLDER.sub("", shown)
-        return NO_SECRET.fullmatch(rest) is not None or greatest_odds(rest) < ODDS[HUMAN]
-    words = not any(map(str.isdigit, shown)) and greatest_odds(shown) < REACHED["BARE"]
-    return words or len(set(shown)) < 6 or "..." in shown
+        shown = PLACEHOLDER.sub("", shown)
+        return NO_SECRET.fullmatch(shown) is not None or greatest_odds(shown) < REACHED[HUMAN]
+    return NO_SECRET.fullmatch(shown) is not None or len(set(shown)) < 6
 
 
 # ---------------------------------------------------------------- the scanner
@@ -6029,10 +5981,6 @@ class Scanner:
     """
 
     unused = 0  # values too short, or too plain, to search for
-    # What a stream needs takes a tenth of a second to compile, more than a program's start: not for
-    # a few excerpts alone.
-    for_stream = False
-    excerpts = 0  # that were searched without it
 
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
         import re2  # noqa: F401 (without it nothing can be found)
@@ -6086,28 +6034,8 @@ class Scanner:
         found = [self.tokens, expression(NAMED), *self.patterns.values()]
         return found + ([expression(r"\\")] if self.patterns else [])
 
-    def is_brief(self, text: bytes) -> bool:
-        """Is it but an excerpt for a message?"""
-        return not self.for_stream and len(text) <= CONCEALED
-
-    @functools.cached_property
-    def literals(self) -> list[list[bytes]]:
-        """For each finder texts in lower case, without any of which it finds nothing."""
-        hints = [rule.parts()[1] for rule in RULES]
-        hints += [hint for hint, _ in self.finders[len(RULES) :]]
-        return [[text.encode("latin-1").lower() for text in literals_in(hint)] for hint in hints]
-
     def found_in(self, text: bytes) -> Iterable[Finder]:
         """The finders of what a text may hold."""
-        if self.is_brief(text):
-            self.excerpts += 1
-            self.for_stream = self.excerpts > EXCERPTS
-            lower = text.lower()
-            return [
-                finder
-                for (_, finder), literals in zip(self.finders, self.literals, strict=True)
-                if any(map(lower.__contains__, literals))
-            ]
         some = self.tokens.search(text)  # much faster than the set
         which = sorted(self.which.Match(text) or ()) if some else ()
         return [self.finders[number][1] for number in which]
@@ -6209,8 +6137,6 @@ class Scanner:
     def assigned(self, text: bytes) -> Iterator[Span]:
         """The spans of values assigned to secret names, without the full stop of their sentence. A
         rejected value consumes nothing."""
-        if self.is_brief(text) and not holds_name(text):
-            return
         position, first_look = 0, expression(NAMED)
         while match := first_look.search(text, position):
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
@@ -6245,30 +6171,6 @@ class Scanner:
                     starts.append((len(text) - length, name))
                     break
         return [(start, len(text), name) for start, name in starts]
-
-
-def holds_name(text: bytes) -> bool:
-    """Does a text hold a secret name, however that is spelled?"""
-    return any(map(squash(text.decode("latin-1")).__contains__, NEEDED))
-
-
-def literals_in(hint: str) -> list[str]:
-    """Texts, one of which each match of an expression holds as it is: those of its first group, or
-    what stands outside of groups."""
-    hint = ESCAPED_SIGN.sub(lambda sign: chr(ord(sign[1]) | 0xE000), hint)
-    found = [max(NO_LITERAL.sub("\0", hint).split("\0"), key=len)]
-    if group := FIRST_GROUP.match(hint):
-        found = max(found, group[1].split("|"), key=lambda texts: min(map(len, texts)))
-    return [
-        re.sub("[\ue000-\ue07f]", lambda sign: chr(ord(sign[0]) & 0x7F), text) for text in found
-    ]
-
-
-ESCAPED_SIGN = regex(r"\\(\W)")
-FIRST_GROUP = regex(r"\((?:\?i?:)?((?:[^()\[\]\\?*+{}])+)\)(?![?*{])")
-_GROUP = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[[^\]]+\]|\\\w|\."
-# Groups, classes, and what may be left out.
-NO_LITERAL = regex(rf"(?:{_GROUP})(?:[?*+]|\{{[0-9,]+\}})*|.(?:[?*]|\{{[0-9,]+\}})|[\^$+|]")
 
 
 def any_of(expressions: Iterable[str]) -> str:
@@ -6365,9 +6267,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         if not value:
             continue
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
-        # Where a name is quoted, so is a value; else it is code.
-        least = MIXED if not value[2] and text[end : end + 1] in b"\"'" else form.least(needed)
-        plain = is_plain(name, shown, least, needed, quoted=value[2])
+        plain = is_plain(name, shown, form.least, needed, quoted=value[2])
         if not plain and stands_at(form.before, text, begin, end):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
@@ -6950,8 +6850,6 @@ class Redactor:
         # Of what action lines and summaries read: only what is printed is counted.
         self.unprinted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
         self.scanner = redaction.scanner
-        if self.scanner:
-            self.scanner.for_stream = True
         self.reread = reread
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}

@@ -194,10 +194,8 @@ def stands_in(secret: str, output: bytes) -> bool:
 
 @functools.cache
 def scanner() -> agentfmt.Scanner:
-    """The rules alone, as for a stream."""
-    made = agentfmt.Scanner({}, {})
-    made.for_stream = True
-    return made
+    """The rules alone."""
+    return agentfmt.Scanner({}, {})
 
 
 def hide(text: str, scanner_: agentfmt.Scanner | None = None) -> str:

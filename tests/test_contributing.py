@@ -92,9 +92,9 @@ def test_add_a_kind_of_secret() -> None:
     agentfmt.RULES.extend(agentfmt.token_rules(block("text", "secret")))
     scanner = agentfmt.Scanner({}, {})
     for token in ("toy_<40 hex>", "toy2-<32 alnum>"):
-        text = f"the key is {made(token).text}, use it\n"
+        text = f"I got {made(token).text}, use it\n"
         assert scanner.conceal(text) == block("text", "secret-found")
-    assert "REDACTED" not in scanner.conceal(f"the key is {made('toy_<8 hex>').text}, use it\n")
+    assert "REDACTED" not in scanner.conceal(f"I got {made('toy_<8 hex>').text}, use it\n")
 
 
 @pytest.mark.usefixtures("toy")

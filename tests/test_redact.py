@@ -793,11 +793,3 @@ def test_a_variable_that_cannot_be_hidden_is_told() -> None:
     why = "not hidden, because it is shorter than 8 characters, or a path, a number or a boolean"
     assert ended.stderr == f"agentfmt: --secret-env MY_*: {why}: MY_CODE\n"
     assert ended.status == 0
-
-
-def test_many_excerpts_are_searched_as_a_stream_is() -> None:
-    """The same is found, though it is looked for in another way."""
-    scanner = agentfmt.Scanner({}, {})
-    texts = [scanner.conceal(f"The token is {TOKEN}.") for _ in range(agentfmt.EXCERPTS + 2)]
-    assert {*texts} == {"The token is [REDACTED:github-token]."}
-    assert scanner.for_stream

@@ -415,7 +415,7 @@ def test_end_of_input_hides_what_may_begin_a_secret(rule: str, template: str) ->
         if line["type"] in ("assistant", "thinking"):
             sessions[line["session_id"]] += words_of(line)
     for name, left in sessions.items():
-        assert re.search(rf"\[REDACTED:({rule}|authorization)\]$", left), (name, held)
+        assert re.search(rf"\[REDACTED:({rule}|authorization|assignment)\]$", left), (name, held)
 
 
 def test_end_of_input_hides_the_beginning_of_known_values() -> None:

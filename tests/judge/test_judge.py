@@ -33,5 +33,5 @@ def test_digests_are_odd_by_definition(digits: str) -> None:
 
 
 def test_the_strengths_ask_for_more_and_more() -> None:
-    least = [agentfmt.ODDS[strength] for strength in sorted(agentfmt.ODDS)]
-    assert least == sorted(least)
+    assert [*agentfmt.REACHED] == sorted(agentfmt.REACHED)
+    assert len(agentfmt.REACHED) == len(agentfmt.STRENGTHS)

@@ -34,7 +34,7 @@ MOST = 44  # steps
 MADE, ROUNDS, EMPHASIS = 60_000, 4, 40  # of each kind; EMPHASIS is how often an example counts
 EVERY = 1000  # rows the weights are noted for their average
 # How many plain values in ten thousand reach the odds that a name or a form asks for.
-REACHED = {"BARE": 4000, "WORD": 7000, "NUMBERED": 600, "HUMAN": 330, "MIXED": 80, "RANDOM": 40}
+REACHED = {"word": 7000, "human": 330, "mixed": 80, "random": 40}
 
 WORDS = """admin summer winter dragon monkey football master shadow sunshine princess welcome flower
 orange silver purple coffee london berlin paris tiger falcon rocket guitar cheese pepper maple river
@@ -148,7 +148,7 @@ def fit(rows: list[tuple[list[int], int]]) -> list[int]:
     return [min(max(step, -MOST), MOST) for step in steps]
 
 
-def train() -> tuple[bytes, dict[str, int]]:
+def train() -> tuple[bytes, list[int]]:
     with lzma.open(os.path.join(HERE, "plain.txt.xz"), "rt", encoding="utf-8") as file:
         plain = file.read().splitlines()
     kept_apart = [value for value in plain if zlib.crc32(value.encode()) % 5 == 0]
@@ -164,22 +164,21 @@ def train() -> tuple[bytes, dict[str, int]]:
         (sum(weights[slot] for slot in found) - agentfmt.EVEN * len(found))
         for found in map(slots, kept_apart)
     )
-    human = known[-1 - len(known) * REACHED["HUMAN"] // 10_000]
+    human = known[-1 - len(known) * REACHED["human"] // 10_000]
     for value, label in [*((v, 1) for v in secrets), *((v, 0) for v in others)]:
         found = slots(value)
         told = sum(weights[slot] for slot in found) - agentfmt.EVEN * len(found)
         if (told >= human) != label:
             print("still judged wrongly:", "-+"[label], value, file=sys.stderr)
-    odds = {name: known[-1 - len(known) * share // 10_000] for name, share in REACHED.items()}
+    odds = [known[-1 - len(known) * share // 10_000] for share in REACHED.values()]
     return weights, odds
 
 
-def printed(weights: bytes, odds: dict[str, int]) -> str:
+def printed(weights: bytes, odds: list[int]) -> str:
     """The constants as they stand in the module."""
     rows = [weights[at : at + 92].decode() for at in range(0, len(weights), 92)]
     literal = "".join(f'    b"{row}"\n' for row in rows)
-    table = ", ".join(f'"{name}": {least}' for name, least in odds.items())
-    return f"WEIGHTS = (\n{literal})\nREACHED = {{{table}}}\n"
+    return f"WEIGHTS = (\n{literal})\nREACHED = {(-agentfmt.SURE, *odds)}\n"
 
 
 if __name__ == "__main__":
