@@ -1741,10 +1741,10 @@ def read_frames(source: Source, arriving: Iterator[bytes]) -> Iterator[Frame]:
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    frames = framing(source, itertools.chain((head,), arriving))
+    frames = first_alone(framing(source, itertools.chain((head,), arriving)))
     for _ in range({"auto": MAX_LAYERS, "none": 0}.get(source.unwrap, 1)):
         frames = Unwrapper(source).frames(frames)
-    return first_alone(frames)
+    return frames
 
 
 def first_alone(frames: Iterator[Frame]) -> Iterator[Frame]:
@@ -1874,7 +1874,7 @@ ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
 )  # fmt: skip
 MAX_LAYERS = 2  # of envelopes: one collector may read what another wrote
-EVENTS_PROBED = 20  # events without an envelope after which none is expected
+EVENTS_PROBED = 100  # events of no agent, and without an envelope, after which none is expected
 COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
 LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
@@ -1956,7 +1956,7 @@ class Unwrapper:
             for kind, group in itertools.groupby(lines, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
-            if self.probed > EVENTS_PROBED:
+            if self.probed > EVENTS_PROBED or (self.probed and self.source.dialect):
                 yield from wrapped
         if self.begun:
             yield b"\n".join((*self.begun.values(), b""))
