@@ -5024,6 +5024,25 @@ def parse_term(term: str) -> tuple[str, str]:
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
 EVENT_TYPES = CURSOR_TYPES | {"text", "stream_event", "rate_limit_event"}
 WILDCARD = regex(r"[*?[]")
+# What other agents call these types and tools in their own lines, without "." and "_".
+FOREIGN_TYPES = {
+    name: ours
+    for ours, names in {
+        "tool_call": "tooluse toolresult toolcalls functioncall functioncalloutput mcptoolcall "
+        "customtoolcall itemstarted itemupdated itemcompleted toolexecutionstart "
+        "toolexecutionend toolexecutioncomplete",
+        "assistant": "message agentmessage assistantmessage messageupdate messageend text",
+        "thinking": "reasoning agentreasoning assistantreasoning",
+        "user": "usermessage prompt",
+        "system": "init session sessionstart threadstarted turnstarted agentstart turnstart "
+        "stepstart",
+        "result": "turncompleted turnfailed completion agentend turnend stepfinish taskcomplete",
+        "shell": "commandexecution localshellcall",
+        "edit": "filechange",
+        "task": "collabtoolcall",
+    }.items()
+    for name in names.split()
+}
 
 
 def parse_name(key: str, glob: str) -> tuple[str, str]:
@@ -5041,7 +5060,9 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
         return "tool", tool or glob
     import difflib
 
-    near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
+    known = FOREIGN_TYPES.get(re.sub("[._]", "", glob).lower())
+    alike = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
+    near = [one for one in ((known, "tool_call") if known else alike) if one in {*types, *tools}]
     what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
     if near:
         raise ValueError(f'no {what} "{glob}": did you mean {TOOL_NAMES.get(near[0], near[0])}?')
