@@ -3607,6 +3607,10 @@ class OpenCode(Dialect):
     void = False  # the last step neither said nor called anything
     cuts = ("unknown", "other", "length", "content-filter")  # reasons
 
+    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
+        super().__init__(maker, session)
+        self.uses: dict[str, Any] = {}  # IDs of calls -> the parts that they were last used in
+
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
         another = kind == "step_start" and self.message not in (None, part["messageID"])
@@ -3642,6 +3646,10 @@ class OpenCode(Dialect):
 
     def use(self, part: Any, state: Any) -> None:
         identity, ended = part["callID"] or part["id"], state["status"] in ("completed", "error")
+        identity = as_text(identity)
+        if self.uses.get(identity, part["id"]) != part["id"]:  # some models number calls anew
+            self.finished.pop(identity, None)
+        remember(self.uses, identity, part["id"])
         self.call(identity, part["tool"], state["input"], once=ended)
         if not ended:  # it comes whole
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
@@ -4019,7 +4027,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
 
     name, has = f"{kind}/{value('subtype')}", own.keys()
     yield "cursor", "converted_from" in has
-    if "sessionId" in has and has & {"uuid", "parentUuid", "isSidechain"}:
+    if "sessionId" in has and has & {"uuid", "parentUuid", "isSidechain", "message"}:
         yield "qwen", has & {"systemPayload", "toolCallResult"} or has_parts(value("message"))
         yield "claude", True
     yield "claude", kind in SAVED_TYPES and has & {"sessionId", "leafUuid", "snapshot"}

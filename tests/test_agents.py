@@ -343,6 +343,16 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0), ["{shell} exit 0 (exit 0)", "{shell} exit 2 (exit 2)"], "",
     ),
+    "opencode-calls-numbered-anew": (
+        [
+            STEP,
+            *[part("tool_use", tool="bash", callID="bash:0", id=f"p-{word}",
+                   state={"status": status, "input": {"command": word}, "error": "No."})
+              for status, word in (("completed", "a"), ("completed", "a"), ("error", "b"))],
+            STOP,
+        ],
+        (0, 1, 0), ["{shell} a", "{not shell} b (error: No.)"], "",
+    ),
     "opencode-compaction": (
         [STEP, STOP, part("text", text="Go on.", synthetic=True), STEP, used(), STOP],
         (0, 1, 0), ["{shell}"], "",

@@ -172,6 +172,15 @@ def test_runs_of_claude(lines: list[bytes], found: list[tuple[str, str | None]])
     assert [(row["verdict"], row["failure"]) for row in rows] == found
 
 
+def test_lines_that_lost_what_links_them() -> None:
+    """Sanitized sessions may have neither a line's ID nor its parent's."""
+    data = b"".join(
+        line.replace(b'"uuid": "u", ', b"") for line in (ASK, CALL, RESULT, SAY, ASK, SAY)
+    )
+    assert [row["verdict"] for row in runs(data)] == ["succeeded"] * 2
+    assert convert(data, "-m", "chat").lines[:2] == ["> Go", "Ran terminal command"]
+
+
 def test_a_session_without_a_prompt_is_no_failure() -> None:
     ended = convert(b'{"type":"summary","summary":"x","leafUuid":"l"}\n' + META)
     assert (ended.status, ended.stderr) == (0, "")
