@@ -99,6 +99,114 @@ def test_a_time_that_is_none(member: str) -> None:
     assert rows(data, "runs")[0]["started_ms"] is None
 
 
+def agents_failure(agent: str, why: str) -> bytes:
+    """A run of an agent that fails, as the agent says it."""
+    error = {
+        "type": "error",
+        "sessionID": "s",
+        "error": {"name": "APIError", "data": {"message": why}},
+    }
+    last = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": why}
+    lines: dict[str, list[dict[str, Any]]] = {
+        "cursor": [{"type": "result", "subtype": "error", "is_error": True, "result": why}],
+        "claude": [
+            {"type": "result", "subtype": "success", "is_error": True, "result": why, "uuid": "u"},
+        ],
+        "codex": [
+            {"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"},
+            {"type": "turn.failed", "error": {"message": why}},
+        ],
+        "gemini": [
+            {"type": "init", "session_id": "g", "model": "m"},
+            {"type": "result", "status": "error", "error": {"message": why}, "stats": {}},
+        ],
+        "opencode": [{"type": "step_start", "sessionID": "s", "part": {"messageID": "m"}}, error],
+        "droid": [
+            {"type": "system", "subtype": "init", "session_id": "d", "reasoning_effort": "low"},
+            {"type": "error", "source": "cli", "message": why, "session_id": "d"},
+        ],
+        "copilot": [
+            {"type": "user.message", "data": {"content": "Go"}},
+            {"type": "session.error", "data": {"message": why}},
+            {"type": "result", "sessionId": "c", "exitCode": 1, "usage": {}},
+        ],
+        "pi": [
+            {"type": "session", "id": "p"}, {"type": "agent_start"},
+            {"type": "message_end", "message": last},
+            {"type": "agent_end", "messages": [last], "willRetry": False},
+        ],
+    }  # fmt: skip
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines[agent])
+
+
+AGENTS = "cursor claude codex gemini opencode droid copilot pi".split()
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    ("why", "word"),
+    [
+        ("You exceeded your current quota. " * 20, "limit"), ("429 Too Many Requests", "limit"),
+        ("You've hit your usage limit.", "limit"), ("Reached max turns (8)", "limit"),
+        ("Credit balance is too low", "limit"), ("rate_limit_error: slow down", "limit"),
+        ("401 Unauthorized: bad key", "auth"), ("Invalid API key. Please run /login", "auth"),
+        ("Not logged in", "auth"), ("OAuth token expired: authenticate again", "auth"),
+        ("Request was aborted.", "interrupted"), ("Cancelled by the user", "interrupted"),
+        ("Connection refused", "error"), ("The model is overloaded " * 30, "error"),
+    ],
+)  # fmt: skip
+def test_why_a_run_failed(agent: str, why: str, word: str) -> None:
+    """In a word, and whole, however long it is."""
+    (row,) = rows(agents_failure(agent, why), "runs")
+    assert (row["agent"], row["verdict"]) == (agent, "failed")
+    assert (row["failure"], row["reason"].rstrip()) == (word, why.rstrip())
+
+
+@pytest.mark.parametrize("verdict", [True, False])
+def test_a_run_that_is_matched(verdict: bool) -> None:
+    """If its result is an error, that is why it failed."""
+    data = init() + started() + completed() + result(is_error=verdict, result="429")
+    (row,) = rows(data, "runs", "--fail-on", "read")
+    assert row["failure"] == ("limit" if verdict else "matched")
+    assert (row["reason"] == "429") == verdict
+
+
+@pytest.mark.parametrize("end", [b"", init()])
+def test_a_run_that_did_not_end(end: bytes) -> None:
+    assert {row["failure"] for row in rows(init() + user() + end, "runs")} == {"unfinished"}
+
+
+def test_costs_of_messages_are_added() -> None:
+    step = {"type": "step_finish", "sessionID": "s"}
+    told = [{"reason": "tool-calls", "cost": 0.25}, {"reason": "stop", "cost": 0.5}]
+    steps = [{"type": "step_start", "sessionID": "s", "part": {"messageID": "m"}}]
+    steps += [step | {"part": part | {"messageID": "m", "tokens": {"input": 3}}} for part in told]
+    usage = {"input": 3, "output": 1, "cost": {"total": 0.375}}
+    said = {"role": "assistant", "content": [], "stopReason": "stop", "usage": usage, "model": "x"}
+    turns: list[dict[str, Any]] = [{"type": "session", "id": "p"}, {"type": "agent_start"}]
+    turns += [{"type": "message_end", "message": said}] * 2
+    turns += [{"type": "agent_end", "messages": [said], "willRetry": False}]
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in steps + turns)
+    data += whole_run("free")
+    found = [(row["agent"], row["cost_usd"], row["tokens_in"]) for row in rows(data, "runs")]
+    assert sorted(found, key=str) == [
+        ("cursor", None, None), ("opencode", 0.75, 6), ("pi", 0.75, 6),
+    ]  # fmt: skip
+    total = convert(data, "-q", "-s").stderr.splitlines()[-1]
+    assert "3 runs" in total
+    assert "$1.50 in 2 of 3 runs" in total
+
+
+def test_a_run_of_several_models() -> None:
+    """The row and the result name the last one that states itself; what the result states of each
+    stays in it."""
+    usage = {"a": {"costUSD": 0.5}, "b": {"costUSD": 0.25}}
+    data = init() + result(model="b", modelUsage=usage, total_cost_usd=0.75)
+    (row,) = rows(data, "runs")
+    assert (row["model"], row["cost_usd"]) == ("b", 0.75)
+    assert rows(data, "json")[0]["modelUsage"] == usage
+
+
 # ---------------------------------------------------------------- calls
 
 
