@@ -906,17 +906,21 @@ def arg(*names: str) -> Target:
 def command_arg(args: dict[str, Any], here: str) -> str:
     """A command as it runs: without the shell that an agent wraps around it, and without the change
     to the directory where the run is anyway. Many lines would differ in nothing else."""
-    command = args.get("command")
-    if isinstance(command, list):
-        import shlex
-
-        command = shlex.join(map(str, command))
-    command = first_text(command)
+    command = first_text(as_command(args.get("command")))
     if wrapped := WRAPPED.fullmatch(command):
         command = unquote(wrapped[1] or wrapped[2])
     change = CHANGE.match(command)
     needless = change and relative_path(unquote(change[1]), here) == "."
     return command[change.end() :] if change and needless else command
+
+
+def as_command(command: Any) -> Any:
+    """A command that is a list of words, as one text."""
+    if not isinstance(command, list):
+        return command
+    import shlex
+
+    return shlex.join(map(str, command))
 
 
 # Of a POSIX shell: a quoted part of a word, a word, `sh -c WORD`, and `cd WORD &&`.
@@ -2238,7 +2242,9 @@ class ForeignCall(Struct, gc=False):
             listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
             args |= {"todos": listed} if listed else {}
         elif self.tool == "shell" and "command" in args:
-            args["command"] = join_command(args["command"])
+            command = args["command"]
+            words = isinstance(command, Raw) and bytes(command)[:1] == b"["
+            args["command"] = as_command(decode_raw(command) if words else command)
         elif self.tool == "glob" and isinstance(args.get("patterns"), list):
             args |= {"globPattern": " ".join(map(as_text, args.pop("patterns")))}
         return args
@@ -2350,15 +2356,6 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 
 TODO_STATES = ("pending", "completed")
 TODO_TEXTS = ("content", "text", "description", "step")
-
-
-def join_command(given: Any) -> Any:
-    """A command that is a list of words, as one text; of a shell that runs a text, that text."""
-    words = decode_raw(given) if isinstance(given, Raw) and bytes(given)[:1] == b"[" else given
-    if not isinstance(words, list):
-        return given
-    words = [word for word in words if isinstance(word, str)]
-    return words[2] if len(words) == 3 and words[1] in ("-lc", "-c") else " ".join(words)
 
 
 def make_result(answer: Answer, args: dict[str, Any]) -> dict[str, Any]:
@@ -3177,7 +3174,7 @@ class SavedClaude(Saved, Claude):
             self.cut = bool(message and message.stop_reason == "tool_use")
         if self.in_turn:
             usage = line.usageMetadata or (message and message.usage)
-            self.add_usage(usage, (message and message.id) or line.uuid)
+            self.add_usage(usage, as_text(message and message.id) or line.uuid)
 
     def take(self, text: str) -> None:
         """Take what a person typed: a prompt, or a slash command, which the agent follows, or whose
@@ -3203,7 +3200,7 @@ class SavedClaude(Saved, Claude):
         """The prompt is known, and the rest is the host's."""
 
     def returned(self, block: Any, line: Any) -> None:
-        if self.in_turn:  # else it was interrupted
+        if self.in_turn or self.parent:  # else it was interrupted
             super().returned(block, line)
 
     def caller(self, line: Any) -> str | None:
@@ -3469,7 +3466,9 @@ class SavedCodex(Saved, Codex):
         code = as_integer(code)
         failed = inner["success"] is False or re.match(CODEX_FAILED, text) is not None
         failed |= bool(code) and (called is None or called.tool != "shell")
-        facts = {} if took is None else {"executionTime": round(float(took) * 1000)}
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            took = round(float(took) * 1000)
+        facts = {"executionTime": as_count(took)}
         if called:  # else its turn was aborted
             self.answer(told.call_id, text, failed=failed, code=code, facts=facts)
 

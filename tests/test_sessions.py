@@ -6,6 +6,7 @@ succeeded, finished calls, and tokens, each message once.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import Ended, content, convert, corpus
+from support import ODD, Ended, as_line, content, convert, corpus, with_odd_members
 
 import agentfmt
 
@@ -78,6 +79,25 @@ def test_the_first_line_shows_how_to_decode_the_others(monkeypatch: pytest.Monke
     monkeypatch.setattr(agentfmt, "decode_as", counted)
     runs({f"{number}.jsonl": [(ASK + SAY) * 50] for number in range(3)})
     assert ["sessionId" in kind.__struct_fields__ for kind in kinds].count(True) == 3
+
+
+@pytest.mark.parametrize("path", SESSIONS)
+def test_members_of_any_shape_never_crash(path: str) -> None:
+    """The first line of each kind, behind those that led to it."""
+    seen: set[str] = set()
+    found = [json.loads(line) for line in content(path).splitlines()]
+    lines = [line for line in found if isinstance(line, dict)]
+    for number, line in enumerate(lines):
+        told = line.get("payload")
+        inner = told.get("type") if isinstance(told, dict) else sorted(line)
+        kind = f"{line.get('type')} {line.get('subtype')} {inner}"
+        if kind in seen or len(str(line)) > 10_000:
+            continue
+        seen.add(kind)
+        before = b"".join(map(as_line, lines[:1] + lines[1:number][-4:]))
+        odd = (before + as_line(one) for one in with_odd_members(line, most=40))
+        while data := b"".join(itertools.islice(odd, len(ODD))):
+            assert convert(data, "-t", "cursor").status <= 3
 
 
 # ---------------------------------------------------------------- Claude Code
