@@ -1172,6 +1172,7 @@ TOOLS = {
     "cronDelete": tool("Unscheduled/unschedule/Unscheduling task"),
     "cronList": tool("Listed/list/Listing scheduled tasks"),
     "readThread": tool("Read/read/Reading thread"),
+    "advisor": tool("Consulted/consult/Consulting advisor"),
 }  # fmt: skip
 
 
@@ -2116,7 +2117,7 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
         "write": "createfile writefile create",
         "edit": "multiedit notebookedit editfile replace patch applypatch undoedit",
         "shell": "bash bashoutput killshell killbash runshellcommand execute powershell "
-        "shellcommand execcommand localshell container.exec",
+        "shellcommand execcommand localshell container.exec exec",
         "grep": "searchfilecontent grepsearch rg",
         "semSearch": "finder",
         "glob": "find",
@@ -2125,10 +2126,10 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
         "webSearch": "googlewebsearch",
         "updateTodos": "todowrite taskcreate taskupdate writetodos updatetodo updateplan",
         "readTodos": "todoread",
-        "task": "agent oracle librarian codebaseinvestigator invokeagent spawnagent",
+        "task": "agent oracle librarian codebaseinvestigator invokeagent spawnagent subagent",
         "createPlan": "exitplanmode",
         "switchMode": "enterplanmode planenter planexit",
-        "askQuestion": "askuserquestion askuser question requestuserinput",
+        "askQuestion": "askuserquestion askuser ask question requestuserinput",
         "await": "taskoutput agentoutputtool wait waitagent",
         "taskStop": "closeagent stopbash",
         "sendMessage": "sendinput",
@@ -2168,6 +2169,7 @@ ARGUMENT_NAMES = {
 TOOL_ARGUMENTS = {
     tool: ARGUMENT_NAMES | own
     for tool, own in {
+        "shell": {"input": "command"},  # of Codex: code that runs commands
         "write": {"content": "fileText", "file_text": "fileText"},
         "grep": {"include": "glob"},
         "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
@@ -3460,11 +3462,12 @@ class SavedCodex(Saved, Codex):
         text = first_text(*map(inner.__getitem__, ("output", "content", "text")))
         text = text or content_text(output)
         code, took = inner["metadata.exit_code"], inner["metadata.duration_seconds"]
+        failed = re.match(r"Script (?:failed|terminated)\b", text) is not None
         if head := re.match(CODEX_HEAD, text):
             code, took = head[1] or head[3], head[2]
             text = text[head.end() :]
         code = as_integer(code)
-        failed = inner["success"] is False or re.match(CODEX_FAILED, text) is not None
+        failed |= inner["success"] is False or re.match(CODEX_FAILED, text) is not None
         failed |= bool(code) and (called is None or called.tool != "shell")
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             took = round(float(took) * 1000)
@@ -3511,7 +3514,8 @@ ROLLOUT: dict[str, Callable[[Any, Any], None]] = {
 }  # fmt: skip
 # What precedes the output of a command: its exit status, and the time that it took.
 CODEX_HEAD = (
-    r"(?:Chunk ID: .*\n)?(?:Exit code: (-?[0-9]{1,9})\n)?Wall time: ([0-9.]{1,20}) seconds\n"
+    r"(?:(?:Chunk ID:|Script) .*\n)?(?:Exit code: (-?[0-9]{1,9})\n)?"
+    r"Wall time:? ([0-9.]{1,20}) seconds\n"
     r"(?:Process exited with code (-?[0-9]{1,9})\n)?(?:.*\n){0,3}?Output:\n"
 )
 CODEX_FAILED = (
@@ -3912,7 +3916,8 @@ class Pi(Saved):
         elif kind == "tool_execution_start":
             self.call(line.toolCallId, line.toolName, line.args)
         elif kind == "tool_execution_end":
-            self.returned(line.toolCallId, Node(line.result)["content"], line.isError)
+            content = Node(line.result)["content"]
+            self.returned(line.toolCallId, line.toolName, content, line.isError)
         elif kind == "agent_end":
             self.agent_end(line)
         elif kind == "auto_retry_start" or line.willRetry is True:
@@ -3945,7 +3950,9 @@ class Pi(Saved):
             if message.stopReason in self.failures:
                 self.report_error([message.errorMessage, message.stopReason], fatal=self.ended)
 
-    def returned(self, identity: Any, content: Any, is_error: Any) -> None:
+    def returned(self, identity: Any, name: Any, content: Any, is_error: Any) -> None:
+        if name and as_text(identity) not in self.calls:  # the line of its call is lost
+            self.call(identity, name, None, once=True)
         text, failed = content_text(content), is_error is True
         code = find_code(self.exit_code, text) if failed else None
         self.answer(identity, text, failed=failed, code=code)
@@ -3960,8 +3967,9 @@ class Pi(Saved):
         elif role == "user":
             self.begin_prompt(message_text(message.content))
         elif role == "toolResult":
-            names = ("message.toolCallId", "message.content", "message.isError")
-            self.returned(*map(told.__getitem__, names))
+            result = Node(told["message"])
+            names = ("toolCallId", "toolName", "content", "isError")
+            self.returned(*map(result.__getitem__, names))
         elif role == "assistant":
             self.go_on()
             self.begin_message(object())

@@ -325,12 +325,30 @@ def output(text: Any) -> bytes:
         ),
         ([{"type": "input_text", "text": "x"}], "ok", None, None),
         ("exec command rejected by user", "rejected", None, None),
+        ("Script failed\nWall time 0.5 seconds\nOutput:\n\nno", "error", None, None),
     ],
 )
 def test_results_of_codex(text: Any, status: str, code: int | None, took: int | None) -> None:
     (row,) = calls(META_LINE + TYPED + SHELL + output(text) + words("assistant", "Done"))
     assert (row["tool"], row["target"], row["status"]) == ("shell", "make test", status)
     assert (row["exit_code"], row["duration_ms"]) == (code, took)
+
+
+def test_code_of_codex_that_runs_commands() -> None:
+    code = 'const r = await tools.exec_command({cmd:"rm -rf build"}); text(r.output);'
+    ran = codex(
+        "response_item", type="custom_tool_call", name="exec", call_id="c", input=code
+    )  # fmt: skip
+    head = "Script completed\nWall time 0.2 seconds\nOutput:\n"
+    answer = codex(
+        "response_item", type="custom_tool_call_output", call_id="c",
+        output=[{"type": "input_text", "text": part} for part in (head, "gone")],
+    )  # fmt: skip
+    data = META_LINE + TYPED + ran + answer + words("assistant", "Done")
+    (row,) = calls(data)
+    assert (row["tool"], row["target"], row["duration_ms"]) == ("shell", code, 200)
+    assert convert(data, "--fail-on", "tool=shell,target=*rm -rf*").status == 1
+    assert b"rm -rf" not in convert(data, "-t", "cursor", "-r", "commands").stdout
 
 
 def test_words_of_codex_are_said_once() -> None:
@@ -465,6 +483,11 @@ def test_a_session_of_pi() -> None:
     assert convert(data, "-t", "stream-json", "--thinking").stdout == data
     assert convert(data, "--from", "pi") == convert(data)
     assert runs(convert(data, "-t", "cursor").stdout)[0]["actions"] == 1
+
+
+def test_a_result_of_pi_whose_call_is_lost() -> None:
+    (row,) = calls(PI_HEAD + pi_asked(1) + pi_got(2, "x") + pi_said(3, PI_DONE))
+    assert (row["tool"], row["status"]) == ("shell", "ok")
 
 
 @pytest.mark.parametrize(
