@@ -4029,8 +4029,8 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     def value(name: str) -> Any:
         return decode_raw(own.get(name, b""))
 
-    def is_object(name: str) -> bool:
-        return bytes(memoryview(own.get(name, b""))[:1]) == b"{"
+    def begins(name: str, mark: bytes) -> bool:
+        return bytes(memoryview(own.get(name, b""))[:1]) == mark
 
     name, has = f"{kind}/{value('subtype')}", own.keys()
     yield "cursor", "converted_from" in has
@@ -4040,13 +4040,14 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "claude", kind in SAVED_TYPES and has & {"sessionId", "leafUuid", "snapshot"}
     yield "codex", kind.startswith(("thread.", "turn.", "item."))
     yield "codex", kind in ROLLOUT_TYPES
-    yield "copilot", "." in kind and is_object("data")
+    yield "copilot", "." in kind and begins("data", b"{")
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has and "messageID" not in has  # which a saved part has
     yield "pi", kind.startswith("tool_execution_") or kind == "session" or kind in Pi.own
     yield "pi", kind in Pi.entries and "parentId" in has
     yield "pi", kind == "response" and has >= {"command", "success"}
-    yield "gemini", kind == "init" or (kind == "message" and has >= {"role", "content"})
+    said = kind == "message" and has >= {"role", "content"} and not begins("content", b"[")
+    yield "gemini", kind == "init" or said
     yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
     yield "gemini", kind == "result" and has >= {"status", "stats"}
     yield "gemini", kind == "error" and "severity" in has
@@ -4065,7 +4066,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     blocks = Node(value("message")).each("content")
     yield "claude", any(block["type"] in ("tool_use", "tool_result") for block in blocks)
     yield "claude", kind == "result" and "total_cost_usd" in has
-    yield "cursor", is_object("tool_call") or kind == "turn_ended"
+    yield "cursor", begins("tool_call", b"{") or kind == "turn_ended"
     yield "cursor", name in ("thinking/delta", "thinking/completed")
     yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
     yield "cursor", kind == "result" and "request_id" in has

@@ -529,14 +529,15 @@ PART = b"""{
   "text": "Hello"
 }"""
 MESSAGE = PART.replace(b'"messageID": "msg_1"', b'"role": "user"').replace(b'"type"', b'"kind"')
+REPLY = b'{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}]}\n'
 EXPORTED = {"info": {"role": "user"}, "parts": [json.loads(PART)]}
 EXPORT = json.dumps({"info": {"id": "ses_1"}, "messages": [EXPORTED]}, indent=2).encode()
 
 
-@pytest.mark.parametrize("data", [KIMI, KIMI * 9, WIRE, PART, MESSAGE, EXPORT])
+@pytest.mark.parametrize("data", [KIMI, KIMI * 9, WIRE, PART, MESSAGE, EXPORT, REPLY])
 @pytest.mark.parametrize("to", ["text", "runs", "stream-json"])
 def test_a_saved_form_that_is_not_known(data: bytes, to: str) -> None:
-    """Kimi's and OpenCode's: one line says so, whether it is a FILE or piped; no option helps."""
+    """Kimi's, OpenCode's, a model's replies: one line says so, piped or not; no option helps."""
     for name, shown in (("-", "stdin"), ("saved.json", "saved.json")):
         ended = convert({name: [data]}, "-t", to)
         assert (ended.status, ended.stderr.count("\n")) == (1, 1)
