@@ -389,6 +389,14 @@ T = TypeVar("T", bound=Struct)
 MISFIT = object()
 
 
+def with_plain_setter(kind: type[T]) -> type[T]:
+    """The same type, whose members are set as any object's. msgspec's own way, for the garbage
+    collector that these types are kept from, takes five times as long."""
+    for name in ("__setattr__", "__delattr__"):
+        setattr(kind, name, getattr(object, name))
+    return kind
+
+
 @functools.cache
 def shape(
     texts: str = "", raws: str = "", anys: str = "", *, base: type[Struct] = Struct, **others: Any
@@ -399,7 +407,7 @@ def shape(
     fields += [(name, Raw, Raw()) for name in raws.split()]
     fields += [(name, Any, None) for name in anys.split()]
     fields += [(name, kind | None, None) for name, kind in others.items()]
-    return msgspec.defstruct("Shape", fields, bases=(base,), gc=False)
+    return with_plain_setter(msgspec.defstruct("Shape", fields, bases=(base,), gc=False))
 
 
 def coerce(value: Any, kind: Any) -> Any:
@@ -753,6 +761,7 @@ else:
     Internal = None  # members that stages set: in the input only null is valid there
 
 
+@with_plain_setter
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
@@ -807,6 +816,7 @@ class Message(Struct, gc=False):
     content: list[TextBlock] | str | None = None
 
 
+@with_plain_setter
 class SpokenEvent(Event, gc=False):
     """An event with words: thoughts, or the assistant's, which may be a delta or a replay.
 
@@ -1671,6 +1681,8 @@ class Source:
         self.lines = 0  # or objects, up to the end of the current block
         self.left = iter(list[bytes]())  # lines of the block that are still unread
         self.events: Sequence[Event] = ()  # of the block, unless they are read one by one
+        self.coming = iter(list[Event]())  # those of them that are still unread
+        self.with_events = 0  # lines that hold one, up to the end of the current block
         self.documents = False  # JSON that is not lines
         self.prefixed = False  # an event followed a prefix
         self.rejected = 0  # lines since the last end of a run
@@ -1696,9 +1708,18 @@ class Source:
         self.left, self.events = iter(lines), ()
         return lines
 
+    def take(self, events: list[Event]) -> Iterator[tuple[bytes, Event]]:
+        """The events of the current block, one a line, with their lines."""
+        self.events, self.coming = events, iter(events)
+        self.with_events += len(events)
+        return zip(self.left, self.coming, strict=True)
+
     def number(self) -> int:
         """The number of the current line, or object."""
         return self.lines - operator.length_hint(self.left)
+
+    def events_read(self) -> int:
+        return self.with_events - operator.length_hint(self.coming)
 
     def is_stream(self) -> bool:
         return self.has_run or not self.looks_like
@@ -2024,8 +2045,7 @@ class Reader:
             if not frame.isascii():
                 b"".join([line for line in lines if not line.isascii()]).decode()
             decode = (source.dialect or self).decode
-            source.events = [*map(decode, lines)]
-            return zip(source.left, source.events, strict=True)
+            return source.take([*map(decode, lines)])
         except DECODE_ERRORS:
             return self.read_one_by_one(source)
 
@@ -2044,7 +2064,9 @@ class Reader:
             text = without_codes(line.lstrip(BLANKS + b"\0").rstrip(BLANKS))
             examined = self.examine(source, text) if text else None
             if isinstance(examined, list):
-                yield from examined
+                for pair in examined:
+                    source.with_events += 1
+                    yield pair
             elif text:
                 self.report.reject(source, examined, line.removesuffix(b"\n") + b"\n")
 
@@ -4382,7 +4404,8 @@ class Runs:
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.source = Source("")
         self.line = b""  # the current one, as it was read
-        self.fresh = True  # it is the first event of its line
+        self.counted = 0  # events of the FILE that were read so far
+        self.fresh = True  # the current event is the first one that its line makes
         self.run: Run | None = None  # of the previous event
         self.session: object = NO_SESSION  # of the previous event, while its run is begun
         self.implied_ends: list[Event] = []  # for runs that ended without an event
@@ -4391,18 +4414,17 @@ class Runs:
     def follow(self, source: Source, stretches: Iterable[Stretch]) -> Iterator[Event]:
         """Each event with its run. Most are acts in the run that goes on, and only counted."""
         if source is not self.source:
-            self.source, self.session = source, NO_SESSION
+            self.source, self.session, self.counted = source, NO_SESSION, source.events_read()
             if not self.runs:
                 self.report.prose = None
         # The two short ways must do what ``advance`` does with an act in a run that is begun.
         for session, unread, pairs in stretches:
-            run, acts, last = self.run if session == self.session else None, 0, b""
+            run = self.run if session == self.session else None
             for line, event in pairs:
                 kind = event.type
                 if run is not None and kind in unread:
-                    acts += line is not last
-                elif run is not None and (kind in ACTS or (session and event.apart)):
-                    acts += line is not last
+                    continue
+                if run is not None and (kind in ACTS or (session and event.apart)):
                     if not event.hidden:
                         event.run = run
                         if not event.raw:  # a line of Cursor's that goes on in its session
@@ -4410,18 +4432,24 @@ class Runs:
                         if kind == "tool_call":
                             self.track(run, event)
                         yield event
-                else:
-                    if run is not None:
-                        run.events += acts
-                    self.line, self.fresh, event.raw = line, line is not last, event.raw or line
-                    yield from self.advance(event, unread)
-                    run, acts = self.run if session == self.session else None, 0
-                last = line
-            if run is not None:
-                run.events += acts
+                    continue
+                self.line, event.raw = line, event.raw or line
+                yield from self.advance(event, unread)
+                run = self.run if session == self.session else None
+        self.count()
+
+    def count(self, ahead: int = 0) -> int:
+        """How many events were read since the last time. Those but the ones ahead are acts of the
+        run that goes on; what a dialect makes of one line is one event."""
+        new = self.source.events_read() - self.counted
+        self.counted += new
+        if self.run is not None:
+            self.run.events += max(0, new - ahead)
+        return new
 
     def advance(self, event: Event, unread: Sequence[str | None]) -> Iterator[Event]:
         """Follow an event that may open or end runs; with the implied ends before it."""
+        self.fresh = self.count(ahead=1) > 0
         self.step(event)
         begun = self.run and self.run.state == BEGUN and not self.fail_on
         self.session = event.session_id if begun else NO_SESSION
