@@ -4124,9 +4124,12 @@ def form_of(kind: type[Dialect], event: Event) -> type[Dialect]:
     return forms.get(kind, kind) if saved else kind
 
 
-# Lines and events that name the same session: the session, the types of those that no stage reads
-# (few: comparing them is faster than hashing a type), and the pairs.
-Stretch: TypeAlias = "tuple[str | None, tuple[str | None, ...], Iterable[tuple[bytes, Event]]]"
+# Lines and events that name the same session: the session; the types of those that no stage reads
+# (few: comparing them is faster than hashing a type); the pairs; and whether they are all of these
+# types. A named tuple takes longer to make than all the rest of a line's way.
+Stretch: TypeAlias = (
+    "tuple[str | None, tuple[str | None, ...], Iterable[tuple[bytes, Event]], bool]"
+)
 
 
 class Conversations:
@@ -4151,12 +4154,14 @@ class Conversations:
         one = not [event for event in events if event.session_id != session]
         known = source.dialect
         if one and session and events and known and not known.translates:
-            yield known.session, known.unread, pairs
+            yield known.session, known.unread, pairs, False
             return
-        for named, passing, count in self.groups(source, one=one):
-            group = itertools.islice(pairs, count)
-            if passing and passing.goes_on(source, named):
-                yield passing.session, passing.unread, group
+        passing = known.passing if known else ()
+        for named, silent, count in self.groups(events, passing, one=one):
+            group, known = itertools.islice(pairs, count), source.dialect
+            silent = silent and known is not None and known.passing == passing
+            if silent and known and known.goes_on(source, named):
+                yield known.session, known.unread, group, silent
             for line, event in group:
                 event.raw = line
                 found = self.translate_one(source, event)
@@ -4164,25 +4169,24 @@ class Conversations:
                     yield from self.take_due()
                 known = source.dialect
                 unread = known.unread if known else self.maker.unread
-                yield found[0].session_id, unread, [(line, one) for one in found]
-                may_pass = known and (known is passing or not known.translates)
-                if known and may_pass and known.goes_on(source, named):
-                    yield known.session, unread, group
+                yield found[0].session_id, unread, [(line, one) for one in found], False
+                if known and (silent or not known.translates) and known.goes_on(source, named):
+                    yield known.session, unread, group, silent
 
     def groups(
-        self, source: Source, *, one: bool
-    ) -> Iterator[tuple[str | None, Dialect | None, int]]:
-        """The events of a block that name the same session, and the conversation that they may pass
-        as they are; their number. Which do is unknown where they are read one by one."""
-        events, known, begin = source.events, source.dialect, 0
+        self, events: Sequence[Event], passing: tuple[str | None, ...], *, one: bool
+    ) -> Iterator[tuple[str | None, bool, int]]:
+        """The events of a block that name the same session, and are either all of types that may
+        pass as they are, or none; their number. Which are is unknown where they are read one by
+        one."""
+        begin = 0
         if not events:
-            yield None, None, sys.maxsize
-        passing = known.passing if known else ()
+            yield None, False, sys.maxsize
         kinds = [event.type in passing for event in events] if passing else [False] * len(events)
         sessions = [event.session_id for event in events] if not one else ()
         for _, same in itertools.groupby(zip(sessions, kinds, strict=True) if sessions else kinds):
             count = len([*same])
-            yield events[begin].session_id, known if kinds[begin] else None, count
+            yield events[begin].session_id, kinds[begin], count
             begin += count
 
     def translate_one(self, source: Source, event: Event) -> Sequence[Event]:
@@ -4302,7 +4306,7 @@ class Conversations:
     def take_due(self) -> list[Stretch]:
         """What ends of conversations added; it comes from no line."""
         due, self.due = self.due, []
-        return [(one.session_id, self.maker.unread, ((b"", one),)) for one in due]
+        return [(one.session_id, self.maker.unread, ((b"", one),), False) for one in due]
 
     def finish(self) -> list[Stretch]:
         """What all conversations add at their ends."""
@@ -4417,9 +4421,12 @@ class Runs:
             self.source, self.session, self.counted = source, NO_SESSION, source.events_read()
             if not self.runs:
                 self.report.prose = None
-        # The two short ways must do what ``advance`` does with an act in a run that is begun.
-        for session, unread, pairs in stretches:
+        # The short ways must do what ``advance`` does with an act in a run that is begun.
+        for session, unread, pairs, silent in stretches:
             run = self.run if session == self.session else None
+            if silent and run is not None:
+                collections.deque(pairs, maxlen=0)
+                continue
             for line, event in pairs:
                 kind = event.type
                 if run is not None and kind in unread:
