@@ -2280,9 +2280,9 @@ class ForeignCall(Struct, gc=False):
 
     def each(self) -> list[ForeignCall]:
         """The calls that it is: one, but for a patch, which is one for each of its files."""
-        args = self.args() if self.tool == "edit" else {"path": None}
-        given = () if "path" in args else args.values()
-        texts = (decode_raw(one) if isinstance(one, Raw) else one for one in given)
+        if self.tool != "edit" or "path" in (args := self.args()):
+            return [self]
+        texts = (decode_raw(one) if isinstance(one, Raw) else one for one in args.values())
         files = [file for text in texts for file in patched_files(as_text(text))]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
