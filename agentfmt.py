@@ -2494,12 +2494,6 @@ class Dialect:
     lines may lack it; those of a ``nameless`` agent do.
     """
 
-    # Of more than thirty attributes the interpreter would look up each in a dictionary.
-    __slots__ = tuple(
-        "maker agent decode kind session passing unread begun latest parent line cost cwd model "
-        "fatal_error first last stamp event parts calls finished "
-        "said messages spoken usage prompts counted".split()
-    )
     name: ClassVar[str]
     translates: ClassVar[bool] = True
     own = deltas = frozenset[str | None]()
@@ -2507,6 +2501,12 @@ class Dialect:
     names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = nameless = False
     saved = False  # is it a session that the agent saved? No line ends its runs.
+    # What few conversations set has its value here: of more than thirty attributes of an object the
+    # interpreter looks up each in a dictionary.
+    cost: float | None = None  # dollars of all steps so far, if lines state them
+    cwd: Any = None  # as lines state it, if no init does
+    model: Any = None
+    fatal_error = ""  # an error that fails the run, unless a result follows
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2526,10 +2526,6 @@ class Dialect:
         self.latest = ""  # the type of the last event made, but errors and ends of tasks
         self.parent: str | None = None  # the call of the current event's sub-agent
         self.line: Any = None  # the current event's, if it is printed
-        self.cost: float | None = None  # dollars of all steps so far, if lines state them
-        self.cwd: Any = None  # as lines state it, if no init does
-        self.model: Any = None
-        self.fatal_error = ""  # an error that fails the run, unless a result follows
         # When lines were written, as they say: the run's first one; the last one (in saved sessions
         # of those that say or do something); the current one.
         self.first: Any = None
@@ -3899,7 +3895,6 @@ class Pi(Saved):
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
     stopped = False  # the last line ended the last turn: some versions add no agent_end
-    cwd: Any = None
     failures = ("error", "aborted")  # stop reasons
     saved = False  # until a line shows it
     exit_code = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
