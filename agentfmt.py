@@ -5440,12 +5440,10 @@ cookie  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf
 bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
 command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})
-command-password  ^(?:psexec|PsExec|PSEXEC|psExec) [^|;&\n]*\h-p\h+([^\s"'\\$%]{4,})
+command-password  ^(?:(?i:psexec)|sshpass|(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\$%]{4,})
 command-password  ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})
-command-password  ^sshpass \h+-p\h*["'\\]*([^\s"'\\]{4,})
 command-password  ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})
 command-password  ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})
-command-password  ^(?:(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\]{8,})
 command-password  ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})
 command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})
 command-password  ^(?:sqlcmd|bcp|unzip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})
@@ -5561,12 +5559,9 @@ def spellings(value: str) -> Iterator[bytes]:
 
 def split_pairs(text: str) -> Iterator[str]:
     """A text in which deltas cut one surrogate pair, or all."""
-    halves = {char: surrogates(char) for char in set(text) if char > "\uffff"}
-    if halves:
-        yield "".join(halves.get(char, char) for char in text)
-        for at, char in enumerate(text):
-            if char in halves:
-                yield text[:at] + halves[char] + text[at + 1 :]
+    pairs = [at for at, char in enumerate(text) if char > "\uffff"]
+    for cut in [*([at] for at in pairs), pairs]:
+        yield "".join(surrogates(char) if at in cut else char for at, char in enumerate(text))
 
 
 def surrogates(char: str) -> str:
@@ -5588,7 +5583,8 @@ STRENGTHS = "any", "word", "human", "mixed", "random"
 ANY, WORD, HUMAN, MIXED, RANDOM = range(5)
 # Endings of secret names, by the strength that their values need. Case, `-` and `_` are ignored.
 NAME_ENDS = {
-    WORD: "password passwd passphrase pass pwd",
+    WORD: "password passwd passphrase pass pwd passwort kennwort contrasena senha motdepasse "
+    "wachtwoord",
     HUMAN: "networkcredential psk secret token apikey accesskey secretkey privatekey sshkey "
     "credentials auth authorization dsn connectionstring webhookurl databaseurl secretkeybase",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt "
@@ -5598,12 +5594,10 @@ NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.sp
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 # Names that end like a secret's, but are not.
 OTHERS = tuple(
-    "oldpwd sksk bypass compass keepass websocketaccept clientrequesttoken locktoken "
-    "sequencetoken publictoken publickeytoken nexttoken pagetoken continuationtoken "
-    "idempotencytoken publickey pubkey idempotencykey cachekey primarykey foreignkey sortkey "
-    "partitionkey routingkey objectkey s3key gpgkey pgpkey websocketkey".split()
+    "bypass compass keepass oldpwd sksk requesttoken locktoken sequencetoken publictoken nexttoken "
+    "publickeytoken pagetoken continuationtoken idempotencytoken idempotencykey publickey pubkey "
+    "objectkey s3key websocketkey".split()
 )
-
 # They end other words, too, and count only where a word begins.
 SYLLABLES = ("sk", "pat", "sig", "api", "psk")
 WITHIN = regex(r"[a-z0-9][a-z]\Z|[A-Z0-9][A-Z]\Z")
@@ -5651,20 +5645,27 @@ def needed_by(name: str) -> int:
 
 
 class Form(NamedTuple):
-    """A way to write a name and its value: the text before the name, and between the two; where
-    the value ends, and how strong it must be at least.
+    """A way to write a name and its value: what stands between the two, where the value ends, and
+    how strong it must be at least.
 
-    ``before``: the beginning of a line, a dash, or anything. ``between`` is an expression for RE2
-    and re alike. ``value``: as its quotes say, up to a blank, the rest of a line, or an element.
+    ``between`` is an expression for RE2 and re alike. ``value``: as its quotes say, up to a blank,
+    the rest of a line, or an element.
     """
 
     name: str
-    before: str
     value: str
     least: int
     between: str
     found: str
     left: str
+
+    def suits(self, name: str) -> bool:
+        """Is a name one of those that are written so?"""
+        if self.name == "option":
+            return name.startswith("-")
+        if self.name == "variable":
+            return name.isupper()
+        return self.name != "authorization" or name.lower().endswith(self.name)
 
 
 # <H>: blanks; <Q>: any quotes; <O>: opening quotes; <N>: a line end; <A>: an assignment.
@@ -5680,49 +5681,42 @@ MACROS = {
 
 
 def form(line: str) -> Form:
-    name, before, value, least, between, found, left = re.split("  +", line)
+    name, value, least, between, found, left = re.split("  +", line)
     between = re.sub("<([A-Z])>", lambda match: MACROS[match[1]], between)
     examples = (example.replace("·", "\n") for example in (found, left))
-    return Form(name, before.strip("."), value, STRENGTHS.index(least), between, *examples)
+    return Form(name, value, STRENGTHS.index(least), between, *examples)
 
 
 FORMS = [
     form(line)
     for line in r"""
-authorization   .       value     human   <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)  Authorization: GenieKey «<24 hex>»  authorization: the user is
-quoted          .       value     word    <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
-typed           .       value     word    (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
-spaced          .       value     human   [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair            .       value     human   <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[:,{ \t]{0,4}<N>?<H><Q>(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
-fallback        .       value     mixed   <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
-tuple           .       value     human   (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
-call            .       value     mixed   <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
-wrapped         .       value     mixed   <Q>\]?<H><A><H>(?:\[\])?[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
-element         .       element   word    <Q>(?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
-element         .       element   word    </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
-block           .       line      mixed   (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
-option          flag    value     human   (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
-variable        upper   blank     any     =                                             API_TOKEN=«<12 alnum>»          API_TOKEN=$X
-yaml            line    line      word    <Q>\*{0,2}<H>(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
-next            line    value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
-after           .       value     mixed   (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
-assigned        .       value     human   <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
-enclosed        .       value     mixed   <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
-command         .       value     random  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
-prose           .       value     mixed   [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
-table           line    value     mixed   [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
+authorization   value     human   <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\\+t)  Authorization: GenieKey «<24 hex>»  authorization: the user is
+quoted          value     word    <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
+typed           value     word    (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
+spaced          value     human   [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
+pair            value     human   <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[:,{ \t]{0,4}<N>?<H><Q>(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+fallback        value     mixed   <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
+tuple           value     human   (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
+call            value     mixed   <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
+wrapped         value     mixed   <Q>\]?<H><A><H>(?:\[\])?[\w.:>]{1,40}(?:\([^()\n]{0,40}\)<H>(?:or|\|\||\?\?)<H>|<H>\|\|<H>|\()<O>  password = String.new("«<24 hex>»")  password = getenv("NAME")
+element         element   word    <Q>(?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?>                 <password>«<12 alnum>»</password>  <password></password>
+element         element   word    </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
+block           line      mixed   (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
+option          value     human   (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
+variable        blank     word      =                                             PASSWORD=«<12 alnum>»           PASSWORD=$X
+yaml            line      word    <Q>\*{0,2}<H>(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
+next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
+after           value     mixed   (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
+assigned        value     human   <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
+enclosed        value     mixed   <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
+command         value     random  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
+prose           value     mixed   [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
+table           value     mixed   [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
 """.strip().splitlines()  # noqa: E501
 ]
 
 BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
-LINE_BEGIN = regex(
-    rb"[ \t]*(?:[\w./\\@-]{0,200}?[:-]?[0-9]{1,6}[ \t]*(?:[:|\t-]|\xe2\x86\x92|\\+t))?"  # file:12:
-    rb"(?:[ \t]*(?:\[[^\]]{1,40}\]|[\w.-]{1,40}[ \t]+\|))?"  # [time], container |
-    rb"[ \t\"'`+\-#/>$*%;\\|]*"  # added, removed, commented, cited, typed
-    rb"(?:(?:export|set|setx|setenv|env|ENV|ARG|declare|local|readonly)[ \t]+(?:-\w+[ \t]+)?)*"
-    rb"(?:machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)?[\w.$:/@{*=-]*"  # the beginning of the name
-)
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||\.[A-Za-z$]|$)", re.MULTILINE)
 UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*])+")
@@ -5730,22 +5724,6 @@ TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`\\]|\\[!#$&*])+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 OPENING = regex(rb"(\\*)([\"'`])\Z")
-
-
-def stands_at(before: str, text: bytes, begin: int, end: int) -> bool:
-    """Is a name where its form needs it?"""
-    if before == "flag":
-        return text[begin : begin + 1] == b"-"
-    if before == "upper" and not text[begin:end].isupper():
-        return False
-    return not before or begins_line(text, begin)
-
-
-def begins_line(text: bytes, begin: int) -> bool:
-    """Is a name the first of its line, but for what tools put before it?"""
-    near = max(0, begin - NEAR)
-    line = text.rfind(b"\n", near, begin) + 1
-    return line >= near and LINE_BEGIN.fullmatch(text, line, begin) is not None
 
 
 def value_of(
@@ -5817,8 +5795,8 @@ def named(needed: int) -> str:
     """An expression for the names that need a strength, and for the first look behind them."""
     ends = any_name(NAME_ENDS[needed].split())
     ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
-    options = [form for form in FORMS if form.before == "flag"]
-    others = [form for form in FORMS if form.before != "flag"]
+    options = [form for form in FORMS if form.name == "option"]
+    others = [form for form in FORMS if form.name != "option"]
     name = f"(?:{ends}){FURTHER}?"
     return rf"(?i:{name}{behind(others, needed)}|-[\w-]*?{name}{behind(options, needed)})"
 
@@ -5848,10 +5826,7 @@ _HEAD = "|".join(sorted(_HEADS))
 UNFINISHED = rf"(?i:{any_name(NEEDED)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 # In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
 MEMBER = rf'(?i:{any_name(SECRET_NAMES)})"'
-# An environment variable may have any value.
-_HUMAN, _RANDOM = (any_name(NAME_ENDS[least].upper().split(), "_?") for least in (HUMAN, RANDOM))
-_VARIABLE = rf"(?:{_HUMAN})=[^\s\"'`]|(?:{_RANDOM})={_BARE}*?[0-9]"
-NAMED = "|".join((*map(named, NAME_ENDS), _VARIABLE, MEMBER))
+NAMED = "|".join((*map(named, NAME_ENDS), MEMBER))
 # The name that it begins with, or an option.
 _NAMES = any_name(sorted(NEEDED, key=len, reverse=True))
 _KEYS = "(?:api|access|secret|private) key"
@@ -5943,18 +5918,16 @@ PLACEHOLDER = regex(
 # keys and certificates, digests.
 NO_SECRET = regex(
     r".{0,2}|[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*"
-    r"|0[xX][0-9a-fA-F]{1,16}|0b[01_]+|(.)\1*|\W*|(?:\\*x?0)+"
+    r"|0[xX][0-9a-fA-F]{1,16}|0b[01_]+|(.)\1*|\W*"
     r"|[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
     r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://[^\s@]*"
-    r"|(?:arn|aws|data|file|git\+\w+|github|link|npm|urn|workspace):.*"
     r"|(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?"
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}"
-    r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*|.*[Zz](?:ABCD|abcd).*"
+    r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*"
     r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer"
     r"|boolean|float|bytes)\??|;?[a-z]+="
-    r"|MI[GI][CfD].{3}.*|(?:sha[0-9]{1,3}|md5)[=:-].*"
-    r"|.*\.(?:pem|key|crt|json|ya?ml|txt|env)"
-    r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|@[a-z.]+|(?:\S+ ){4,}.*",
+    r"|(?:sha[0-9]{1,3}|md5)[=:-].*"
+    r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|(?:\S+ ){4,}.*",
     re.DOTALL,
 )
 # Unquoted, code: a call, an operator.
@@ -5984,13 +5957,14 @@ def is_plain(
         return True
     value = value[(scheme.end() if (scheme := SCHEME.match(value)) else 0) :][:NEAR]
     value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
+    value = value if quoted or least == ANY else value.rstrip(")]};:,")
     rest = PLACEHOLDER.sub("", value)
     needed = needed_by(name) if needed is None else needed
     if NO_SECRET.fullmatch(rest) or (least and needed > WORD and " " in value):
         return True
     if least and needed == RANDOM and len(value) < 12:
         return True
-    if least and not quoted and value[0] == "-":  # an option
+    if least and not quoted and value[:1] == "-":  # an option
         return True
     told = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
     if squash(value) == ends[0] or repeats(value, told < REACHED[MIXED if quoted else RANDOM]):
@@ -6023,7 +5997,7 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
     if rule.name in ("authorization", "bearer-token", "cookie", "url-user"):
         shown = PLACEHOLDER.sub("", shown)
         return NO_SECRET.fullmatch(shown) is not None or greatest_odds(shown) < REACHED[HUMAN]
-    return NO_SECRET.fullmatch(shown) is not None or len(set(shown)) < 6
+    return "..." in shown or len(set(shown)) < 6
 
 
 # ---------------------------------------------------------------- the scanner
@@ -6335,14 +6309,13 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     needed = needed_by(name)
     for form, pattern in zip(FORMS, BETWEEN, strict=True):
         between = pattern.match(text, end)
-        if not between or (form.name == "authorization" and not name.lower().endswith(form.name)):
+        if not between or not form.suits(name):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
             continue
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
-        plain = is_plain(name, shown, form.least, needed, quoted=value[2])
-        if not plain and stands_at(form.before, text, begin, end):
+        if not is_plain(name, shown, form.least, needed, quoted=value[2]):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
