@@ -5969,7 +5969,7 @@ def is_plain(
     told = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
     if squash(value) == ends[0] or repeats(value, told < REACHED[MIXED if quoted else RANDOM]):
         return True
-    code = CODE.fullmatch(value) or CODE_NAME.fullmatch(value)
+    code = CODE.fullmatch(value) or (needed > WORD and CODE_NAME.fullmatch(value))
     if least and not quoted and told < REACHED[RANDOM] and code:
         return True
     asked = max(least, needed) if least else ANY
