@@ -6304,9 +6304,10 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     head = text[max(0, start - NEAR) : start]
     begin = start - len(head) + len(head.rstrip(IN_NAMES))
     name = text[begin:end].decode()
-    if text[begin - 2 : begin] == b"::" or text[begin : end + 1] == b"PASS:":
-        return None  # a type's; the verdict of a test
-    needed = needed_by(name)
+    if text[begin - 2 : begin] == b"::":  # of a type
+        return None
+    verdict = text[begin : end + 1] == b"PASS:"  # a test's, unless a random value follows
+    needed = RANDOM if verdict else needed_by(name)
     for form, pattern in zip(FORMS, BETWEEN, strict=True):
         between = pattern.match(text, end)
         if not between or not form.suits(name):

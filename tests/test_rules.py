@@ -293,6 +293,8 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
         pytest.param('"pwd": "hunter2\n', '"pwd": "*\n', id="cut-off"),
         pytest.param("'passwords': x, 'pwd': ['a1c3']", "'passwords': x, 'pwd': ['*']", id="list"),
         pytest.param("DB_PASS: |\n  SIGJr89V", "DB_PASS: |\n  *", id="pass-block"),
+        pytest.param("--- PASS: TestV2", "--- PASS: TestV2", id="pass-verdict"),
+        pytest.param("PASS: xK9Lm2Qp8Zt4Rw7v", "PASS: *", id="pass-random"),
         pytest.param("DB_PASS->set('<24 hex>')", "DB_PASS->set('*')", id="pass-of-a-member"),
         pytest.param("'pfx_pass' => 'uIOZVFFQzNsKK'", "'pfx_pass' => '*'", id="pass-letters-only"),
         pytest.param("JWT_SECRET='e8[=?mukgW#c6(5B\nf()", "JWT_SECRET='*\nf()", id="not-closed"),
