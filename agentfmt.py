@@ -7960,18 +7960,16 @@ def safe_words(text: str) -> Iterator[str]:
     behind a list marker, a fence gets a line of its own; and after an empty line, one that is
     indented by four or more is a fence, or indented code like all that it holds.
     """
-    fence, margin, closes = "", "", regex("")
+    fence = margin = ""
     for line in (escape_line(line.expandtabs(4)) for line in text.split("\n")):
         if fence:
             inside = line if line.startswith(margin) else margin + line.lstrip(" ")
-            ends = closes.fullmatch(inside)
+            ends = re.fullmatch(f" {{0,3}}{fence}{fence[0]}* *", inside[len(margin) :])
             yield margin + fence if ends else inside
             fence = "" if ends else fence
         elif opened := FENCE.fullmatch(line):
             marker, fence, language = opened.groups()
-            margin = " " * len(marker)
-            closes = re.compile(f"{margin} {{0,3}}{fence[0]}{{{len(fence)},}} *")
-            listed = marker.rstrip()
+            margin, listed = " " * len(marker), marker.rstrip()
             yield from ("",) * bool(listed or len(marker) > 3)
             yield from (listed,) * bool(listed)
             yield f"{margin}{fence}{language}"
@@ -7981,40 +7979,59 @@ def safe_words(text: str) -> Iterator[str]:
         yield margin + fence
 
 
-FENCE = regex(r"((?: |[-*+] |[0-9]{1,9}[.)] )*)(`{3,}(?=[^`]*\Z)|~{3,}) *([\w+#.-]*).*", re.DOTALL)
+# A fence behind some levels of lists; in deeper ones it is text.
+FENCE = regex(
+    r"((?: |[-*+] |[0-9]{1,9}[.)] ){0,40})(`{3,}(?=[^`]*\Z)|~{3,}) *([\w+#.-]*).*", re.DOTALL
+)
 
 
 def safe_line(line: str) -> str:
-    """A line of words outside a fence. Only a code span may hold a "<", if it is one for certain:
-    a backtick without another, in an address, or in a definition would shift those behind it, and a
-    table ends one at a "|". An image becomes a link: whoever sees the report would fetch it."""
-    parts, spans, position = list[str](), list[int](), 0
-    line = DEFINITION.sub(r"\1\\[", line)
+    """A line of words outside a fence, token by token, as GitHub's parser goes through it.
+
+    Only a code span may hold a "<", and nothing can take a part of one: a backtick without another
+    is escaped, as is the "(" of a link with a title, and in an address they are encoded. A table
+    ends spans at a "|": in such a line, nothing is left to them. An image becomes a link: whoever
+    sees the report would fetch it."""
+    line = OPENS_BLOCK.sub(r"\1\\\2", line)
+    closing, ends = dict[int, int](), dict[int, int]()
+    for ticks in reversed([*TICKS.finditer(line)]):
+        closing[ticks.start()] = ends.get(len(ticks[0]), 0)
+        ends[len(ticks[0])] = ticks.end()
+    parts, position, divided = list[str](), 0, False
     while token := TOKEN.search(line, position):
-        found = token[0]
         parts.append(line[position : token.start()])
-        position = token.end()
-        ticks = found.startswith("`") and re.compile(rf"(?<!`){found}(?!`)").search(line, position)
-        if ticks:
-            spans.append(len(parts))
-            position = ticks.end()
-            parts.append(line[token.start() : position])
-        elif found[0] == "\\" or found.endswith(")"):  # an escape, or a link without a title
-            parts.append(found.replace(r"\<", "&lt;"))
-        else:
-            parts.append(MISLEADING.sub(r"\\\g<0>", found).replace("<", "&lt;"))
-    if any("|" in parts[span] for span in spans):
-        parts = [part.replace("<", "&lt;") for part in parts]
-    return "".join((*parts, line[position:]))
+        position = closing.get(token.start()) or token.end()
+        found = line[token.start() : position]
+        if position > token.end():
+            divided |= "|" in found
+        elif token.lastgroup:
+            found = REWRITTEN[token.lastgroup](found)
+        parts.append(found)
+    safe = "".join((*parts, line[position:]))
+    return safe.replace("<", "&lt;").replace("![", r"!\[") if divided else safe
 
 
-# Where a definition of a link may begin; what is looked at: escapes, backticks, links, images,
-# addresses; what must not be what it looks like.
-DEFINITION = regex(r"\A((?:[-*+>] ?|[0-9]{1,9}[.)] ?| )*)\[(?![^\[\]`\\<]*\](?!:))")
+def percent(char: re.Match[str]) -> str:
+    return f"%{ord(char[0]):02X}"
+
+
+# Where a line may begin a fence, or the definition of a link or footnote.
+OPENS_BLOCK = regex(r"\A([-*+>0-9.) ]*)(~~~|\[(?![^\[\]\\]*\](?!:)))")
+TICKS = regex("`+")
+# What is left: escapes, links, addresses in brackets. What may be none is rewritten.
+TO = r"\]\([^\s()<>\"'`\\|]*\)"
 TOKEN = regex(
-    r"\\[!-/:-@\[-`{-~]|`+|<|~{3,}|\]\([^\s()<>\"'`\\]*\)|\]\(|!\[|(?:://|(?i:www\.))[^ ]*(?<!\))"
+    rf"\\[!-/:-@\[-_{{-~]|\[(?:[^][`\\<|]|`[^][`<|]+`)*{TO}|(?={TO})\]\("
+    r"|<(?:https?|ftp)://[^\s<>`|\\\[\]]+>"
+    r"|(?P<address>(?i:https?://|ftp://|www\.)[^ ]*)|(?P<escaped>\\?`+|\]\(|!\[)|(?P<html><)"
 )
-MISLEADING = regex(r"`|~(?=~~)|(?<=\])\(|!(?=\[)")
+MISLEADING = regex(r"[`(!]")
+IN_ADDRESS = regex(r"[`\\]|!(?=\[)")
+REWRITTEN: dict[str, Callable[[str], str]] = {
+    "address": lambda text: IN_ADDRESS.sub(percent, text).replace("<", "&lt;"),
+    "escaped": lambda text: MISLEADING.sub(r"\\\g<0>", text.removeprefix("\\")),
+    "html": lambda _text: "&lt;",
+}
 
 
 # ---------------------------------------------------------------- report

@@ -1,6 +1,7 @@
 """The report: what it holds, that nothing breaks out of it, and how large it gets.
 
-It is read as GitHub reads it, by a parser of Markdown: markdown-it-py.
+It is read as GitHub reads it: by cmark-gfm, which is GitHub's own parser and gives HTML, and by
+markdown-it-py, which gives tokens.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import cmarkgfm
 import pytest
+from cmarkgfm.cmark import Options
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -339,6 +342,8 @@ WORST = (
     "\n", "\n\n", " ", "    ", "- ", "* ", "10. ", "> ", "# ", "| a | b |\n|---|---|\n", "|", "\\",
     "[a]: /u '", "[^1]: ", "[", "![", "](", ")", "http://a.b/", "www.a.b", "**", "_", "---",
     "\t", "\r", "\x1b", "::error::", "##[x]", "&lt;", "a", "\u2028", "\ud83d", "\x00",
+    "x://", "ftp://a.b", "(www.", "<http://a.b>", "a@b.c", "'", '"', "]:",
+    "![a](http://b/c)", "`<b>`",
 )  # fmt: skip
 worst = st.lists(st.sampled_from(WORST), max_size=25).map("".join)
 
@@ -354,11 +359,37 @@ worst = st.lists(st.sampled_from(WORST), max_size=25).map("".join)
 @example("www.a.b/` ` ` <b> `")
 @example("| ` | `<b>` |\n|---|---|\n| ` | ` `<b>` |")
 @example("\\``<b>`")
+@example("see x://\\` `<details><summary>ok</summary>`")
+@example("](www.)a`<details>`")
+@example("x://\\![i ](http://evil.example/p.png)")
+@example("http://a/![`<b>`")
+@example("http://a/<`<b>`")
+@example("| a |\n|-|\n| `x|![i](http://b/c) `<b>` |")
 def test_words_are_markdown_but_no_html(words: str) -> None:
     text = "\n".join(agentfmt.safe_words(words))
-    page = read(f"{text}\n\n**✅**\n")
-    assert page.html == page.images == []
-    assert page.bold[-1:] == ["**✅**"]
+    for lines in (text, "\n".join(f"> {line}".rstrip() for line in text.split("\n"))):
+        page = read(f"{lines}\n\n**✅**\n")
+        assert page.html == page.images == []
+        assert page.bold[-1:] == ["**✅**"]
+        html = github(f"{lines}\n\n**✅**\n")
+        assert set(re.findall(r"<([^/\s>]+)", html)) <= TAGS
+        assert html.endswith("<p><strong>✅</strong></p>\n")
+
+
+TAGS = frozenset(
+    "h1 h2 h3 h4 h5 h6 p a em strong del code pre ul ol li input blockquote table thead tbody tr "
+    "th td hr br".split()
+)
+
+
+def github(text: str) -> str:
+    """HTML as cmark-gfm makes it, before GitHub drops what isn't allowed."""
+    given = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
+    return str(cmarkgfm.github_flavored_markdown_to_html(encoded(text), given))
+
+
+def encoded(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 @pytest.mark.parametrize(
@@ -384,8 +415,14 @@ def test_words_without_html_stay_as_they_are(words: str) -> None:
         pytest.param("- a\n  ```\n<b>\n```", "- a\n  ```\n  <b>\n  ```", id="moved"),
         pytest.param("```{=html}\n<b>\n```", "```\n<b>\n```", id="raw"),
         pytest.param("![a](http://b/c)", r"\![a](http://b/c)", id="image"),
-        pytest.param("http://a/<b>`<c>` `d`", r"http://a/&lt;b>\`&lt;c>\` `d`", id="address"),
-        pytest.param("www.a/\u00a0` `<b>`", "www.a/\u00a0\\` `<b>`", id="blank"),
+        pytest.param("http://a/<b>`<c>` `d`", "http://a/&lt;b>%60&lt;c>%60 `d`", id="address"),
+        pytest.param("see <https://a/b>.", "see <https://a/b>.", id="address-in-brackets"),
+        pytest.param("www.a/\u00a0` `<b>`", "www.a/\u00a0%60 `<b>`", id="blank"),
+        pytest.param("x://\\` `<b>`", "x://\\` `<b>`", id="escape-in-no-address"),
+        pytest.param("](www.)a`<b>`", "](www.)a%60&lt;b>%60", id="no-link"),
+        pytest.param("[`a`](http://b)`<b>`", "[`a`](http://b)`<b>`", id="link"),
+        pytest.param("x://\\![i](http://b/c)", "x://\\![i](http://b/c)", id="escaped-mark"),
+        pytest.param("`a|` `<b>![c](d)`", r"`a|` `&lt;b>!\[c](d)`", id="divided-span"),
     ],
 )
 def test_safe_words(words: str, safe: str) -> None:
