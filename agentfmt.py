@@ -24,6 +24,7 @@ Contents, in the order of the file:
     files            signals, reading and writing descriptors
     events           one line and the few members that stages look at
     calls            Cursor's tools, their printed labels; what a call is about and how it ended
+    finished calls   what writers read of a call: its action, diff, output and times
     messages         messages on stderr, excerpts, rejected lines, the exit status
     reading          frames, envelopes of log collectors, lines to events
     foreign calls    other agents' tools, arguments and failures in Cursor's terms
@@ -33,7 +34,8 @@ Contents, in the order of the file:
     other agents     Gemini, OpenCode, Droid, Copilot, Pi
     recognition      which agent wrote a line; one conversation per session
     runs             the state machine: when runs open and end, and their verdicts
-    words            the assistant's words, each text once; what writers note of a run
+    words            the assistant's words, each text once
+    notes            what writers read of runs: open calls, counts, how runs ended
     selecting        selectors, and which events are printed
     tokens           what the tokens of each issuer look like; private keys; known values
     names and forms  which names are those of secrets, and how a value is written behind one
@@ -770,8 +772,9 @@ class Event(Struct, gc=False):
     ``run`` is the run it belongs to; ``started`` is the event that started a completed call;
     ``hidden`` events count but aren't printed; ``line`` is the line of another agent that is
     printed in its place; ``apart`` is set if it stands for another agent's line that has no
-    counterpart, and says what that means for runs; ``where`` is its FILE:LINE. An event without a
-    line is implied: its run ended without one.
+    counterpart, and says what that means for runs; ``where`` is its FILE:LINE; ``done`` is the call
+    that it ends, while writers read it. An event without a line is implied: its run ended without
+    one.
     """
 
     type: str | None = None
@@ -787,6 +790,7 @@ class Event(Struct, gc=False):
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
     where: Internal = msgspec.field(name="\x7fwhere", default=None)
+    done: Internal = msgspec.field(name="\x7fdone", default=None)
 
 
 class Line(Struct, gc=False, eq=False):
@@ -1284,47 +1288,6 @@ def creates_file(outcome: Outcome) -> bool:
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
-def edit_diff(call: Outcome) -> str:
-    """What a call changed in a file, as a diff without the file's name; "" if it doesn't say."""
-    diff = DIFF_HEAD.sub("", as_text(decode_raw(call.found.diffString)))
-    if creates_file(call):  # it may replace an empty line that was never there
-        diff = "\n".join(line for line in diff.split("\n") if line.startswith("+"))
-    args = Node(decode_raw(call.body.args)) if call.tool in CHANGING_TOOLS else Node(None)
-    if diff or args["patch"]:
-        return diff or as_text(args["patch"])
-    texts = [("+", as_text(args["fileText"]))]
-    for edit in (args, *args.each("edits")):
-        texts += [(sign, first_text(*map(edit.__getitem__, names))) for sign, names in EDITED]
-    lines = ((sign, text.removesuffix("\n").split("\n")) for sign, text in texts if text)
-    return "\n".join(sign + line for sign, each in lines for line in each)
-
-
-DIFF_HEAD = regex(r"\A--- .*\n\+\+\+ .*\n")
-CHANGING_TOOLS = frozenset(("edit", "write", "delete"))
-EDITED = (
-    ("-", "old_string old_str oldString oldText".split()),
-    ("+", "new_string new_str newString newText".split()),
-)
-
-
-def printed_by(call: Outcome) -> str:
-    """What a command printed, as a terminal shows it: without codes, and of a line that was written
-    again only the last. Both streams as they came, else one after the other; or the message of a
-    failure, if one line of it can't be all."""
-    told = failure_of_event(call.event, call.variant)
-    own = as_object(told)
-    streams = filter(None, (as_text(own.get("stdout")), as_text(own.get("stderr"))))
-    text = first_text(own.get("interleavedOutput")) or "\n".join(streams)
-    if not text and call.status in ("error", "timeout"):
-        message = error_message(told)
-        text = message if "\n" in message.strip() else ""
-    return OVERWRITTEN.sub("", TERMINAL_CODE.sub("", text))
-
-
-TERMINAL_CODE = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-OVERWRITTEN = regex(r"^.*\r(?=[^\r\n])", re.MULTILINE)
-
-
 class Action(Struct, frozen=True, gc=False):
     """The parts of an action line; ``verb`` can stand for the label before a target."""
 
@@ -1334,12 +1297,6 @@ class Action(Struct, frozen=True, gc=False):
     failed: bool = False
     verb: str = ""
     running: bool = False
-
-
-def action_of(event: Event) -> Action:
-    """The label of a finished call, and its outcome in a word."""
-    unread = event.tool_call is None and callable(event.raw)  # its line need not be made
-    return label_call(event.raw.outcome(event) if unread else outcome_of(event))
 
 
 def label_call(outcome: Outcome) -> Action:
@@ -1371,21 +1328,6 @@ def target_in(tool: str, args: dict[str, Any], here: str) -> str:
     return found[:MAX_TARGET].strip()
 
 
-class OpenCall(Struct, gc=False):
-    """What writers note of a call while it is open; ``row`` is its row of the table of calls."""
-
-    tool: str = ""
-    given: Raw | bytes = b""  # its arguments
-    parent: str | None = None  # the call of the sub-agent that made it
-    hidden: bool = True
-    since: float = 0.0
-    row: dict[str, Any] | None = None
-    shown: Action | None = None  # its line, if that did not wait for its end
-
-
-NOT_BEGUN = OpenCall()
-
-
 def end_of_subagent(event: Event) -> Action | None:
     """The action that the end of a background task becomes, unless its line is untranslated."""
     if event.subtype != "task_notification" or event.apart or event.hidden:
@@ -1400,47 +1342,7 @@ def end_of_subagent(event: Event) -> Action | None:
     return Action(label, target, outcome, failed)
 
 
-def detailed_action(outcome: Outcome, here: str, begun: OpenCall) -> Action:
-    """A finished call with its facts and its target, which perhaps only its start named."""
-    tool, act = outcome.tool, label_call(outcome)
-    target = find_target(tool, outcome.body.args, here)
-    if begun.given and not target:
-        target = find_target(begun.tool, begun.given, here)
-    if outcome.status in REASONS:
-        told = failure_of_event(outcome.event, outcome.variant)
-        target = target or tool_named(tool).target(as_object(told), here)[:MAX_TARGET].strip()
-        return replace(act, target=target, outcome=failure_reason(outcome, told))
-    facts = filter(None, [fact(outcome) for fact in tool_named(tool).facts])
-    return replace(act, target=target, outcome=", ".join(facts) or act.outcome)
-
-
 replace = msgspec.structs.replace
-
-
-def running_action(call: OpenCall, here: str) -> Action:
-    """A call that runs, by what its start says."""
-    named = tool_named(call.tool or "?")
-    target = find_target(call.tool, call.given, here)
-    return Action(named.doing, target, verb=verb_of(named, named.doing), running=True)
-
-
-def last_printed(outcome: Outcome, count: int) -> list[str]:
-    """The last lines that a failed command printed."""
-    if not count or outcome.tool != "shell" or outcome.status == "ok":
-        return []
-    text = printed_by(outcome)
-    if not text and outcome.status in ("error", "timeout"):  # a line, which the action may cut
-        text = error_message(failure_of_event(outcome.event, outcome.variant))
-    if not text.strip():
-        return []
-    lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
-    return [line for line in lines if not STATES_EXIT.fullmatch(line)][-count:]
-
-
-# A line that an agent adds to an output; the action line says so already.
-STATES_EXIT = regex(
-    r"(?i)\W{0,9}(?:\w+ ){0,3}exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? -?[0-9]+\W*"
-)
 
 
 def call_duration(call: Outcome) -> int | None:
@@ -1476,6 +1378,157 @@ def failure_reason(outcome: Outcome, told: Any) -> str:
     unknown = "" if outcome.variant in VARIANTS else outcome.variant
     text = first_text(*texts, unknown, error_message(own.get("content")))
     return ": ".join(filter(None, (reason, text.strip()[:MAX_TARGET])))
+
+
+# ---------------------------------------------------------------- finished calls
+#
+# What writers read of a call: while it is open, and once it has ended.
+# Events of calls in, actions, diffs and outputs out. It must not know runs or writers.
+
+
+class OpenCall(Struct, gc=False):
+    """What is noted of a call while it is open: by its start, or by the question that asked for it
+    to be allowed."""
+
+    tool: str = ""
+    given: Raw | bytes = b""  # its arguments
+    parent: str | None = None  # the call of the sub-agent that made it
+    hidden: bool = True
+    since: float = 0.0
+    event: Event | None = None  # its start
+    shown: Action | None = None  # its line, if that did not wait for its end
+
+
+NOT_BEGUN = OpenCall()
+
+
+def action_of(event: Event) -> Action:
+    """The label of a finished call, and its outcome in a word: for writers that want no more."""
+    unread = event.tool_call is None and callable(event.raw)  # its line need not be made
+    return label_call(event.raw.outcome(event) if unread else outcome_of(event))
+
+
+def running_action(call: OpenCall, here: str) -> Action:
+    """A call that runs, by what its start says."""
+    named = tool_named(call.tool or "?")
+    target = find_target(call.tool, call.given, here)
+    return Action(named.doing, target, verb=verb_of(named, named.doing), running=True)
+
+
+class FinishedCall:
+    """A call that has ended, or, of one that goes on, what it has done so far. Writers read it; all
+    that is known of it is made once, when it is asked for."""
+
+    def __init__(self, event: Event, begun: OpenCall, here: str) -> None:
+        self.event, self.begun = event, begun
+        self.here = here  # the directory of its run
+
+    @functools.cached_property
+    def outcome(self) -> Outcome:
+        return outcome_of(self.event)
+
+    @property
+    def parent(self) -> str | None:
+        """The call of the sub-agent that made it."""
+        return self.event.parent_tool_use_id or self.begun.parent
+
+    @functools.cached_property
+    def args(self) -> dict[str, Any]:
+        """Its arguments; perhaps only its start has them."""
+        return as_object(decode_raw(self.outcome.body.args or self.begun.given))
+
+    @functools.cached_property
+    def label(self) -> Action:
+        return label_call(self.outcome)
+
+    @functools.cached_property
+    def action(self) -> Action:
+        """It with its target, and with its facts or the reason of its failure."""
+        outcome, act, here = self.outcome, self.label, self.here
+        target = target_in(outcome.tool, self.args, here)
+        if self.begun.given and not target:
+            target = find_target(self.begun.tool, self.begun.given, here)
+        if outcome.status in REASONS:
+            told = failure_of_event(self.event, outcome.variant)
+            named = tool_named(outcome.tool)
+            target = target or named.target(as_object(told), here)[:MAX_TARGET].strip()
+            return replace(act, target=target, outcome=failure_reason(outcome, told))
+        facts = filter(None, [fact(outcome) for fact in tool_named(outcome.tool).facts])
+        return replace(act, target=target, outcome=", ".join(facts) or act.outcome)
+
+    @functools.cached_property
+    def took(self) -> int | None:
+        """Milliseconds."""
+        return call_duration(self.outcome)
+
+    @functools.cached_property
+    def diff(self) -> str:
+        """What it changed in a file, without the file's name; "" if it doesn't say."""
+        return edit_diff(self.outcome, self.args)
+
+    @functools.cached_property
+    def printed(self) -> str:
+        return printed_by(self.outcome)
+
+    def last_printed(self, count: int) -> list[str]:
+        """The last lines that a failed command printed."""
+        outcome = self.outcome
+        if not count or outcome.tool != "shell" or outcome.status == "ok":
+            return []
+        text = self.printed
+        if not text and outcome.status in ("error", "timeout"):  # a line, which the action may cut
+            text = error_message(failure_of_event(self.event, outcome.variant))
+        if not text.strip():
+            return []
+        lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
+        return [line for line in lines if not STATES_EXIT.fullmatch(line)][-count:]
+
+
+# A line that an agent adds to an output; the action line says so already.
+STATES_EXIT = regex(
+    r"(?i)\W{0,9}(?:\w+ ){0,3}exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? -?[0-9]+\W*"
+)
+
+
+def edit_diff(call: Outcome, given: dict[str, Any]) -> str:
+    """What a call changed in a file, as a diff without the file's name; "" if it doesn't say."""
+    diff = DIFF_HEAD.sub("", as_text(decode_raw(call.found.diffString)))
+    if creates_file(call):  # it may replace an empty line that was never there
+        diff = "\n".join(line for line in diff.split("\n") if line.startswith("+"))
+    args = Node(given) if call.tool in CHANGING_TOOLS else Node(None)
+    if diff or args["patch"]:
+        return diff or as_text(args["patch"])
+    texts = [("+", as_text(args["fileText"]))]
+    for edit in (args, *args.each("edits")):
+        texts += [(sign, first_text(*map(edit.__getitem__, names))) for sign, names in EDITED]
+    lines = ((sign, text.removesuffix("\n").split("\n")) for sign, text in texts if text)
+    return "\n".join(sign + line for sign, each in lines for line in each)
+
+
+DIFF_HEAD = regex(r"\A--- .*\n\+\+\+ .*\n")
+CHANGING_TOOLS = frozenset(("edit", "write", "delete"))
+EDITED = (
+    ("-", "old_string old_str oldString oldText".split()),
+    ("+", "new_string new_str newString newText".split()),
+)
+
+
+def printed_by(call: Outcome) -> str:
+    """What a command printed, as a terminal shows it: without codes, and of a line that was written
+    again only the last. Both streams as they came, else one after the other; or the message of a
+    failure, if one line of it can't be all."""
+    told = failure_of_event(call.event, call.variant)
+    own = as_object(told)
+    streams = filter(None, (as_text(own.get("stdout")), as_text(own.get("stderr"))))
+    text = first_text(own.get("interleavedOutput")) or "\n".join(streams)
+    if not text and call.status in ("error", "timeout"):
+        message = error_message(told)
+        text = message if "\n" in message.strip() else ""
+    return OVERWRITTEN.sub("", TERMINAL_CODE.sub("", text))
+
+
+TERMINAL_CODE = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+OVERWRITTEN = regex(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 
 
 # ---------------------------------------------------------------- messages
@@ -4833,24 +4886,85 @@ class Segments:
         self.said.clear()
 
 
+SPOKEN_TYPES = frozenset(("assistant", "thinking"))
+SEGMENT_ENDS = ("tool_call", "interaction_query", "user", "result")  # an init opens another run
+
+
+# ---------------------------------------------------------------- notes
+#
+# What writers read of runs: open calls, what was counted, how runs ended.
+# Events in, the same events out, noted. It stands behind redaction, and must not know writers.
+
+
+class Totals:
+    """What a run did and took, or all runs; each count is by name."""
+
+    def __init__(self) -> None:
+        self.verdicts: dict[str, int] = {}  # runs
+        self.actions: dict[str, int] = {}  # finished calls, by tool
+        self.nested: dict[str, int] = {}  # finished calls of sub-agents
+        self.failures: dict[str, int] = {}  # finished calls that failed, by tool
+        self.unknown: dict[str, int] = {}  # events of unknown type, by type
+        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
+        self.redactions: dict[str, int] = {}  # by rule
+        self.rejected: dict[str, int] = {}  # lines that aren't events, since the last run's end
+        self.unused = 0  # secret values that are too weak to search for
+        self.files: set[int] = set()  # hashes of the paths of changed files
+        self.model = ""
+
+    def count(self, event: Event) -> None:
+        """Count what a line about the run says."""
+        if event.done:
+            self.count_call(event.done)
+        elif event.type == "result" or (event.type == "system" and event.subtype == "init"):
+            self.model = first_text(details(event).get("model"), self.model)
+        elif event.type not in KNOWN_TYPES and event.raw and not event.apart:
+            add_count(self.unknown, event.type or "without a type")
+
+    def count_call(self, call: FinishedCall) -> None:
+        tool, failed = call.outcome.tool, call.outcome.status != "ok"
+        nested = call.event.parent_tool_use_id is not None
+        name = add_count(self.nested if nested else self.actions, tool)
+        self.failures[name] = self.failures.get(name, 0) + failed
+        if tool in CHANGING_TOOLS and not failed and len(self.files) < MAX_FILES:
+            path = target_in(tool, call.args, "") or call.event.call_id
+            self.files |= {hash(path)} if path else set()
+
+    def add(self, other: Totals) -> None:
+        for kind in ("verdicts", "actions", "nested", "failures", "unknown", "stated"):
+            add_counts(getattr(self, kind), getattr(other, kind))
+        add_counts(self.redactions, other.redactions)
+        self.files |= other.files if len(self.files) < MAX_FILES else set()
+
+
+def add_counts(counts: dict[str, Any], new: Mapping[str, float]) -> None:
+    for name, number in new.items():
+        add_count(counts, name, number)
+
+
+def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
+    """Add to the count of a name; names beyond MAX_NAMES share one, whose name is returned."""
+    if name not in counts and len(counts) >= MAX_NAMES:
+        name = "..."
+    counts[name] = counts.get(name, 0) + number
+    return name
+
+
+KNOWN_TYPES = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
+
+
 class RunNotes:
-    """The notes of writers about a run, and the totals of a summary."""
+    """What is noted of a run."""
 
     def __init__(self) -> None:
         self.segments = Segments()
         self.line: list[str] = []  # the incomplete line of the words
-        self.cwd = self.model = ""
-        self.calls: dict[str | None, OpenCall] = {}
-        self.below: list[str] = []  # the open calls of sub-agents that the last line is below
         self.fence = ""  # of code in the words, while it is open
-        self.actions: dict[str, int] = {}  # finished calls, by tool
-        self.nested: dict[str, int] = {}  # finished calls of sub-agents
-        self.failures: dict[str, int] = {}  # finished calls that failed, by tool
+        self.below: list[str] = []  # the open calls of sub-agents that the last line is below
+        self.cwd = ""
+        self.calls: dict[str | None, OpenCall] = {}
+        self.totals = Totals()
         self.started_ms: int | None = None  # since 1970, as the run's first events state
-        self.files: set[int] = set()  # hashes of the paths of changed files
-        self.unknown: dict[str, int] = {}  # events of unknown type, by type
-        self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
-        self.redactions: dict[str, int] = {}  # by rule
 
     def above(self, parent: str | None) -> list[str]:
         """The calls of the sub-agents that a call is below, outermost first."""
@@ -4862,33 +4976,25 @@ class RunNotes:
 
     def follow(self, event: Event) -> None:
         """Note what a completion may lack: the call's target, and the directory."""
-        if event.type == "tool_call" and event.subtype == "started":
-            tool, body = tool_of(event)
-            call = self.calls.get(event.call_id)
-            if call and call.since:  # what it is about has changed
-                call.given = body.args
-                return
-            noted = (tool, body.args, event.parent_tool_use_id, event.hidden, time.monotonic())
-            self.calls[event.call_id] = OpenCall(*noted)
+        if event.type == "tool_call":
+            if event.subtype == "completed":
+                begun = self.calls.pop(event.call_id, NOT_BEGUN)
+                event.done = FinishedCall(event, begun, self.cwd)
+            elif event.subtype == "started":
+                self.begin(event)
         elif event.type == "interaction_query":
             self.ask(event)
         elif event.type == "system" and event.subtype == "init":
             self.cwd = first_text(details(event).get("cwd"))
 
-    def count(self, event: Event) -> None:
-        """Note what a line about the run says."""
-        if event.type == "tool_call" and event.subtype == "completed":
-            outcome, nested = outcome_of(event), event.parent_tool_use_id is not None
-            tool, failed = outcome.tool, outcome.status != "ok"
-            name = add_count(self.nested if nested else self.actions, tool)
-            self.failures[name] = self.failures.get(name, 0) + failed
-            if tool in CHANGING_TOOLS and not failed and len(self.files) < MAX_FILES:
-                path = find_target(tool, outcome.body.args, "") or event.call_id
-                self.files |= {hash(path)} if path else set()
-        elif event.type == "result" or (event.type == "system" and event.subtype == "init"):
-            self.model = first_text(details(event).get("model"), self.model)
-        elif event.type not in KNOWN_TYPES and not event.apart:
-            add_count(self.unknown, event.type or "without a type")
+    def begin(self, event: Event) -> None:
+        tool, body = tool_of(event)
+        call = self.calls.get(event.call_id)
+        if call and call.since:  # what it is about has changed
+            call.given, call.event = body.args, event
+            return
+        noted = (tool, body.args, event.parent_tool_use_id, event.hidden, time.monotonic(), event)
+        self.calls[event.call_id] = OpenCall(*noted)
 
     def ask(self, event: Event) -> None:
         """Note the target in a question: a call that isn't allowed never starts."""
@@ -4908,16 +5014,81 @@ def notes_of(run: Run | None) -> RunNotes:
     return run.notes
 
 
-def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
-    """Add to the count of a name; names beyond MAX_NAMES share one, whose name is returned."""
-    if name not in counts and len(counts) >= MAX_NAMES:
-        name = "..."
-    counts[name] = counts.get(name, 0) + number
-    return name
+class Notes:
+    """Notes what writers read: of each run, and the totals of all runs that ended so far."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.total = Totals()
+        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
+        self.told: dict[str, int] = {}  # of the counts of the report
+
+    def keep(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Note each event before it is written."""
+        for event in events:
+            run = event.run
+            if run is not None and event.type not in SPOKEN_TYPES:
+                notes = notes_of(run)
+                notes.follow(event)
+                notes.totals.count(event)
+                ends = ends_run(event)
+                if ends:
+                    self.close(event, run, notes.totals)
+                yield event
+                event.done = None  # they refer to each other, and events are not collected
+                if ends:
+                    notes.calls.clear()  # for the same reason
+                continue
+            if run is None and not event.raw:  # the end of the input
+                self.add_outside(self.total)
+            yield event
+
+    def close(self, event: Event, run: Run, totals: Totals) -> None:
+        """Note how a run ended. One that was given up before has been counted."""
+        totals.stated = result_numbers(event, self.costs)
+        if event.raw or not run.resumed:
+            verdict = "succeeded" if run.succeeded else "failed"
+            add_count(totals.verdicts, verdict if run.state == ENDED else "interrupted")
+            self.add_outside(totals)
+            self.total.add(totals)
+
+    def add_outside(self, totals: Totals) -> None:
+        """Add what was counted outside any run since the last one ended."""
+        add_counts(totals.redactions, self.untold(self.report.redactions))
+        totals.rejected = self.untold(self.report.counts)
+        totals.unused = self.report.unused
+
+    def untold(self, counts: Mapping[str, int]) -> dict[str, int]:
+        new = {name: number - self.told.get(name, 0) for name, number in counts.items()}
+        self.told |= counts
+        return {name: number for name, number in new.items() if number}
 
 
-KNOWN_TYPES = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
-SEGMENT_ENDS = ("tool_call", "interaction_query", "user", "result")  # an init opens another run
+TOKENS = (
+    ("in", "inputTokens input_tokens input".split()),
+    ("out", "outputTokens output_tokens output".split()),
+    ("from cache", "cacheReadTokens cache_read_input_tokens cached_input_tokens cached".split()),
+    ("to cache", "cacheWriteTokens cache_creation_input_tokens".split()),
+)
+
+
+def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, float]:
+    """The numbers that a result states: milliseconds, turns, dollars, tokens. It states the cost of
+    all runs of its session: ``costs`` holds that of those before, by session."""
+    members = details(event) if event.type == "result" else {}
+    usage, cost = as_object(members.get("usage")), members.get("total_cost_usd")
+    found: dict[str, float | None] = {
+        "took": as_count(members.get("duration_ms")),
+        "turns": as_count(members.get("num_turns")),
+        "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
+    } | {kind: next(counts_in(map(usage.get, names)), None) for kind, names in TOKENS}
+    session, cost = event.run.session, found["cost"]
+    if cost and session:
+        before = costs.get(session, 0)
+        found["cost"] = cost - before if before <= cost else cost
+        remember(costs, session, cost, MAX_RUNS)
+    found["priced"] = None if cost is None else 1  # how many runs state it
+    return {name: number for name, number in found.items() if number is not None}
 
 
 # ---------------------------------------------------------------- selecting
@@ -6511,7 +6682,6 @@ _CLASS = rf"({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?"
 STAND_IN = regex(rf"(?:{CREATED})?\[{_CLASS}\](?: [0-9]+)?")
 ANY_MARKER = regex(rf"\[(?:REDACTED:([\w.:-]+)|{_CLASS})\]")
 FLAG = regex(r"--?[A-Za-z][\w-]*")
-SPOKEN_TYPES = frozenset(("assistant", "thinking"))
 
 
 class EventRedactor:
@@ -6605,7 +6775,7 @@ class EventRedactor:
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
-        counts = notes_of(self.run).redactions if self.run else self.counts
+        counts = notes_of(self.run).totals.redactions if self.run else self.counts
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
@@ -7405,14 +7575,21 @@ PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 
 class Writer:
     """Makes lines from events. ``kind`` holds the members that it reads; ``thinking`` and ``words``
-    say whether it reads thinking and assistant events."""
+    say whether it reads thinking and assistant events, ``noted`` whether it reads what is noted of
+    calls and runs, ``locates`` whether it needs to know where calls stand.
+
+    ``prose``: its lines aren't JSON. ``prints_events``: each is that of an event. ``options`` are
+    those that it goes with, or one of their values, ``defaults`` their values for people.
+    """
 
     kind: type[Event] = Event
-    thinking = words = False
+    thinking = words = locates = prose = prints_events = False
+    noted = True
+    options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
+    defaults: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(self, report: Report, view: View) -> None:
-        self.report, self.view, self.last = report, view, report.out.last
-        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
+    def __init__(self, view: View, notes: Notes) -> None:
+        self.view, self.notes, self.last = view, notes, notes.report.out.last
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
@@ -7526,8 +7703,12 @@ class Text(Writer):
     ``aside``: actions alone, on stderr.
     """
 
-    def __init__(self, report: Report, view: View, *, aside: bool = False) -> None:
-        super().__init__(report, view)
+    prose = True
+    options = frozenset(("messages", "messages all", "messages chat", "actions stdout"))
+    defaults: ClassVar[Mapping[str, Any]] = {"actions": "stdout"}
+
+    def __init__(self, view: View, notes: Notes, *, aside: bool = False) -> None:
+        super().__init__(view, notes)
         self.screen = view.err if aside else view.out
         self.acts = aside or view.actions == "stdout"
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
@@ -7536,7 +7717,7 @@ class Text(Writer):
         self.detail = self.acts and view.detail
         self.labels = not self.detail and not view.tail  # nothing else is shown of a call
         self.live = self.acts and self.last.screen.live
-        self.follows = self.detail or self.live  # reads the starts of calls
+        self.noted = self.live or not self.labels
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         run, prefix, notes = None, "", notes_of(None)
@@ -7550,7 +7731,7 @@ class Text(Writer):
                     yield from self.end_words(event, notes, prefix)
                 if event.subtype == "completed" and self.acts:
                     yield from self.act(event, notes, prefix, room)
-                elif self.follows:
+                elif self.live and self.detail:
                     yield from self.begin(event, notes, prefix, room)
             elif event.type != "assistant":
                 yield from self.other(event, prefix, room)
@@ -7568,50 +7749,46 @@ class Text(Writer):
     def act(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
         """The lines of a call: its own, below that of the sub-agent that made it, and the end of
         what it printed if it is a command that failed."""
-        begun = notes.calls.pop(event.call_id, NOT_BEGUN)
         if event.hidden:
             return
         if self.labels:
             yield render_action(action_of(event), prefix, room, self.screen)
             return
-        outcome = outcome_of(event)
-        action = label_call(outcome)
+        call: FinishedCall = event.done
+        action = call.label
         if self.detail:
-            above = notes.above(event.parent_tool_use_id or begun.parent)
+            above = notes.above(call.parent)
             if above or notes.below:
                 yield from self.begin_above(above, notes, prefix, room)
             prefix += "  " * len(above)
-            action = self.timed(detailed_action(outcome, notes.cwd, begun), outcome, begun)
+            action = self.timed(call)
         shown = render_action(action, prefix, room, self.screen)
-        if action != begun.shown:
+        if action != call.begun.shown:
             yield shown
         margin = prefix + "    "
-        tail = [escape_line(line) for line in last_printed(outcome, self.view.tail)]
+        tail = [escape_line(line) for line in call.last_printed(self.view.tail)]
         for line in tail if len(tail) > 1 or encode_line("".join(tail)) not in shown else ():
             row = truncate(line, room - len(margin))
             yield encode_line(margin + self.screen.paint(DIM, row))
 
     def begin(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
-        """Note a call. A to-do list is shown as it is set: its call may stay open until the run
-        ends."""
-        notes.follow(event)
+        """A to-do list is shown as it is set: its call may stay open until the run ends."""
         call = notes.calls.get(event.call_id, NOT_BEGUN)
-        if call.tool == "updateTodos" and self.live and self.detail and not call.hidden:
-            set_now = Outcome(event, call.tool, tool_of(event)[1], "ok", "success", NOTHING)
-            action = detailed_action(set_now, notes.cwd, call)
+        if call.tool == "updateTodos" and not call.hidden:
+            action = FinishedCall(event, call, notes.cwd).action
             if action.outcome and action != call.shown:
                 call.shown = action
                 yield render_action(action, prefix, room, self.screen)
 
-    def timed(self, action: Action, outcome: Outcome, begun: OpenCall) -> Action:
+    def timed(self, call: FinishedCall) -> Action:
         """An action with the time that the clock has shown, if no line states it."""
-        took = time.monotonic() - begun.since
+        took, begun = time.monotonic() - call.begun.since, call.begun
         clock = self.live and not self.last.total and begun.since and not begun.shown
-        if not clock or took < 1 or call_duration(outcome) is not None:
-            return action
-        word, colon, why = action.outcome.partition(":")
+        if not clock or took < 1 or call.took is not None:
+            return call.action
+        word, colon, why = call.action.outcome.partition(":")
         known = ", ".join(filter(None, (word, format_duration(round(took * 1000)))))
-        return replace(action, outcome=known + colon + why)
+        return replace(call.action, outcome=known + colon + why)
 
     def begin_above(
         self, above: list[str], notes: RunNotes, prefix: str, room: int
@@ -7630,8 +7807,6 @@ class Text(Writer):
         run: Run | None = event.run
         if run is None:
             return
-        if self.follows:
-            notes_of(run).follow(event)
         ends = ends_run(event)
         if self.words and (ends or event.type in SEGMENT_ENDS):
             yield from self.end_words(event, notes_of(run), prefix)
@@ -7743,71 +7918,37 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
 
 
 class Summary(Writer):
-    """A closing line for each run, and one with the totals of several."""
+    """On stderr, a closing line for each run, and one with the totals of several."""
 
-    def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view)
-        self.screen, self.total, self.verdicts = view.err, RunNotes(), dict[str, int]()
-        self.told: dict[str, int] = {}  # of the counts of the report
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.screen = view.err
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
-            run = event.run
+            run, total = event.run, self.notes.total
             if run is None:
-                if not event.raw and sum(self.verdicts.values()) >= MIN_RUNS_TOTALED:
-                    yield encode_line(self.close_all())
-                continue
-            if event.raw:
-                notes_of(run).count(event)
-            if ends_run(event):
-                self.last.open.pop(run, None)
-                if event.raw or not run.resumed:
-                    yield encode_line(self.close(event, run, notes_of(run)))
-
-    def close(self, event: Event, run: Run, notes: RunNotes) -> str:
-        notes.stated = result_numbers(event, self.costs)
-        if "cost" in notes.stated:
-            notes.stated["priced"] = 1
-        verdict = "succeeded" if run.succeeded else "failed"
-        verdict = verdict if run.state == ENDED else "interrupted"
-        name = self.name_of(run)
-        add_count(self.verdicts, verdict)
-        for rule, number in self.untold(self.report.redactions):
-            add_count(notes.redactions, rule, number)
-        for kind in ("actions", "nested", "failures", "unknown", "stated", "redactions"):
-            for what, number in getattr(notes, kind).items():
-                add_count(getattr(self.total, kind), what, number)
-        self.total.files |= notes.files if len(self.total.files) < MAX_FILES else set()
-        ended = name + verdict + time_spent(notes)
-        return self.line(ended, notes, good=run.succeeded, why=excerpt(run.reason or ""))
+                if not event.raw and run_count(total) >= MIN_RUNS_TOTALED:
+                    good = [*total.verdicts] == ["succeeded"]
+                    yield encode_line(self.line(verdict_of_all(total), total, good=good))
+            elif ends_run(event) and (event.raw or not run.resumed):
+                why, totals = excerpt(run.reason or ""), notes_of(run).totals
+                ended = self.name_of(run) + verdict_of(totals)
+                yield encode_line(self.line(ended, totals, good=run.succeeded, why=why))
 
     def name_of(self, run: Run) -> str:
         """A single run on a terminal needs no name, one that did not succeed the place."""
         if self.screen.glyphs:
-            several = self.verdicts or self.last.open
+            several = run_count(self.notes.total) > 1 or self.last.open
             return f"{run.name if run.succeeded else run} " if several else ""
         return f"{run}: "
 
-    def untold(self, counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-        """What was counted since the last line."""
-        for name, number in counts.items():
-            new, self.told[name] = number - self.told.get(name, 0), number
-            if new:
-                yield name, new
-
-    def close_all(self) -> str:
-        verdicts = sorted(self.verdicts.items(), reverse=True)
-        verdict = ", ".join(f"{number} {verdict}" for verdict, number in verdicts)
-        runs = f"{sum(self.verdicts.values())} runs{time_spent(self.total)}: {verdict}"
-        return self.line(runs, self.total, good=[*self.verdicts] == ["succeeded"])
-
-    def line(self, verdict: str, notes: RunNotes, *, good: bool, why: str = "") -> str:
+    def line(self, verdict: str, totals: Totals, *, good: bool, why: str = "") -> str:
         """The summary line, which ends with the reason of a failure; on a terminal, rows."""
         glyphs = self.screen.glyphs
+        facts = facts_of("" if why and glyphs else verdict, totals, named=not glyphs)
         if why and glyphs:
-            facts = self.facts("", notes, named=False)
             return "\n".join(("", *self.failure(f"{verdict}: {why}", facts)))
-        facts = self.facts(verdict, notes, named=not glyphs)
         if not glyphs:
             line = f"agentfmt: {fit_facts(facts, sys.maxsize)}" + f": {why}" * bool(why)
             return line if good else self.screen.paint(RED, line)
@@ -7825,34 +7966,47 @@ class Summary(Writer):
             lead = "  "
         yield lead + self.screen.paint(DIM, fit_facts(facts, room))
 
-    def facts(self, verdict: str, notes: RunNotes, *, named: bool) -> Iterator[tuple[int, str]]:
-        """The verdict and all facts, some empty, with ranks: the highest is dropped first."""
-        actions = format_counts(notes.actions, "action", named=named) or "no actions"
-        after = notes.actions and verdict.endswith("interrupted")
-        ended = f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
-        yield 0, ended if verdict else actions
-        hidden = {name: number for name, number in notes.redactions.items() if number > 0}
-        unused = self.report.unused
-        yield 0, format_counts(notes.nested, "subagent action", named=named)
-        failures = sum(notes.failures.values())
-        yield 0, f"{failures:,} failed" if failures else ""
-        nouns = "event of unknown type", "events of unknown type"
-        yield 0, format_counts(notes.unknown, *nouns, named=named)
-        yield 4, f"{plural(len(notes.files), 'file')} changed" if notes.files else ""
-        units = iter([" token"])  # beside the first number only
-        for rank, (kind, _) in zip((2, 3, 7, 7), TOKENS, strict=True):
-            if number := notes.stated.get(kind):
-                unit = next(units, "")
-                yield rank, f"{number:,}{unit}{'s' * (unit != '' and number != 1)} {kind}"
-        runs, priced = sum(self.verdicts.values()), int(notes.stated.get("priced", 0))
-        part = f" in {priced} of {runs} runs" if notes is self.total and priced < runs else ""
-        cost = format_cost(notes.stated.get("cost", 0))
-        yield 1, cost and cost + part
-        yield 5, plural(int(notes.stated.get("turns", 0)), "turn").removeprefix("0 turns")
-        yield 6, excerpt(notes.model)
-        yield from ((0, plural(number, noun)) for noun, number in self.untold(self.report.counts))
-        yield 0, format_counts(hidden, "redaction")
-        yield 0, f"{plural(unused, 'secret value')} not used" if unused else ""
+
+def run_count(total: Totals) -> int:
+    return sum(total.verdicts.values())
+
+
+def verdict_of(totals: Totals) -> str:
+    return "".join(totals.verdicts) + time_spent(totals)
+
+
+def verdict_of_all(total: Totals) -> str:
+    counted = sorted(total.verdicts.items(), reverse=True)
+    verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counted)
+    return f"{run_count(total)} runs{time_spent(total)}: {verdicts}"
+
+
+def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int, str]]:
+    """The verdict and all facts, some empty, with ranks: the highest is dropped first."""
+    actions = format_counts(totals.actions, "action", named=named) or "no actions"
+    after = totals.actions and verdict.endswith("interrupted")
+    ended = f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
+    yield 0, ended if verdict else actions
+    yield 0, format_counts(totals.nested, "subagent action", named=named)
+    failures = sum(totals.failures.values())
+    yield 0, f"{failures:,} failed" if failures else ""
+    nouns = "event of unknown type", "events of unknown type"
+    yield 0, format_counts(totals.unknown, *nouns, named=named)
+    yield 4, f"{plural(len(totals.files), 'file')} changed" if totals.files else ""
+    units = iter([" token"])  # beside the first number only
+    for rank, (kind, _) in zip((2, 3, 7, 7), TOKENS, strict=True):
+        if number := totals.stated.get(kind):
+            unit = next(units, "")
+            yield rank, f"{number:,}{unit}{'s' * (unit != '' and number != 1)} {kind}"
+    runs, priced = run_count(totals), int(totals.stated.get("priced", 0))
+    cost = format_cost(totals.stated.get("cost", 0))
+    yield 1, cost and cost + (f" in {priced} of {runs} runs" if priced < runs else "")
+    yield 5, plural(int(totals.stated.get("turns", 0)), "turn").removeprefix("0 turns")
+    yield 6, excerpt(totals.model)
+    yield from ((0, plural(number, noun)) for noun, number in totals.rejected.items())
+    redactions = {name: number for name, number in totals.redactions.items() if number > 0}
+    yield 0, format_counts(redactions, "redaction")
+    yield 0, f"{plural(totals.unused, 'secret value')} not used" if totals.unused else ""
 
 
 def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
@@ -7863,8 +8017,8 @@ def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
     return truncate(text, room)
 
 
-def time_spent(notes: RunNotes) -> str:
-    took = int(notes.stated.get("took", 0))
+def time_spent(totals: Totals) -> str:
+    took = int(totals.stated.get("took", 0))
     return f" in {format_duration(took)}" if took else ""
 
 
@@ -7879,32 +8033,6 @@ def format_cost(dollars: float) -> str:
     if dollars < 0.001:
         return "under $0.001" if dollars else ""
     return f"${dollars:,.2f}" if dollars >= 0.1 else f"${dollars:.3f}"
-
-
-TOKENS = (
-    ("in", "inputTokens input_tokens input".split()),
-    ("out", "outputTokens output_tokens output".split()),
-    ("from cache", "cacheReadTokens cache_read_input_tokens cached_input_tokens cached".split()),
-    ("to cache", "cacheWriteTokens cache_creation_input_tokens".split()),
-)
-
-
-def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, float]:
-    """The numbers that a result states: milliseconds, turns, dollars, tokens. It states the cost of
-    all runs of its session: ``costs`` holds that of those before, by session."""
-    members = details(event) if event.type == "result" else {}
-    usage, cost = as_object(members.get("usage")), members.get("total_cost_usd")
-    found: dict[str, float | None] = {
-        "took": as_count(members.get("duration_ms")),
-        "turns": as_count(members.get("num_turns")),
-        "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
-    } | {kind: next(counts_in(map(usage.get, names)), None) for kind, names in TOKENS}
-    session, cost = event.run.session, found["cost"]
-    if cost and session:
-        before = costs.get(session, 0)
-        found["cost"] = cost - before if before <= cost else cost
-        remember(costs, session, cost, MAX_RUNS)
-    return {name: number for name, number in found.items() if number is not None}
 
 
 # ---------------------------------------------------------------- Markdown
@@ -8071,14 +8199,19 @@ LIST_ITEM = regex(r"^ *-(?: |$)", re.MULTILINE)
 GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 
 
-class Markdown(Summary):
+class Markdown(Writer):
     """A report: of each run the prompt as a quote, the words as they are, an item for each action,
     below that of its sub-agent, and a closing line; then a line for all runs. An edit's diff, and
     the end of what a failed command printed, are closed details of their item."""
 
-    def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view)
-        self.screen, self.notes = PLAIN, dict[Run, RunNotes]()
+    prose = True
+    options = Text.options | {"max-event"}
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
+    }  # fmt: skip
+
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
         self.acts, self.detail = view.actions == "stdout", view.detail
         self.words, self.final = view.messages != "none", view.messages == "final"
         self.kind = SpokenEvent if self.words else Event
@@ -8088,12 +8221,14 @@ class Markdown(Summary):
         self.parents: list[str] = []  # the calls whose sub-agents' items are being listed
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        total = self.notes.total
         for event in events:
             if event.run is not None:
-                notes = self.notes.setdefault(event.run, RunNotes())
-                yield from self.follow(event, event.run, notes)
-            elif not event.raw and sum(self.verdicts.values()) > 1:
-                yield from self.put(None, {"total": [self.close_all()]})
+                yield from self.follow(event, event.run, notes_of(event.run))
+            elif not event.raw and run_count(total) > 1:
+                good = [*total.verdicts] == ["succeeded"]
+                line = self.line(verdict_of_all(total), total, good=good)
+                yield from self.put(None, {"total": [line]})
 
     def follow(self, event: Any, run: Run, notes: RunNotes) -> Iterator[bytes]:
         if event.type == "assistant":
@@ -8105,16 +8240,14 @@ class Markdown(Summary):
             words = "\n".join(end_words(event, notes, final=self.final)).strip()
             kind = "answer" if ends else "message"
             yield from self.put(run, {kind: safe_words(shorten_text(words, MAX_WORDS))})
-        if event.type == "tool_call" and event.subtype == "completed":
-            notes.count(event)
-            begun = notes.calls.pop(event.call_id, NOT_BEGUN)
+        if event.done:
             if self.acts and not event.hidden:
-                yield from self.act(event, run, notes, begun)
-        elif ends:
-            yield from self.end(event, run, notes)
+                yield from self.act(event.done, run, notes)
+        elif ends and (event.raw or not run.resumed):
+            why, ended = excerpt(run.reason or ""), verdict_of(notes.totals)
+            line = self.line(ended, notes.totals, good=run.succeeded, why=why)
+            yield from self.put(run, {"closing line": [line]})
         else:
-            notes.follow(event)
-            notes.count(event)
             yield from self.other(event, run)
 
     def other(self, event: Any, run: Run) -> Iterator[bytes]:
@@ -8125,34 +8258,23 @@ class Markdown(Summary):
         elif self.acts and self.detail and (ended := end_of_subagent(event)):
             yield from self.put(run, {"action": item(ended, "")})
 
-    def end(self, event: Event, run: Run, notes: RunNotes) -> Iterator[bytes]:
-        del self.notes[run]
-        self.last.open.pop(run, None)
-        if event.raw or not run.resumed:
-            notes.redactions = dict(notes_of(run).redactions)
-            yield from self.put(run, {"closing line": [self.close(event, run, notes)]})
-
-    def name_of(self, _run: Run) -> str:
-        return ""  # it stands in the heading
-
-    def line(self, verdict: str, notes: RunNotes, *, good: bool, why: str = "") -> str:
-        facts = [fact for _, fact in self.facts(verdict, notes, named=False) if fact]
+    def line(self, verdict: str, totals: Totals, *, good: bool, why: str = "") -> str:
+        facts = [fact for _, fact in facts_of(verdict, totals, named=False) if fact]
         facts += (f"{plural(number, kind)} not shown" for kind, number in self.missing.items())
         self.missing.clear()
         line = f"**{GOOD if good else BAD} {literal(', '.join(facts))}**"
         return f"{line}: {code_span(excerpt(why))}" if why else line
 
-    def act(self, event: Event, run: Run, notes: RunNotes, begun: OpenCall) -> Iterator[bytes]:
+    def act(self, call: FinishedCall, run: Run, notes: RunNotes) -> Iterator[bytes]:
         """The item of a call; with its details, while there is room for them."""
-        yield from self.nest(event, run, notes)
-        call, margin = outcome_of(event), "  " * len(self.parents)
-        action = detailed_action(call, notes.cwd, begun) if self.detail else label_call(call)
+        yield from self.nest(call.event, run, notes)
+        action, margin = call.action if self.detail else call.label, "  " * len(self.parents)
         blocks = {"action": item(action, margin)}
-        if self.detail and (diff := edit_diff(call)) and not action.failed:
-            code = fenced("diff", cut_lines(diff, first=DIFF_LINES))
+        if self.detail and call.diff and not action.failed:
+            code = fenced("diff", cut_lines(call.diff, first=DIFF_LINES))
             blocks = {"diff": item(action, margin, code)} | blocks
-        elif self.view.tail and action.failed and (text := printed_by(call)).strip():
-            code = fenced("text", cut_lines(text, last=self.view.tail))
+        elif self.view.tail and action.failed and call.printed.strip():
+            code = fenced("text", cut_lines(call.printed, last=self.view.tail))
             blocks = {"output": item(action, margin, code)} | blocks
         yield from self.put(run, blocks)
 
@@ -8205,7 +8327,7 @@ class Markdown(Summary):
 class Json(Writer):
     """The result of each successful run as one object: Cursor's `--output-format json`."""
 
-    kind, words = SpokenEvent, True
+    kind, words, noted = SpokenEvent, True, False
 
     # Cursor's order of members; all others follow.
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
@@ -8244,7 +8366,9 @@ NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
 class CursorLines(Writer):
     """The line of each event, in Cursor's vocabulary."""
 
-    thinking = words = True
+    thinking = words = prints_events = True
+    noted = False
+    options = Writer.options | {"thinking"}
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         return (event.raw.strip() for event in events if not event.hidden)
@@ -8253,7 +8377,9 @@ class CursorLines(Writer):
 class StreamJson(Writer):
     """The input's own lines: each once, if an event of it is not hidden."""
 
-    thinking = words = True
+    thinking = words = prints_events = True
+    noted = False
+    options = Writer.options | {"thinking"}
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         last = None
@@ -8265,20 +8391,12 @@ class StreamJson(Writer):
 
 
 class Table(Writer):
-    """Rows about runs or calls, each an object. It keeps notes of its own: a summary, or action
-    lines, beside it note calls, too."""
-
-    def __init__(self, report: Report, view: View) -> None:
-        super().__init__(report, view)
-        self.notes: dict[Run, RunNotes] = {}
+    """Rows about runs or calls, each an object."""
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             if event.run is not None:
-                notes = self.notes.setdefault(event.run, RunNotes())
-                yield from map(encode_json, self.rows(event, notes))
-                if ends_run(event):
-                    del self.notes[event.run]
+                yield from map(encode_json, self.rows(event, notes_of(event.run)))
 
     def rows(self, event: Event, notes: RunNotes) -> Iterable[dict[str, Any]]:
         """The rows that an event completes."""
@@ -8315,10 +8433,10 @@ class RunTable(Table):
     """A table of the runs: a row for each at its end, whatever its verdict."""
 
     kind, words = SpokenEvent, True
+    options = Writer.options | {"messages"}
 
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
         run, answer, final = event.run, "", self.view.messages == "final"
-        notes.count(event)
         stated = as_count(getattr(event, "timestamp_ms", None))
         notes.started_ms = notes.started_ms or run.started_ms or stated
         if final and event.type == "assistant":
@@ -8329,10 +8447,11 @@ class RunTable(Table):
             yield self.row(event, run, notes, answer)
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
-        numbers = result_numbers(event, self.costs)
-        counts = collections.Counter(notes.actions) + collections.Counter(notes.nested)
+        totals = notes.totals
+        numbers = totals.stated
+        counts = collections.Counter(totals.actions) + collections.Counter(totals.nested)
         tools = [
-            {"tool": name, "actions": number, "failures": notes.failures.get(name, 0)}
+            {"tool": name, "actions": number, "failures": totals.failures.get(name, 0)}
             for name, number in counts.items()
         ]
         why = "" if run.succeeded else failure_word(event, run)
@@ -8340,7 +8459,7 @@ class RunTable(Table):
         return {
             "session": run.session,
             "agent": run.agent,
-            "model": notes.model or None,
+            "model": totals.model or None,
             "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
             "reason": run.reason,
             "failure": why or None,
@@ -8348,7 +8467,7 @@ class RunTable(Table):
             "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),
             "actions": sum(counts.values()),
-            "failures": sum(notes.failures.values()),
+            "failures": sum(totals.failures.values()),
             "tools": tools,
             "tokens_in": numbers.get("in"),
             "tokens_out": numbers.get("out"),
@@ -8361,35 +8480,32 @@ class RunTable(Table):
 class CallTable(Table):
     """A table of the calls: a row for each at its end, or at the end of its run."""
 
-    def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
-        if event.type == "tool_call" and event.subtype == "completed":
-            row = self.row(event, notes, notes.calls.pop(event.call_id, NOT_BEGUN))
-            yield from () if event.hidden else (row,)
-            return
-        notes.follow(event)
-        if event.type == "tool_call" and event.subtype == "started":
-            call = notes.calls[event.call_id]
-            call.row = self.row(event, notes, call) | {"status": "unfinished", "outcome": None}
-        elif ends_run(event):
-            yield from (call.row for call in notes.calls.values() if call.row and not call.hidden)
+    locates = True
 
-    def row(self, event: Any, notes: RunNotes, begun: OpenCall) -> dict[str, Any]:
-        outcome = outcome_of(event)
-        action = detailed_action(outcome, notes.cwd, begun)
-        named = event.tool_call.get("name"), outcome.body.name
-        start = begun.row or {}
+    def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
+        if event.done and not event.hidden:
+            yield self.row(event.done)
+        elif ends_run(event):
+            unfinished = {"status": "unfinished", "outcome": None}
+            for call in notes.calls.values():
+                if call.event and not call.hidden:
+                    yield self.row(FinishedCall(call.event, call, notes.cwd)) | unfinished
+
+    def row(self, call: FinishedCall) -> dict[str, Any]:
+        event, outcome, begun = call.event, call.outcome, call.begun.event
+        named = (event.tool_call or {}).get("name"), outcome.body.name
         return {
             "session": event.run.session,
             "call_id": event.call_id,
             "tool": outcome.tool,
             "name": first_text(*named) or outcome.tool,
-            "target": action.target or None,
+            "target": call.action.target or None,
             "status": outcome.status,
-            "outcome": action.outcome or None,
+            "outcome": call.action.outcome or None,
             "exit_code": as_integer(outcome.found.exitCode),
-            "duration_ms": call_duration(outcome),
-            "parent": event.parent_tool_use_id or start.get("parent"),
-            "where": start.get("where", event.where),
+            "duration_ms": call.took,
+            "parent": call.parent,
+            "where": (begun or event).where,
         }
 
 
@@ -8397,8 +8513,6 @@ WRITERS: dict[str, type[Writer]] = {
     "text": Text, "json": Json, "stream-json": StreamJson, "cursor": CursorLines,
     "runs": RunTable, "calls": CallTable, "markdown": Markdown,
 }  # fmt: skip
-EVENT_OUTPUTS = ("stream-json", "cursor")  # they print events
-PROSE_OUTPUTS = ("text", "markdown")  # for people
 
 
 def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
@@ -8410,11 +8524,11 @@ def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> It
                 report.write(line)
 
 
-def make_writers(to: str, view: View, report: Report) -> tuple[Writer, list[Writer]]:
+def make_writers(to: str, view: View, notes: Notes) -> tuple[Writer, list[Writer]]:
     """The writer of an output, and those beside it that a view asks for."""
-    others: list[Writer] = [Text(report, view, aside=True)] if view.actions == "stderr" else []
-    others += [Summary(report, view)] if view.summary else []
-    return WRITERS[to](report, view), others
+    others: list[Writer] = [Text(view, notes, aside=True)] if view.actions == "stderr" else []
+    others += [Summary(view, notes)] if view.summary else []
+    return WRITERS[to](view, notes), others
 
 
 class Output:
@@ -8521,24 +8635,27 @@ def convert(
     any exception of ``streams``. The format of events is Cursor's:
     https://cursor.com/docs/cli/reference/output-format
     """
-    writer, others = make_writers(to, view, report)
+    notes = Notes(report)
+    writer, others = make_writers(to, view, notes)
+    noted = any(each.noted for each in (writer, *others))
     reader = Reader(SpokenEvent if redaction else writer.kind, report)
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
-    dropped = [kind for kind in SPOKEN_TYPES if to in EVENT_OUTPUTS and drops_type(kind, drop)]
+    dropped = [kind for kind in SPOKEN_TYPES if writer.prints_events and drops_type(kind, drop)]
     unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
     silent = not (writer.words or writer.thinking or fail_on)
     talks = make_conversations(reader.kind, to, dialect, redaction, unread, silent=silent)
-    runs = Runs(report, fail_on=fail_on, locates=to == "calls", tells=not view.summary)
+    runs = Runs(report, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
-    shortener, prose = Shortener(max_event, report) if max_event else None, to in PROSE_OUTPUTS
+    shortener = Shortener(max_event, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
         events = selection.shown(events) if selection else events
-        events = shortener.cut(events, reader.reread) if shortener and prose else events
+        events = shortener.cut(events, reader.reread) if shortener and writer.prose else events
+        events = notes.keep(events) if noted else events
         lines = writer.lines(pass_on(events, others, report) if others else events)
-        out.write(map(shortener.fit, lines) if shortener and not prose else lines)
+        out.write(map(shortener.fit, lines) if shortener and not writer.prose else lines)
         out.flush()
 
     try:
@@ -8919,24 +9036,12 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
 
 
-# Option, or one of its values -> the only outputs that it goes with.
-JSON_OUTPUTS = tuple(to for to in WRITERS if to not in PROSE_OUTPUTS)
-OPTION_OUTPUTS: dict[str, tuple[str, ...]] = {
-    "messages": (*PROSE_OUTPUTS, "runs"),
-    "messages all": PROSE_OUTPUTS,
-    "messages chat": PROSE_OUTPUTS,
-    "actions stdout": PROSE_OUTPUTS,
-    "thinking": EVENT_OUTPUTS,
-    "max-event": (*JSON_OUTPUTS, "markdown"),
-    "ci-safe": JSON_OUTPUTS,
-}
-
-
 def check_outputs(given: dict[str, Any]) -> None:
     """Raises click.UsageError for an option that the output doesn't support."""
-    for option, outputs in OPTION_OUTPUTS.items():
+    for option in sorted(set().union(*(writer.options for writer in WRITERS.values()))):
         name, _, value = option.partition(" ")
         chosen = given[name.replace("-", "_")]
+        outputs = [to for to, writer in WRITERS.items() if option in writer.options]
         if chosen and chosen == (value or chosen) and given["to"] not in outputs:
             raise click.UsageError(f"--{option} goes with --to {' or '.join(outputs)} only")
 
@@ -8944,21 +9049,28 @@ def check_outputs(given: dict[str, Any]) -> None:
 def view_of(given: dict[str, Any]) -> View:
     """The view that the options ask for; a terminal gets all of it by default. Raises
     click.UsageError if they contradict each other."""
-    to, messages, actions = given["to"], given["messages"], given["actions"]
-    quiet, detail, tail = given["quiet"], given["detail"], given["tail"]
+    writer, quiet, actions = WRITERS[given["to"]], given["quiet"], given["actions"]
     if quiet and actions not in (None, "none"):
         raise click.UsageError(f"--quiet and --actions {actions} contradict each other")
     out, err = Screen(1, given["color"]), Screen(2, given["color"])
-    report, shown = to == "markdown", to == "text" and out.fd is not None
+    shown = writer is Text and out.fd is not None
     verbose = given["verbose"] or shown
-    messages = messages or ("chat" if report or (verbose and to == "text") else "none")
-    actions = "none" if quiet else actions or ("stdout" if to in PROSE_OUTPUTS else "none")
-    summary = given["summary"] or given["verbose"] or (shown and err.fd is not None)
+    usual = PLAIN_VIEW._asdict() | {"actions": "none"} | (VERBOSE if verbose else {})
+    if "messages chat" not in writer.options:
+        usual["messages"] = "none"
+    usual |= writer.defaults
+    actions = "none" if quiet else actions or usual["actions"]
     acts = {"stdout": out, "stderr": err}.get(actions, PLAIN)
-    detail = detail if detail is not None else verbose or report or acts.fd is not None
-    usual = OUTPUT_LINES * bool(detail) if report else TAIL * verbose
-    tail = tail if tail is not None else usual
+    detail = usual["detail"] or acts.fd is not None
+    detail = detail if given["detail"] is None else given["detail"]
+    tail = usual["tail"] if detail or verbose else 0
+    tail = tail if given["tail"] is None else given["tail"]
+    summary = given["summary"] or given["verbose"] or (shown and err.fd is not None)
+    messages = given["messages"] or usual["messages"]
     return View(detail, messages, actions, summary, tail, out, err)
+
+
+VERBOSE = {"messages": "chat", "detail": True, "tail": TAIL}
 
 
 def status_line(to: str, view: View, inputs: Sequence[os.stat_result]) -> LastLine:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
+import click
 import pytest
 from planting import made
-from support import ROOT, completed, convert, init, result
+from support import ROOT, completed, convert, init, parameters, result
 
 import agentfmt
 
@@ -102,6 +104,15 @@ def test_add_an_output() -> None:
     run_block("output")
     ended = convert(toy_stream(), dialect="toy", to="failures")
     assert ended.stdout.decode() == block("text", "output")
+
+
+@pytest.mark.parametrize(("option", "goes"), [("ci_safe", True), ("thinking", False)])
+def test_an_added_output_has_options_by_what_it_declares(option: str, goes: bool) -> None:
+    run_block("output")
+    given = {**parameters(), "to": "failures", option: True}
+    assert agentfmt.view_of(given).actions == "none"
+    with contextlib.nullcontext() if goes else pytest.raises(click.UsageError):
+        agentfmt.check_outputs(given)
 
 
 def test_the_files_that_it_names_exist() -> None:

@@ -601,7 +601,8 @@ def test_summary_takes_the_redactions_by_rule() -> None:
     report.redactions.update({"github-token": 2, "env": 1})
     runs = (agentfmt.Run(None, f"stdin:{number}") for number in (1, 2))
     events = [agentfmt.Event(type="result", raw=b"{}", run=run) for run in runs]
-    first, second = agentfmt.Summary(report, View()).lines(events)
+    notes = agentfmt.Notes(report)
+    first, second = agentfmt.Summary(View(), notes).lines(notes.keep(events))
     assert first.endswith(b"3 redactions (github-token 2, env 1)")
     assert b"redaction" not in second
 
@@ -1152,10 +1153,10 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-t", "json", "-m", "final"), "--messages goes with --to text or markdown or runs only"),
+        (("-t", "json", "-m", "final"), "--messages goes with --to text or runs or markdown only"),
         (
             ("-t", "stream-json", "-m", "none"),
-            "--messages goes with --to text or markdown or runs only",
+            "--messages goes with --to text or runs or markdown only",
         ),
         (
             ("-t", "json", "--actions", "stdout"),
