@@ -1553,22 +1553,17 @@ class Report:
     def __init__(
         self,
         out: Output,
+        redaction: EventRedactor,
         rejects: int | None = None,
-        conceal: Callable[[str], str] | None = None,
-        redaction: EventRedactor | None = None,
     ) -> None:
-        """``rejects`` is a descriptor; ``conceal`` removes secrets from untrusted text, which isn't
-        shown without it, nor if ``redaction`` hides content."""
+        """``rejects`` is a descriptor; ``redaction`` hides what untrusted texts may not show."""
         self.out = out
         self.rejects = rejects
-        self.conceal = conceal
-        self.strict = redaction is not None and redaction.strict
+        self.redaction = redaction
         self.prose: str | None = None  # its last line, usually the reason for a failure
         self.counts = {"damaged line": 0, "prose line": 0}
-        # By rule, outside any run.
-        self.redactions = redaction.counts if redaction else dict[str, int]()
         # Values of variables and files that are too weak to search for.
-        self.unused = redaction.scanner.unused if redaction and redaction.scanner else 0
+        self.unused = redaction.scanner.unused if redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
 
     def status(self) -> int:
@@ -1590,16 +1585,6 @@ class Report:
         self.has_error = True
         self.message(text)
 
-    def without_secrets(self, text: str) -> str:
-        """An untrusted text, without secrets."""
-        if self.strict:
-            return f"[content: {len(text)} chars]" if text else ""
-        return self.conceal(text[:CONCEALED]) if self.conceal else ""
-
-    def excerpt(self, text: str) -> str:
-        """The beginning of an untrusted text, without secrets."""
-        return excerpt(self.without_secrets(text))
-
     def failure(self, why: str) -> None:
         self.failed = True
         self.message(why)
@@ -1612,8 +1597,9 @@ class Report:
     def reject(self, source: Source, reason: str | None, line: bytes) -> None:
         """Save a line that isn't an event, and show or count it; without a reason it is prose."""
         self.save_rejected(line)
-        seen = line if self.strict else line[: 4 * CONCEALED]
-        text = self.excerpt(seen.strip(BLANKS).decode("utf-8", "backslashreplace"))
+        seen = line.strip(BLANKS).decode("utf-8", "backslashreplace")
+        shown, source.due = self.redaction.prose(seen, source.due)
+        text = excerpt(shown)
         if reason is None:
             self.prose = source.prose = text
             if not source.has_run and is_binary(line):
@@ -1646,7 +1632,8 @@ class Report:
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names of tools or types, without secrets."""
-        return first_names((one if one in TOOLS else self.excerpt(one)) or "?" for one in names)
+        shown = (one if one in TOOLS else self.redaction.text(one, "type") for one in names)
+        return first_names(excerpt(one) or "?" for one in shown)
 
     def report_unshown(self, source: Source) -> None:
         """Say how many rejected lines weren't shown, at the end of a run or a FILE."""
@@ -1740,6 +1727,7 @@ class Source:
         self.prefixed = False  # an event followed a prefix
         self.rejected = 0  # lines since the last end of a run
         self.prose = ""  # its last line
+        self.due = ""  # what its last line begins, and the next one may go on with
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
         self.told = ""  # the last of STORIES that was told
         self.ended = False
@@ -4403,6 +4391,7 @@ class Run:
 
     def __init__(self, session: str | None, where: str, key: object = None) -> None:
         self.session = session
+        self.label = session  # as it is printed
         self.key = key  # its session, or its FILE
         self.where = where  # FILE:LINE of its first event
         self.state = OPEN
@@ -4421,10 +4410,16 @@ class Run:
 
     @property
     def name(self) -> str:
-        return f"run {escape(self.session[:SESSION_PREFIX])}" if self.session else str(self)
+        return f"run {short_label(self)}" if self.label else str(self)
 
     def __str__(self) -> str:
-        return f"{self.name if self.session else 'run'} ({self.where})"
+        return f"{self.name if self.label else 'run'} ({self.where})"
+
+
+def short_label(run: Run) -> str:
+    """How messages and prefixes call a run's session; a marker stays whole."""
+    label = run.label or ""
+    return escape(label if "[" in label else label[:SESSION_PREFIX])
 
 
 Matches: TypeAlias = "dict[str, tuple[int, str]]"  # selector -> matches, FILE:LINE of the first
@@ -4528,7 +4523,7 @@ class Runs:
             if event.type == "tool_call":
                 self.track(run, event)
             elif event.type == "error":
-                run.error = self.report.without_secrets(error_text(event)) or run.error
+                run.error = self.redacted(error_text(event), "error", run) or run.error
 
     def track(self, run: Run, event: Event) -> None:
         """Remember a call while it is open: its completion may hold nothing but the outcome."""
@@ -4602,7 +4597,11 @@ class Runs:
         if event.type and len(found.types) < MAX_NAMES:
             found.types[event.type] = None
         if event.type == "error":
-            found.error = self.report.excerpt(error_text(event)) or found.error
+            found.error = excerpt(self.redacted(error_text(event), "error")) or found.error
+
+    def redacted(self, text: str, member: str, run: Run | None = None) -> str:
+        """The text of a member, for people."""
+        return self.report.redaction.text(text, member, cwd=run.cwd if run else "")
 
     def check_unknown(self, run: Run, event: Event) -> Run:
         """An unknown type within a run may be new in its agent. Several that lack the run's session
@@ -4631,6 +4630,7 @@ class Runs:
         for taken in (EARLY, self.source.agent):
             self.source.outside.pop(taken, None)
         if run.session:
+            run.label = self.report.redaction.identity(run.session)
             self.had_run[hash(key)] = True
             self.source.outside.pop(key, None)
         if len(self.runs) >= MAX_RUNS:
@@ -4666,12 +4666,15 @@ class Runs:
         self.report.prose = None
 
     def close(self, run: Run, event: Event) -> Run:
-        why = failure_of(event)
-        if why is None and not run.matches:
+        failure = failure_of(event)
+        if failure is None and not run.matches:
             run.succeeded = True
             self.end(run)
         else:
-            stated, matches = self.report.without_secrets(why or ""), describe_matches(run.matches)
+            stated, matches = (
+                self.redacted(*failure or ("", ""), run),
+                describe_matches(run.matches),
+            )
             why = stated or matches or run.error or "its result does not say that it succeeded"
             self.fail(run, why, why if why == matches else excerpt(why))
         self.report.prose = None
@@ -4791,16 +4794,18 @@ def ends_run(event: Event) -> bool:
     return event.type not in ACTS and (not event.raw or event_kind(event) == END)
 
 
-def failure_of(event: Event) -> str | None:
-    """Why a terminal event failed its run; "" if it gives no reason, None if it is a success."""
+def failure_of(event: Event) -> tuple[str, str] | None:
+    """Why a terminal event failed its run, and the member that says so; "" if it gives no reason,
+    None if it is a success."""
     end, error = details(event), (event.subtype or "").startswith("error")
     failed, stated = end.get("is_error"), event.type == "result" and not error
     if stated and failed is False:
         return None
     if stated and failed is not True:  # its text is the answer, not an error
-        return error_message([end.get("error"), end.get("errors")])
-    answer = error_message(end.get("result"))
-    return error_text(event) or answer or (event.subtype or "" if error else "")
+        return error_message([end.get("error"), end.get("errors")]), "error"
+    reasons = {"error": error_text(event), "result": error_message(end.get("result"))}
+    reasons["subtype"] = event.subtype or "" if error else ""
+    return next(((why, name) for name, why in reasons.items() if why), ("", ""))
 
 
 # ---------------------------------------------------------------- words
@@ -5054,7 +5059,7 @@ class Notes:
 
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
-        add_counts(totals.redactions, self.untold(self.report.redactions))
+        add_counts(totals.redactions, self.untold(self.report.redaction.counts))
         totals.rejected = self.untold(self.report.counts)
         totals.unused = self.report.unused
 
@@ -5679,6 +5684,15 @@ def key_starts(text: bytes, position: int = 0) -> Iterator[re.Match[bytes]]:
         )
         if not sought and not PEM_MENTION.match(text, end):
             yield begin
+
+
+def ends_inside_key(text: bytes, inside: bool) -> bool:
+    """Does a text end inside a private key? ``inside``: it began inside one."""
+    end = PEM_END.search(text) if inside else None
+    if inside and not end:
+        return True
+    begins = [match.end() for match in key_starts(text, end.end() if end else 0)]
+    return bool(begins) and not PEM_END.search(text, begins[-1])
 
 
 PATH_LIKE = regex(r"(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*", re.DOTALL)
@@ -6684,11 +6698,24 @@ ANY_MARKER = regex(rf"\[(?:REDACTED:([\w.:-]+)|{_CLASS})\]")
 FLAG = regex(r"--?[A-Za-z][\w-]*")
 
 
-class EventRedactor:
-    """Redacts strings of an event, and changes no other byte."""
+ESCAPED_ASCII = regex(r"\\+u00([2-7][0-9A-Fa-f])")
+NAME_ALONE = regex(r"([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # in prose, YAML, a shell's command
 
-    def __init__(self, scanner: Scanner | None, classes: frozenset[str], homes: list[str]) -> None:
+
+class EventRedactor:
+    """Redacts strings of an event, and changes no other byte; and texts that leave without it."""
+
+    def __init__(
+        self,
+        scanner: Scanner | None,
+        classes: frozenset[str],
+        homes: list[str],
+        find_scanner: Callable[[], Scanner | None] = lambda: None,
+    ) -> None:
+        """``find_scanner`` makes one for texts outside of events, which hide secrets whatever the
+        classes; without a scanner they aren't shown."""
         self.scanner = scanner
+        self.find_scanner = (lambda: scanner) if scanner else find_scanner
         self.classes = classes - {"secrets"}  # these are the scanner's
         self.strict = bool(self.classes - {"paths"})  # strings are redacted by class
         self.homes = homes
@@ -6800,6 +6827,45 @@ class EventRedactor:
         spans = self.scanner.spans(data) if self.scanner else []
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
 
+    def text(self, text: str, member: str, *, cwd: str = "") -> str:
+        """A text that is printed outside its event, as it is printed as a member of one; a long one
+        without its end. ``cwd``: the directory of its run."""
+        stand_in = self.marker_for(literal_of(text, member), None) if self.strict and text else None
+        if stand_in is not None:
+            return stand_in
+        scanner = self.find_scanner() if text else None
+        if scanner is None:
+            return ""
+        data = to_utf8(text[:CONCEALED])
+        spans = scanner.spans(data)
+        if len(text) >= CONCEALED:
+            spans = merged(spans + scanner.begun(data))
+        here = self.directory(cwd) if cwd else None
+        return from_utf8(splice(data, self.with_paths(data, here, markers_for(spans))))
+
+    def prose(self, line: str, due: str) -> tuple[str, str]:
+        """A line of a FILE that is no event, redacted, and what the next one may go on with: a
+        private key, or a name whose value is due. ``due``: what the line before said."""
+        if self.strict or not line:
+            return f"[content: {len(line)} chars]" * bool(line), due
+        text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), line[: 4 * CONCEALED])
+        began = self.text(due, "prose") if due != KEY_BEGIN else ""
+        shown = self.text(due + text, "prose").removeprefix(began)
+        name = NAME_ALONE.search(text[-EXCERPT:])
+        inside = ends_inside_key(to_utf8(text), due == KEY_BEGIN)
+        return shown, KEY_BEGIN if inside else name[1] if name else ""
+
+    def identity(self, identity: str) -> str:
+        """A session's ID as it is printed anywhere."""
+        new = self.redact_string(literal_of(identity, "session_id"), None, None, whole=False)
+        return identity if new == identity else self.told_apart(identity, new)
+
+    def directory(self, cwd: str) -> str | None:
+        """A run's directory as it is looked for: it has two or more components and no secret."""
+        cwd = self.scanner.conceal(cwd) if self.scanner else cwd
+        parts = [part for part in re.split(r"[/\\]", cwd) if part]
+        return cwd.rstrip("/\\") if len(parts) > 1 and "[REDACTED:" not in cwd else None
+
     def own_spans(self, text: bytes) -> list[Span]:
         """The spans of the user's own secrets: an identity that looks like a token is none."""
         if self.scanner is None:
@@ -6849,6 +6915,11 @@ class EventRedactor:
         if self.scanner is None or "[REDACTED:" not in text:
             return text
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
+
+
+def literal_of(text: str, member: str) -> StringLiteral:
+    """A text as a member of an event."""
+    return StringLiteral(0, 0, text, (member,), False, 0, False)
 
 
 def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
@@ -7006,15 +7077,6 @@ def texts_of(events: list[Any]) -> list[str]:
         return [block.text or "" for event in events for (block,) in [event.message.content]]
     except (AttributeError, TypeError, ValueError):
         return [*map(words_of, events)]
-
-
-def ends_inside_key(text: bytes, inside: bool) -> bool:
-    """Does a text end inside a private key? ``inside``: it began inside one."""
-    end = PEM_END.search(text) if inside else None
-    if inside and not end:
-        return True
-    begins = [match.end() for match in key_starts(text, end.end() if end else 0)]
-    return bool(begins) and not PEM_END.search(text, begins[-1])
 
 
 class RunWords:
@@ -7221,12 +7283,9 @@ class Redactor:
             }
 
     def remember_cwd(self, state: RunWords, event: Event) -> None:
-        """Remember a run's directory if it has two or more components and no secret."""
+        """Remember a run's directory."""
         cwd = first_text(details(event).get("cwd"))
-        cwd = self.scanner.conceal(cwd) if self.scanner else cwd
-        parts = [part for part in re.split(r"[/\\]", cwd) if part]
-        if len(parts) > 1 and "[REDACTED:" not in cwd:
-            state.cwd = cwd.rstrip("/\\")
+        state.cwd = self.redaction.directory(cwd) or state.cwd
 
     def finish(self) -> list[Event]:
         """Release all events of input that was cut off; beginnings of secrets are hidden."""
@@ -7423,7 +7482,7 @@ class Shortener:
         short = cut(max(length - 1, 0))
         if len(short) > self.limit and not self.told:
             self.told = True
-            name = self.report.excerpt(as_text(Node(decode_raw(raw))["type"]) or "?")
+            name = self.report.list_names([as_text(Node(decode_raw(raw))["type"])])
             self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
         return short
 
@@ -7622,9 +7681,9 @@ class LastLine:
             if len(self.open) > MAX_RUNS:  # for runs whose end didn't arrive
                 self.open = {run: None for run in self.open if run.state != ENDED}
             self.open[run] = None
-        if len(self.open) <= (run in self.open) or not run.session:
+        if len(self.open) <= (run in self.open) or not run.label:
             return ""
-        return f"[{escape(run.session[:SESSION_PREFIX])}] "
+        return f"[{short_label(run)}] "
 
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""
@@ -8353,7 +8412,7 @@ class Json(Writer):
         if own.get("result", b"")[:1] != b'"':
             own["result"] = encode_json(notes_of(run).segments.text())
         if own.get("session_id", b"")[:1] != b'"':
-            own["session_id"] = encode_json(run.session)
+            own["session_id"] = encode_json(run.label)
         if own.get("request_id", b"null") == b"null":
             own.pop("request_id", None)
         keys = dict.fromkeys((*self.ORDER, *own))
@@ -8457,7 +8516,7 @@ class RunTable(Table):
         why = "" if run.succeeded else failure_word(event, run)
         ended = event.raw and run.state == ENDED and event.subtype != IN_THE_MIDDLE
         return {
-            "session": run.session,
+            "session": run.label,
             "agent": run.agent,
             "model": totals.model or None,
             "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
@@ -8495,7 +8554,7 @@ class CallTable(Table):
         event, outcome, begun = call.event, call.outcome, call.begun.event
         named = (event.tool_call or {}).get("name"), outcome.body.name
         return {
-            "session": event.run.session,
+            "session": event.run.label,
             "call_id": event.call_id,
             "tool": outcome.tool,
             "name": first_text(*named) or outcome.tool,
@@ -8809,35 +8868,6 @@ def make_scanner(given: dict[str, Any]) -> Scanner:
     return scanner
 
 
-def concealer(scanner: Callable[[], Scanner]) -> Callable[[str], str]:
-    """A function that removes secrets from a text; it returns "" if the scanner can't be made. A
-    text may continue the one before it: a private key, or a name whose value is still due."""
-    head = ""
-
-    def conceal(text: str) -> str:
-        nonlocal head
-        if not text:
-            return ""
-        text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), text)
-        inside, began = head == KEY_BEGIN, conceal_all("" if head == KEY_BEGIN else head)
-        hidden = conceal_all(head + text).removeprefix(began)
-        due = NAME_ALONE.search(text[-EXCERPT:])
-        head = KEY_BEGIN if ends_inside_key(to_utf8(text), inside) else due[1] if due else ""
-        return hidden
-
-    def conceal_all(text: str) -> str:
-        try:
-            return scanner().conceal(text, cut_off=len(text) >= CONCEALED) if text else ""
-        except click.ClickException:
-            return ""
-
-    return conceal
-
-
-ESCAPED_ASCII = regex(r"\\+u00([2-7][0-9A-Fa-f])")
-NAME_ALONE = regex(r"([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # in prose, YAML, a shell's command
-
-
 def choice_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
     return {"type": click.Choice([*names]), "default": default}
 
@@ -9007,17 +9037,20 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     classes = frozenset(itertools.chain(*given["classes"]))
     if given["secret_env"] or given["secrets_file"] or given["patterns"]:
         classes |= {"secrets"}
-    scanner = functools.cache(lambda: make_scanner(given))
-    redaction = None
-    if classes:
-        used = scanner() if "secrets" in classes else None
-        home = os.environ.get("HOME", "").rstrip("/")
-        redaction = EventRedactor(used, classes, [home] if home else [])
+
+    def scanner() -> Scanner | None:
+        with contextlib.suppress(click.ClickException):
+            return make_scanner(given)
+        return None
+
+    used = make_scanner(given) if "secrets" in classes else None
+    home = os.environ.get("HOME", "").rstrip("/")
+    redaction = EventRedactor(used, classes, [home] if home else [], functools.cache(scanner))
     signals = Signals()
     view = view_of(given)
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs))
-    report = Report(out, open_rejects(given["rejects"], inputs), concealer(scanner), redaction)
+    report = Report(out, redaction, open_rejects(given["rejects"], inputs))
     for glob in given["secret_env"]:
         if why := unused_variables(glob):
             report.message(f"--secret-env {escape(glob)}: {escape(why)}")
@@ -9025,7 +9058,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     try:
         with contextlib.closing(out.last):
-            convert(streams, view=view, redaction=redaction, report=report, out=out, **options)
+            hides = redaction if classes else None
+            convert(streams, view=view, redaction=hides, report=report, out=out, **options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:

@@ -59,14 +59,18 @@ class Ended(NamedTuple):
 
 
 SCANNER = agentfmt.Scanner({}, {})
+# Of texts alone: no class is to be hidden.
+MESSAGES_ONLY = agentfmt.EventRedactor(None, frozenset(), [], lambda: SCANNER)
 PARAMETERS = inspect.signature(agentfmt.convert).parameters
 
 
 class Report(agentfmt.Report):
     """A report that keeps its messages."""
 
-    def __init__(self, out: agentfmt.Output) -> None:
-        super().__init__(out, conceal=SCANNER.conceal)
+    def __init__(
+        self, out: agentfmt.Output, redaction: agentfmt.EventRedactor | None = None
+    ) -> None:
+        super().__init__(out, redaction or MESSAGES_ONLY)
         self.said: list[str] = []
 
     def message(self, text: str) -> None:
@@ -87,9 +91,8 @@ def convert(
     The flags are the command's; no value of the environment is a secret. ``more`` goes to
     agentfmt.convert as it is.
     """
-    report = Report(agentfmt.Output(lambda _: None))
     wrote: list[bytes] = []
-    report.out = out = agentfmt.Output(wrote.append)
+    out = agentfmt.Output(wrote.append)
     files = data if isinstance(data, Mapping) else {"-": data}
     streams = [
         (name, iter([chunks] if isinstance(chunks, bytes) else chunks))
@@ -101,6 +104,7 @@ def convert(
         agentfmt.view_of(given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN),
     )
     given.setdefault("redaction", redaction(given["classes"], given["patterns"]))
+    report = Report(out, given["redaction"])
     options = {key: value for key, value in given.items() if key in PARAMETERS}
     with mock.patch.object(
         agentfmt, "write_all", lambda _, line: report.said.append(line.decode())
@@ -119,7 +123,8 @@ def redaction(
     classes |= {"secrets"} if known or patterns else set()
     used = agentfmt.Scanner(dict(known), dict(patterns)) if known or patterns else SCANNER
     secrets = used if "secrets" in classes else None
-    return agentfmt.EventRedactor(secrets, classes, list(homes)) if classes else None
+    made = agentfmt.EventRedactor(secrets, classes, list(homes), lambda: used)
+    return made if classes else None
 
 
 @functools.cache

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support import (
     CAPTURES,
+    MESSAGES_ONLY,
     ODD,
     SESSION,
     SHARED,
@@ -833,7 +834,7 @@ def test_max_event() -> None:
 
 
 def test_what_is_remembered_is_freed() -> None:
-    reader = agentfmt.Reader(agentfmt.Event, agentfmt.Report(agentfmt.Output(len)))
+    reader = agentfmt.Reader(agentfmt.Event, agentfmt.Report(agentfmt.Output(len), MESSAGES_ONLY))
     dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(reader.kind))
     source = agentfmt.Source("-")
 

@@ -20,8 +20,8 @@ from support import (
     CAPTURES,
     CURSOR_CAPTURES,
     ENVIRON,
+    MESSAGES_ONLY,
     SAME,
-    SCANNER,
     SESSION,
     assistant,
     completed,
@@ -692,22 +692,85 @@ def test_known_values_in_a_stream() -> None:
 # ---------------------------------------------------------------- stderr
 
 
-@pytest.mark.parametrize("classes", ["content", "prompts", "messages", "commands", "all"])
-def test_with_a_structural_class_stderr_shows_no_excerpts(classes: str) -> None:
-    """A sidecar's stderr is shipped too, so it names sizes only."""
+@pytest.mark.parametrize(
+    ("classes", "answer", "error"),
+    [
+        ("content", "canary", "[content: 6 chars]"),
+        ("messages", "[messages]", "canary"),
+        ("commands", "canary", "canary"),
+        ("all", "[messages]", "[content: 6 chars]"),
+    ],
+)
+def test_a_reason_is_hidden_with_the_class_that_it_has_on_its_event(
+    classes: str, answer: str, error: str
+) -> None:
+    """What is no event may be of any class: its size alone is shown."""
     data = b"npm: canary\n" + init() + b'{"type":"x","canary"\n' + started(key="shellToolCall")
-    failed = init("two") + result("two", is_error=True, result="canary")
-    error = init("three") + event("error", message="canary", session="three")
+    data += init("two") + result("two", is_error=True, result="canary")
+    data += init("three") + event("error", message="canary", session="three")
     for to in ("text", "stream-json"):
-        ended = run("-t", to, "-s", "-r", classes, data=data + failed + error)
-        assert "canary" not in ended.stderr
+        ended = redact(data, "-t", to, "-s", "-r", classes)
         assert "agentfmt: stdin:1: [content: 11 chars]\n" in ended.stderr
         assert "at column 21: [content: 20 chars]\n" in ended.stderr
-        assert re.search(r"run two \(stdin:5\): failed, .*: \[content: 6 chars\]\n", ended.stderr)
-        assert re.search(r"run three \(stdin:7\): failed, .*: \[content: 6 chars\]\n", ended.stderr)
+        assert re.search(rf"run two \(stdin:5\): failed, .*: {re.escape(answer)}\n", ended.stderr)
+        assert re.search(rf"run three \(stdin:7\): failed, .*: {re.escape(error)}\n", ended.stderr)
         assert "1 call open (shell)" in ended.stderr
-    plain = run("-r", "secrets,paths", data=data)
-    assert "agentfmt: stdin:1: npm: canary\n" in plain.stderr
+    rows = redact(data, "-t", "runs", "-r", classes).objects
+    reasons = {row["session"]: row["reason"] for row in rows}
+    assert (reasons["two"], reasons["three"]) == (answer, error)
+
+
+HOME = "/home/ann"
+KNOWN_ID = "kn0wn-Id-8fYq2Lx7"
+OUTPUTS = [
+    pytest.param(flags, id=" ".join(flags))
+    for flags in (
+        *(("-t", to) for to in agentfmt.WRITERS),
+        ("-t", "text", "-d", "-s", "--actions", "stderr"), ("-t", "text", "-m", "all"),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", OUTPUTS)
+def test_a_session_that_is_a_known_value_is_printed_nowhere(flags: tuple[str, ...]) -> None:
+    """Nor what stands for it cut in its middle: prefixes, rows, headings, messages, results."""
+    mine = [init(KNOWN_ID), started(session=KNOWN_ID), assistant("a\n", KNOWN_ID)]
+    other = init("other"), assistant("b\n", "other"), result("other")
+    end = result(KNOWN_ID, is_error=True, result="no"), init(KNOWN_ID), b'{"type":"result",'
+    nameless = event("result", subtype="success", is_error=False, session=None)
+    data = b"".join([*mine, *other, *end[:2], nameless, end[2] + b"\n", init(KNOWN_ID)])
+    ended = redact(data, *flags, known={"id": [KNOWN_ID]})
+    shown = (ended.stdout.decode() + ended.stderr).replace("\\", "")
+    assert KNOWN_ID[:8] not in shown
+    assert "[REDACTED:id]" in shown
+    assert "[REDACTE" not in shown.replace("[REDACTED:id]", "")
+
+
+@pytest.mark.parametrize("to", ["runs", "markdown", "text"])
+@pytest.mark.parametrize("member", ["result", "error"])
+def test_a_reason_names_no_home(to: str, member: str) -> None:
+    data = init() + result(is_error=True, **{member: f"cannot read {HOME}/x or /work/sub/y"})
+    ended = redact(data, "-t", to, "-s", "-r", "paths", homes=(HOME,))
+    shown = ended.stdout.decode() + ended.stderr
+    assert "cannot read ~/x" in shown
+    assert HOME not in shown
+
+
+def test_a_value_that_prose_announced_is_hidden_behind_an_event() -> None:
+    """Each FILE remembers its own last line of prose; an event between changes nothing."""
+    failed = event("error", message="no such host")
+    first = init() + b"Enter the password:\n" + failed + b"hunter2x9Qw\n" + failed
+    ended = redact(
+        {"a": [first], "b": [init("b"), b"Enter the password:\n"], "c": [b"plain it is\n"]}
+    )
+    assert "hunter2x9Qw" not in ended.stderr
+    assert "plain it is" in ended.stderr
+
+
+def test_prose_hides_no_paths_unless_asked() -> None:
+    data = b"npm: /home/ann/x\n" + init()
+    assert "npm: /home/ann/x\n" in redact(data, "-r", "secrets").stderr
+    assert "npm: ~/x\n" in redact(data, "-r", "secrets,paths").stderr
 
 
 def test_redactions_are_booked_to_their_run() -> None:
@@ -740,10 +803,13 @@ WORD = "hunter2Zq81mVt4"
     ],
 )
 def test_no_excerpt_shows_a_secret(lines: list[str]) -> None:
-    conceal = agentfmt.concealer(lambda: SCANNER)
-    shown = "".join(map(conceal, lines))
-    assert (WORD[1:] in shown, shown.count("[REDACTED:assignment]")) == (False, 1)
-    assert conceal("no more") == "no more"
+    due, left = "", []
+    for line in (*lines, "no more"):
+        shown, due = MESSAGES_ONLY.prose(line, due)
+        left.append(shown)
+    assert left[-1] == "no more"
+    text = "".join(left)
+    assert (WORD[1:] in text, text.count("[REDACTED:assignment]")) == (False, 1)
 
 
 @pytest.mark.parametrize("view", [("-d", "--actions", "stderr"), ("-s",)])

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from planting import GRAMMARS, PEM, Planted, hide, made, pem, redact, stands_in
 from support import (
     ENVIRON,
+    MESSAGES_ONLY,
     SAME,
     SESSION,
     assistant,
@@ -360,7 +361,7 @@ def emitted(lines: Sequence[bytes], **more: Any) -> list[int]:
             left.append(count)
 
     out = agentfmt.Output(write)
-    report = agentfmt.Report(out)
+    report = agentfmt.Report(out, MESSAGES_ONLY)
     agentfmt.convert(
         [("-", iter(arriving()))], to="stream-json", thinking=True, redaction=redaction,
         report=report, out=out, **more,
@@ -595,7 +596,7 @@ def fuzz(count: int, seed: int) -> tuple[int, int, int]:
         agentfmt.convert(
             [("-", iter([b"".join(lines)]))], to="stream-json", thinking=True,
             redaction=agentfmt.EventRedactor(scanner, frozenset({"secrets"}), []),
-            report=agentfmt.Report(out), out=out,
+            report=agentfmt.Report(out, MESSAGES_ONLY), out=out,
         )  # fmt: skip
         output = b"".join(wrote)
         kinds = [json.loads(line)["type"] for line in output.splitlines()]

@@ -16,6 +16,7 @@ from unittest import mock
 import pytest
 from support import (
     GLYPHS,
+    MESSAGES_ONLY,
     as_line,
     assistant,
     completed,
@@ -77,7 +78,7 @@ def show(
         mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)),
         mock.patch.object(time, "monotonic", side_effect=lambda: clock[0]),
     ):
-        report = agentfmt.Report(output, conceal=lambda text: text)
+        report = agentfmt.Report(output, MESSAGES_ONLY)
         agentfmt.convert([("-", arriving())], to="text", view=view, report=report, out=output)
     told = re.sub("[^\n]*\r\x1b\\[K", "", err.decode())
     return Shown(out.decode().split("\n")[:-1], told.split("\n")[:-1])

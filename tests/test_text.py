@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import (
     GLYPHS,
+    MESSAGES_ONLY,
     TOKEN,
     as_line,
     convert,
@@ -88,7 +89,7 @@ def render(data: bytes, view: View = View(), to: str = "text", step: int = 0) ->
     """What convert() writes; ``step`` is how many bytes each read delivers."""
     out, err = bytearray(), bytearray()
     output = agentfmt.Output(out.extend)
-    report = agentfmt.Report(output)
+    report = agentfmt.Report(output, MESSAGES_ONLY)
     chunks = [data[i : i + step] for i in range(0, len(data), step)] if step else [data]
     with mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)):
         agentfmt.convert([("-", iter(chunks))], to=to, view=view, report=report, out=output)
@@ -597,8 +598,9 @@ def test_summary_counts_many_names_together() -> None:
 
 
 def test_summary_takes_the_redactions_by_rule() -> None:
-    report = agentfmt.Report(agentfmt.Output(b"".join))  # type: ignore[arg-type]
-    report.redactions.update({"github-token": 2, "env": 1})
+    redaction = agentfmt.EventRedactor(None, frozenset(), [])
+    report = agentfmt.Report(agentfmt.Output(b"".join), redaction)  # type: ignore[arg-type]
+    report.redaction.counts.update({"github-token": 2, "env": 1})
     runs = (agentfmt.Run(None, f"stdin:{number}") for number in (1, 2))
     events = [agentfmt.Event(type="result", raw=b"{}", run=run) for run in runs]
     notes = agentfmt.Notes(report)
