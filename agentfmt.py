@@ -1733,6 +1733,7 @@ class Source:
         self.ended = False
         self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
         self.has_run = False
+        self.runs = 0  # that began in it
         self.last: Run | None = None  # the run that had the last event
         self.dialect: Dialect | None = None  # of the last event that has one
         self.agent: str | None = None  # the last event's, if it is known
@@ -4394,6 +4395,7 @@ class Run:
         self.label = session  # as it is printed
         self.key = key  # its session, or its FILE
         self.where = where  # FILE:LINE of its first event
+        self.number = 0  # of the runs that begin in its FILE, from 1
         self.state = OPEN
         self.events = 1  # lines that were read
         self.succeeded = False
@@ -4624,7 +4626,8 @@ class Runs:
     def start(self, _run: Run | None, event: Event) -> Run:
         key = event.session_id or self.source
         event.run = run = Run(event.session_id or None, self.source.where(), key)
-        run.started_ms = line_time(self.line)
+        self.source.runs += 1
+        run.number, run.started_ms = self.source.runs, line_time(self.line)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
         for taken in (EARLY, self.source.agent):
@@ -5102,12 +5105,25 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
 # Events in, the same events out, some of them hidden. It must not know writers.
 
 
-def event_tools(event: Event) -> Iterable[str]:
-    """The names of a call's tool: Cursor's, the agent's own, and an MCP tool's with its server."""
+# What an event says under a key: for each thing that it names, the spellings of its name.
+Named: TypeAlias = "Iterable[Sequence[str]]"
+
+
+def one_name(*spellings: str | None) -> Named:
+    given = tuple(filter(None, spellings))
+    return (given,) if given else ()
+
+
+def event_tools(event: Event) -> Iterator[str]:
+    """The names of a call's tool: Cursor's, the agent's own, an MCP tool's with its server, and the
+    group that it belongs to. An edit that created its file was a write, as its action line says."""
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
-    yield tool
+    created = tool == "edit" and event.subtype == "completed" and creates_file(outcome_of(event))
+    yield "write" if created else tool
+    if tool in CHANGING_TOOLS:
+        yield ANY_CHANGE
     own = (event.tool_call or {}).get("name")
     if isinstance(own, str):
         yield own
@@ -5118,11 +5134,14 @@ def event_tools(event: Event) -> Iterable[str]:
             yield f"mcp__{args['providerIdentifier']}__{args['toolName']}"
 
 
-def event_statuses(event: Event) -> Iterable[str]:
+ANY_CHANGE = "change"
+
+
+def event_statuses(event: Event) -> Named:
     if event.type != "tool_call" or event.subtype != "completed":
         return ()
     status = outcome_of(event).status
-    return (status,) if status == "ok" else (status, "failed")
+    return one_name(status, "" if status == "ok" else "failed")
 
 
 def call_groups(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -5135,112 +5154,188 @@ def call_groups(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from ((name, as_object(group)) for name, group in groups.items())
 
 
-def event_paths(event: Event) -> Iterable[str]:
-    """The paths that a call names: as they are, relative to the run's directory, absolute."""
+def event_paths(event: Event) -> Named:
+    """The paths that a call names. That a command ran in the run's own directory says nothing."""
     here = event.run.cwd if event.run else ""
     for _, group in call_groups(event):
-        for one in map(group.get, PATH_MEMBERS):
-            for path in one if isinstance(one, list) else [one]:
-                if isinstance(path, str):
-                    near = relative_path(path, here).removeprefix("./")
-                    yield from (path, near, os.path.join(here, near))
+        for member in PATH_MEMBERS:
+            one = group.get(member)
+            paths = filter(None, map(first_text, one if isinstance(one, list) else [one]))
+            for named in (path_spellings(path, here) for path in paths):
+                if member != "workingDirectory" or "." not in named:
+                    yield named
 
 
-def event_targets(event: Event) -> Iterable[str]:
+def path_spellings(path: str, here: str) -> Sequence[str]:
+    """A path without `.` and `..`: as it is, relative to the run's directory, absolute."""
+    import ntpath
+    import posixpath
+
+    windows = WINDOWS.match(here or path)
+    normal = ntpath.normpath if windows else posixpath.normpath
+    own = normal(path.removeprefix("/") if path.startswith("//") else path)
+    whole = normal((ntpath if windows else posixpath).join(here, own))
+    near = relative_path(whole, here)
+    spelled = {own, near, whole, normal(os.path.join(here, near))}
+    return [*spelled, *(one.replace("\\", "/") for one in spelled if windows)]
+
+
+def event_targets(event: Event) -> Named:
     """What a call is about: as action lines show it, and as the call spells it."""
     here = event.run.cwd if event.run else ""
     for name, group in call_groups(event):
         if name != "success":
-            yield target_in(tool_of(event)[0], group, here)
-            yield from filter(None, map(first_text, map(group.get, TARGET_MEMBERS)))
+            spelled = map(first_text, map(group.get, TARGET_MEMBERS))
+            yield from one_name(target_in(tool_of(event)[0], group, here), *spelled)
 
 
 TARGET_MEMBERS = "command path filePath pattern globPattern query searchTerm url".split()
 
 
-def event_sessions(event: Event) -> Iterator[str]:
+def event_parents(event: Event) -> Named:
+    """The call whose sub-agent an event belongs to; only its start may name it."""
+    begun = event.started.parent_tool_use_id if event.started else None
+    return one_name(event.parent_tool_use_id or begun)
+
+
+def event_sessions(event: Event) -> Named:
     """The event's and its run's: the last line of a run may name another."""
-    for named in {event.session_id, event.run.session if event.run else None}:
-        yield from (named, named[:SESSION_PREFIX]) if named else ()
+    names = [event.session_id or "", (event.run and event.run.session) or ""]
+    return one_name(*names, *(name[:SESSION_PREFIX] for name in names))
 
 
-# Key of a term -> the texts of an event, one of which must match.
-SELECTOR_KEYS: dict[str, Callable[[Event], Iterable[str]]] = {
-    "type": lambda event: filter(None, (event.type,)),
-    "subtype": lambda event: filter(None, (event.subtype,)),
-    "tool": event_tools,
+def event_runs(event: Event) -> Named:
+    """The number of its run in the FILE where that began, alone and with the FILE's name."""
+    run = event.run
+    file = run.where.rpartition(":")[0] if run else ""
+    return one_name(str(run.number), f"{file}#{run.number}") if run else ()
+
+
+SELECTOR_KEYS: dict[str, Callable[[Event], Named]] = {
+    "type": lambda event: one_name(event.type),
+    "subtype": lambda event: one_name(event.subtype),
+    "tool": lambda event: one_name(*event_tools(event)),
     "status": event_statuses,
     "path": event_paths,
     "target": event_targets,
+    "parent": event_parents,
     "session": event_sessions,
-    "word": lambda event: filter(None, (event.type, *event_tools(event))),
+    "run": event_runs,
+    "word": lambda event: one_name(event.type, *event_tools(event)),
 }
 
 KEYS = [key for key in SELECTOR_KEYS if key != "word"]
+KINDS_ALONE = frozenset(("type", "subtype", "tool", "word"))  # they ask for the kind of an event
+WHOLE_RUNS = frozenset(("session", "run"))  # keys of terms that hold for a run as a whole
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
+
+
+class Term(NamedTuple):
+    """KEY=GLOB asks whether an event names anything that matches; KEY!=GLOB whether it names
+    anything of which no spelling matches."""
+
+    key: str
+    glob: str
+    negated: bool = False
+    pattern: Any = None
+
+    def matches(self, event: Event) -> bool:
+        seen, negated = self.pattern.match, self.negated
+        return any(any(map(seen, named)) != negated for named in SELECTOR_KEYS[self.key](event))
+
+    def counts_back(self) -> bool:
+        """Does it count runs from the end of a FILE?"""
+        return self.key == "run" and self.glob.startswith("-")
 
 
 class Selector(NamedTuple):
     """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
 
     text: str
-    terms: tuple[tuple[str, str, re.Pattern[str]], ...]  # key, glob, and its pattern
+    terms: tuple[Term, ...]
 
     def matches(self, event: Event) -> bool:
-        return all(any(map(seen.match, SELECTOR_KEYS[key](event))) for key, _, seen in self.terms)
+        return all(term.matches(event) for term in self.terms)
 
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
-        return any((key, glob) == ("type", kind) for key, glob, _ in self.terms)
+        return any(term[:3] == ("type", kind, False) for term in self.terms)
 
-    def of_session(self) -> Selector:
-        """Its terms about sessions; all sessions match if it has none."""
-        return self._replace(terms=tuple(term for term in self.terms if term[0] == "session"))
+    def of_run(self) -> Selector:
+        """Its terms about whole runs; all runs match if it has none."""
+        return self._replace(terms=tuple(term for term in self.terms if term.key in WHOLE_RUNS))
+
+    def count_back(self, runs: Mapping[str, int]) -> Selector:
+        """With `run=-1` as the number that this is in each FILE, by the number of its runs."""
+
+        def known(term: Term) -> Term:
+            if not term.counts_back():
+                return term
+            numbered = (f"{file}#{count + 1 + int(term.glob)}" for file, count in runs.items())
+            return term._replace(pattern=re.compile(rf"(?:{'|'.join(map(re.escape, numbered))})\Z"))
+
+        return self._replace(terms=tuple(map(known, self.terms)))
 
 
 def parse_selector(text: str) -> Selector:
     """Parse a selector. Raises ValueError if it is invalid or can match nothing."""
-    import fnmatch
-
     try:
         terms = [parse_term(term.replace(r"\,", ",")) for term in re.split(r"(?<!\\),", text)]
         check_together(terms)
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
-    any_case = dict.fromkeys(("tool", "word"), re.IGNORECASE)
-    compiled = (
-        (key, glob, re.compile(fnmatch.translate(glob), any_case.get(key, 0)))
-        for key, glob in terms
+    return Selector(text, tuple(term._replace(pattern=compile_term(term)) for term in terms))
+
+
+def compile_term(term: Term) -> re.Pattern[str]:
+    """What is in a directory is the directory, too."""
+    import fnmatch
+
+    globs = (
+        [term.glob, term.glob[:-2]]
+        if term.key == "path" and term.glob[-2:] == "/*"
+        else [term.glob]
     )
-    return Selector(text, tuple(compiled))
+    any_case = re.IGNORECASE if term.key in ("tool", "word") else 0
+    return re.compile("|".join(map(fnmatch.translate, globs)), any_case)
 
 
 # Common mistakes in a term, which could match nothing, and hints.
+ANY_KEY = "|".join(KEYS)
 SELECTOR_MISTAKES = (
-    (rf"\s.*|.*\s|(?!target=).*\s(?:{'|'.join(KEYS)})=.*", "no blanks around a term"),
-    (r"!.*", "there is no negation: --drop leaves out what matches"),
-    (rf"({'|'.join(KEYS)}):(.+)", r"did you mean \1=\2?"),
-    (r"(?!path=|target=|session=).*\|.*", 'repeat the option for "or"'),
-    (rf"(?!(?:{'|'.join(KEYS)})=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
-    (r"(?:\w+==?)?", "an empty pattern matches nothing"),
+    (rf"\s.*|.*\s|(?!target!?=).*\s(?:{ANY_KEY})!?=.*", "no blanks around a term"),
+    (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
+    (r"!\s*(.*)", r"did you mean tool!=\1?"),
+    (rf"({ANY_KEY}):(.+)", r"did you mean \1=\2?"),
+    (r"(?!(?:path|target|parent|session)!?=).*\|.*", 'repeat the option for "or"'),
+    (rf"(?!(?:{ANY_KEY})!?=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
+    (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
+    (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),
+    (r"run!?=(?!-?[1-9][0-9]{0,8}\Z).*", "a run is a number, such as 3, or -1 for the last"),
+    (rf"(\w+) ({'|'.join(STATUSES)})", r"did you mean \1,status=\2?"),
     (rf"{'|'.join(STATUSES)}", r"not a type or tool: for a status, write status=\g<0>"),
-)
+    (r"(?i)(?:tool=)?sub-?agents?", "did you mean task, the call that runs one, or parent=*, all "
+     "that sub-agents did?"),
+    (r"(?i)secrets?", "secrets are no events: -r secrets hides them, -s counts them"),
+)  # fmt: skip
 
 
-def parse_term(term: str) -> tuple[str, str]:
+def parse_term(term: str) -> Term:
     """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
     import fnmatch
 
     for mistake, hint in SELECTOR_MISTAKES:
         if match := re.fullmatch(mistake, term, re.DOTALL):
             raise ValueError(match.expand(hint))
-    key, equals, glob = term.partition("=")
-    key, glob = (key, glob) if equals else ("word", term)
+    parts = re.fullmatch(rf"({ANY_KEY})(!?)=(.*)", term, re.DOTALL)
+    key, negation, glob = parts.groups() if parts else ("word", "", term)
     if key in ("word", "tool", "type"):
-        return parse_name(key, glob)
+        key, glob = parse_name(key, glob)
     if key == "status" and not fnmatch.filter(STATUSES, glob):
         raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
-    return key, glob.removeprefix("./") if key == "path" else glob
+    if key == "path":  # a directory is what is in it
+        glob = os.path.normpath(glob + "*" * glob.endswith("/"))
+    return Term(key, glob, bool(negation))
 
 
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
@@ -5272,7 +5367,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
     if glob.startswith("="):
         return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
     types = EVENT_TYPES if key != "tool" else ()
-    tools = TOOL_NAMES if key != "type" else {}
+    tools = TOOL_NAMES | {ANY_CHANGE: ANY_CHANGE} if key != "type" else {}
     tool = tools.get(glob.replace("_", "").lower())
     if WILDCARD.search(glob):
         return key, glob
@@ -5291,20 +5386,27 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
     raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
 
 
-def check_together(terms: Sequence[tuple[str, str]]) -> None:
+def check_together(terms: Sequence[Term]) -> None:
     """Raises ValueError if no event can match all terms."""
-    given = {key: [glob for one, glob in terms if one == key] for key in SELECTOR_KEYS}
-    if given["tool"] or given["status"] or given["path"] or given["target"]:
+    keys = {term.key for term in terms}
+    asked = {term[:2] for term in terms if not term.negated}
+    given = {
+        key: [term.glob for term in terms if term.key == key and not term.negated]
+        for key in SELECTOR_KEYS
+    }
+    if not keys.isdisjoint(("tool", "status", "path", "target")):
         given["type"].append("tool_call")
         given["tool"] += given["word"]
     else:
         given["type"] += given["word"]
-    if given["status"]:
+    if "status" in keys:
         given["subtype"].append("completed")
+    if both := [term.glob for term in terms if term.negated and term[:2] in asked]:
+        raise ValueError(f"no event is both {both[0]} and not {both[0]}")
     for key, agree in AGREEMENTS.items():
-        for both in itertools.combinations(given[key], 2):
-            if not agree(*both):
-                named = " and ".join(sorted(both))
+        for one, other in itertools.combinations(given[key], 2):
+            if not agree(one, other):
+                named = " and ".join(sorted((one, other)))
                 raise ValueError(f'no event is both {named}: repeat the option for "or"')
 
 
@@ -5319,6 +5421,8 @@ def agree_on_text(one: str, other: str) -> bool:
 def agree_on_tool(one: str, other: str) -> bool:
     """Our own names are told apart; that of an MCP tool goes with mcp, an agent's with any."""
     ours = {"mcp" if name.startswith("mcp__") else name for name in (one, other)}
+    if ANY_CHANGE in ours:
+        return bool(ours & CHANGING_TOOLS) or not ours & TOOLS.keys()
     return len(ours) == 1 or not ours <= TOOLS.keys()
 
 
@@ -5336,7 +5440,8 @@ def agree_on_session(one: str, other: str) -> bool:
 
 AGREEMENTS: dict[str, Callable[[str, str], bool]] = {
     "type": agree_on_text, "subtype": agree_on_text, "tool": agree_on_tool,
-    "status": agree_on_status, "session": agree_on_session,
+    "status": agree_on_status, "parent": agree_on_text, "session": agree_on_session,
+    "run": lambda one, other: one == other or "-" in (one[0], other[0]),
 }  # fmt: skip
 
 
@@ -5346,17 +5451,16 @@ def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
 
 
 class Selection:
-    """Hides the events that aren't printed; later stages still aggregate them. A session that isn't
-    selected hides its runs: no later stage counts or prints anything of them."""
+    """Hides the events that aren't printed; later stages still aggregate them. A run that isn't
+    selected, by its session or its number, is hidden: no later stage counts or prints it."""
 
     def __init__(self, only: Sequence[Selector], drop: Sequence[Selector]) -> None:
         self.only, self.drop = only, drop
-        keys = {key for choice in (*only, *drop) for key, *_ in choice.terms}
-        self.simple = keys <= {"type", "subtype", "tool", "word"}  # cacheable by kind of event
+        keys = {term.key for choice in (*only, *drop) for term in choice.terms}
+        self.simple = keys <= KINDS_ALONE  # cacheable by kind of event
         self.known: dict[object, bool] = {}
-        sessions = [(choice, choice.of_session()) for choice in (*only, *drop)]
-        self.only_sessions = [own for _, own in sessions[: len(only)]]
-        self.drop_sessions = [own for choice, own in sessions[len(only) :] if own == choice]
+        self.only_runs = [choice.of_run() for choice in only]
+        self.drop_runs = [choice for choice in drop if choice.of_run() == choice]
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, known = self.simple, self.known
@@ -5371,9 +5475,9 @@ class Selection:
             yield event
 
     def keeps(self, event: Event) -> bool:
-        """A result is dropped only if it or its session is named, so that a filtered stream keeps
+        """A result is dropped only if it or its whole run is named, so that a filtered stream keeps
         its verdicts."""
-        if not self.keeps_session(event):
+        if not self.keeps_run(event):
             if event.run:
                 event.run.hidden = True
             return False
@@ -5388,10 +5492,10 @@ class Selection:
             return events
         return (event for event in events if event.run is None or not event.run.hidden)
 
-    def keeps_session(self, event: Event) -> bool:
-        """Is anything of the event's session printed?"""
-        asked = not self.only or any(choice.matches(event) for choice in self.only_sessions)
-        return asked and not any(choice.matches(event) for choice in self.drop_sessions)
+    def keeps_run(self, event: Event) -> bool:
+        """Is anything of the event's run printed?"""
+        asked = not self.only or any(choice.matches(event) for choice in self.only_runs)
+        return asked and not any(choice.matches(event) for choice in self.drop_runs)
 
 
 # ---------------------------------------------------------------- tokens
@@ -8879,17 +8983,18 @@ def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> 
 def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     """Complete the last of several comma-separated names: classes, or terms of a selector."""
     head, comma, last = incomplete.rpartition(",")
-    values = {"tool": [*TOOLS], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
+    values = {"tool": [*TOOLS, ANY_CHANGE], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
     key, equals, _ = last.partition("=")
     names = [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
     if param.name == "classes":
         names = [*CLASSES, "all"]
     elif equals:
-        names = [f"{key}={value}" for value in values.get(key, ())]
+        names = [f"{key}={value}" for value in values.get(key.removesuffix("!"), ())]
     left = (name for name in names if name not in head.split(","))
     return [head + comma + name for name in left if name.startswith(last)]
 
 
+SELECTORS = ("only", "drop", "fail_on")  # options that take one
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
 SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
 
@@ -8936,9 +9041,22 @@ def rule_lines() -> Iterator[str]:
         yield f"{name:24}  secrets  {example.replace('«', '').replace('»', '')}"
 
 
+def name_lines() -> Iterator[str]:
+    """The ends of names that are those of secrets, by what their values have to look like."""
+    for strength, names in NAME_ENDS.items():
+        yield from (f"{name:20}  {STRENGTHS[strength]}" for name in names.split())
+
+
+def tool_lines() -> Iterator[str]:
+    """The short name of each tool and its label, and the names of groups."""
+    yield from (f"{name:16}  {tool.done}" for name, tool in TOOLS.items())
+    yield f"{ANY_CHANGE:16}  any of {', '.join(sorted(CHANGING_TOOLS))}"
+
+
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "rules": rule_lines,
-    "tools": lambda: (f"{name:16}  {tool.done}" for name, tool in TOOLS.items()),
+    "names": name_lines,
+    "tools": tool_lines,
     "types": lambda: sorted(CURSOR_TYPES),
     "agents": lambda: AGENTS,
     "classes": lambda: (*CLASSES, "all"),
@@ -9056,6 +9174,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
             report.message(f"--secret-env {escape(glob)}: {escape(why)}")
     streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
+    if any(term.counts_back() for name in SELECTORS for one in given[name] for term in one.terms):
+        options |= count_back(files, inputs, signals, options)
     try:
         with contextlib.closing(out.last):
             hides = redaction if classes else None
@@ -9068,6 +9188,36 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         report.error(str(error))
     status = report.status()
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
+
+
+class Silence(Report):
+    """Says nothing: what it could say is said when the FILEs are read again."""
+
+    def write(self, line: bytes) -> None:
+        pass
+
+
+def count_back(
+    files: Sequence[str],
+    inputs: Sequence[os.stat_result],
+    signals: Signals,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """The selectors, with `run=-1` as a number: the FILEs are read once more, since only their ends
+    tell how many runs they hold. Raises click.UsageError if they can't be."""
+    if not all(stat.S_ISREG(one.st_mode) for one in inputs):
+        raise click.UsageError("run=-N needs FILEs, which can be read twice: save the stream first")
+    rows: list[bytes] = []
+    out = Output(rows.append)
+    report, begin = Silence(out), os.lseek(0, 0, os.SEEK_CUR) if "-" in files else 0
+    streams = ((file, open_chunks(file, signals, report)) for file in files)
+    read = {name: options[name] for name in ("dialect", "max_line", "unwrap")}
+    convert(streams, to="runs", report=report, out=out, **read)
+    if "-" in files:
+        os.lseek(0, begin, os.SEEK_SET)
+    places = (decode_raw(row)["where"] for row in b"".join(rows).splitlines())
+    runs = collections.Counter(place.rpartition(":")[0] for place in places)
+    return {name: [one.count_back(runs) for one in options[name]] for name in SELECTORS}
 
 
 def check_outputs(given: dict[str, Any]) -> None:
@@ -9127,7 +9277,8 @@ Examples:
 {EXITS}"""
 GROUP_NOTES = {
     "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    "shell; tool=read,status=failed; 'path=src/*'; 'tool=shell,target=*rm -rf*'. "
+    "shell; tool=read,status=failed; 'change,path!=src/*'; 'shell,target=*git push*'. KEY!=GLOB "
+    "is true if KEY is something else. "
     f"KEY is one of {', '.join(KEYS)}; status is one of {', '.join(STATUSES)}. "
     "See --list tools and --list types.",
     "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",

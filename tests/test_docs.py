@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -141,7 +142,8 @@ def options_of_manual() -> list[Option]:
     for item in re.split(r"^(?=\.It Fl )", text, flags=re.MULTILINE)[1:]:
         head = item.splitlines()[0]
         names = tuple(f"-{flag}" for flag in re.findall(r"Fl (\S+)", head))
-        found.append(Option(names, tuple(re.findall(r"^\.It Cm (\S+)$", item, re.MULTILINE))))
+        choices = re.findall(r"^\.It Cm (.+)$", item, re.MULTILINE)
+        found.append(Option(names, tuple(name for some in choices for name in some.split(" , "))))
     return found
 
 
@@ -166,7 +168,7 @@ def test_synopsis_of_manual_names_each_option_once() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 def test_example_uses_options_that_exist(example: Example) -> None:
     names = {name for option in OPTIONS for name in option.names}
-    for command in re.findall(r"\bagentfmt\b([^|;>\n]*)", example.script):
+    for command in re.findall(r"\bagentfmt\b([^|;>\n]*)", re.sub("'[^']*'", "", example.script)):
         assert {word for word in command.split() if word.startswith("-")} <= names
 
 
@@ -328,7 +330,7 @@ def test_manual_shows_real_runs_on_a_terminal(capture: str) -> None:
 
 def test_completion_of_readme_is_in_the_manual() -> None:
     [lines] = (block.text for block in fences() if block.kind == "sh completion")
-    assert lines in plain(section(MANUAL, "FILES"))
+    assert lines in plain(section(MANUAL, "COMPLETION"))
 
 
 def mandoc(page: Path, *options: str) -> bytes:
@@ -351,8 +353,8 @@ def test_manual_can_be_read_in_one_sitting() -> None:
 @pytest.mark.parametrize(
     ("page", "heads"),
     [
-        (MANUAL, "NAME, SYNOPSIS, DESCRIPTION, ENVIRONMENT, FILES, EXIT STATUS, EXAMPLES, INPUT, "
-         "OUTPUT, SELECTORS, REDACTION, TABLES, DIAGNOSTICS, SEE ALSO, STANDARDS, CAVEATS"),
+        (MANUAL, "NAME, SYNOPSIS, DESCRIPTION, SELECTORS, ENVIRONMENT, EXIT STATUS, EXAMPLES, "
+         "OUTPUT, INPUT, REDACTION, TABLES, DIAGNOSTICS, COMPLETION, SEE ALSO, STANDARDS, CAVEATS"),
         (SIDECAR, "NAME, DESCRIPTION, LOG COLLECTORS, DELIVERY, SHIPPERS, MANY FILES, MANY CORES, "
          "QUERIES, SEE ALSO"),
     ],
@@ -376,9 +378,14 @@ def test_pages_of_the_manual_are_those_that_the_program_shows() -> None:
     )
 
 
-@pytest.mark.parametrize("tool", agentfmt.TOOLS)
-def test_manual_names_each_label(tool: str) -> None:
-    assert f".Ql {agentfmt.TOOLS[tool].done} ," in part(MANUAL, r"\.Ss Progress", r"\.Ss ")
+def test_examples_of_selectors() -> None:
+    """They are understood, and those of --fail-on match something in the sample."""
+    text = part(section(MANUAL, "SELECTORS"), r"\.Bd -literal", r"\.Ed")
+    rows = [re.split(r"  +", row) for row in text.strip().splitlines()]
+    assert len(rows) == 6
+    for flags, _ in rows:
+        ended = run("-q", *shlex.split(flags), str(SAMPLE))
+        assert ended.status == ("--fail-on" in flags), (flags, ended.stderr)
 
 
 @pytest.mark.parametrize("reason", agentfmt.REASONS.values())

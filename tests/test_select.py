@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +20,11 @@ from support import (
     init,
     label,
     result,
+    returned,
     run,
+    start,
     thinking,
+    use,
     user,
     whole_run,
 )
@@ -108,6 +112,16 @@ SELECTED = [
         "path=./src/*": "read-0 read-1 rejected-0 rejected-1",
         "path=p/q": BOTH.format("new"), "path=b.c": "grep-1", "path=*a.py": BOTH.format("read"),
         "session=*": None, "session=5f0e*": None, "session=x": "", "type=*": None, "*": None,
+        "path!=src/*": " ".join(map(BOTH.format, ("shell", "edit", "grep", "new"))),
+        "path!=src/": " ".join(map(BOTH.format, ("shell", "edit", "grep", "new"))),
+        "path=src/": "read-0 read-1 rejected-0 rejected-1", "path=p/*,path!=r": BOTH.format("new"),
+        "change": BOTH.format("edit"), "change,path!=/etc/*": "",
+        "tool=Change,path!=src/*": BOTH.format("edit"), "tool!=change,status=denied": "",
+        "status!=ok": "shell-1 edit-1 mcp-1 new-1 rejected-1", "status!=failed": "read-1 grep-1 lookup-1",
+        "type!=tool_call,type!=thinking": "init user assistant other", "subtype!=started,shell": "shell-1",
+        "tool!=read,status=ok": "grep-1 lookup-1", "tool!==lookup,status=ok": "read-1 grep-1",
+        "target!=x,status=nonzero": "", "session!=x": None, "session!=5f0e4a1c": "",
+        "parent=*": "", "run=1": None, "run=2": "", "run!=2,user": "user",
         "connection": "other", "tool_call,grep": BOTH.format("grep"), "type=tool_*,status=ok":
         "read-1 grep-1 lookup-1",
     }.items()
@@ -144,6 +158,132 @@ def test_paths_are_remembered_for_every_selector(flags: tuple[str, ...]) -> None
     ended = convert(DATA, *flags, "--fail-on", "subtype=completed,path=*.env")
     assert ended.status == 1
     assert "--fail-on subtype=completed,path=*.env matched" in ended.stderr
+
+
+PLACES = {  # the directory of the run, a path -> whether it is in src, as `path=src/*` asks
+    ("/work", "src/a"): True, ("/work", "/work/src/a"): True, ("/work", "src"): True,
+    ("/work", "./src//b/../a"): True, ("/work", "lib/../src/a"): True, ("/work/", "src/a/"): True,
+    ("/private/tmp/w", "/tmp/w/src/a"): True, ("", "src/a"): True, ("C:\\w", "C:\\w\\src\\a"): True,
+    ("/work", "src/../../etc/x"): False, ("/work", "src/../lib/a"): False, ("/work", ".."): False,
+    ("/work", "/src/a"): False, ("/work", "/work/../src/a"): False, ("/work", "srcs/a"): False,
+    ("/work", "/work"): False, ("/work", "~/src/a"): False, ("", "src/../a"): False,
+    ("C:\\w", "src\\..\\..\\x"): False, ("/work", "//work/src/a"): True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("here", "path"), PLACES)
+@pytest.mark.parametrize("tool", ["editToolCall", "readToolCall", "lsToolCall"])
+def test_where_a_path_leads(tool: str, here: str, path: str) -> None:
+    """Compared without `.` and `..`; what isn't inside is outside."""
+    inside = PLACES[here, path]
+    data = event("system", subtype="init", cwd=here) + b"".join(
+        call(tool, "1", {"path": path}, {"success": {}})
+    )
+    assert convert(data + result(), "--fail-on", "path=src/*").status == inside
+    assert convert(data + result(), "--fail-on", "path!=src/*").status != inside
+
+
+def test_the_directory_of_the_run_is_no_path_that_a_command_names() -> None:
+    for place, outside in {"": 0, "/work": 0, "/work/../work/": 0, "/etc": 1}.items():
+        lines = call("shellToolCall", "1", {"command": "ls", "workingDirectory": place}, {})
+        data = b"".join((init(), *lines, result()))
+        assert convert(data, "--fail-on", "path!=src/*").status == outside
+
+
+CREATIONS = {
+    "cursor": call("editToolCall", "1", {"path": "a"}, {"success": {"diffString": "--- /dev/null\n+++ b/a\n+1"}}),
+    "claude": [
+        event("assistant", uuid="u", message={"role": "assistant", "content": [use("Write", file_path="a", content="1")]}),
+        event("user", uuid="u", message={"role": "user", "content": [returned()]}),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("agent", CREATIONS)
+def test_a_file_that_was_created_is_a_write(agent: str) -> None:
+    data = b"".join((init(), *CREATIONS[agent], result()))
+    assert convert(data, "--only", "write").lines == [label("write")]
+    assert convert(data, "--only", "edit").lines == []
+    assert convert(data, "--only", "tool!=write").lines == []
+    for choice, matched in {
+        "write,status=ok": 1,
+        "change,status=ok": 1,
+        "edit,status=ok": 0,
+    }.items():
+        assert convert(data, "--fail-on", choice).status == matched
+    assert "any of delete, edit, write" in run("--list", "tools").stdout.decode()
+
+
+# ---------------------------------------------------------------- sub-agents
+
+
+def test_what_sub_agents_did() -> None:
+    """By the call that they belong to; the completion of a call need not name it."""
+    below = {name: call("readToolCall", name, {"path": "a"}, {}) for name in ("x", "y")}
+    for lines, parent in zip(below.values(), ("t1", "t2"), strict=True):
+        lines[0] = lines[0].replace(
+            b'"call_id"', b'"parent_tool_use_id":"%s","call_id"' % parent.encode()
+        )
+    task, end = call("taskToolCall", "t1", {}, {})
+    data = b"".join((init(), task, *below["x"], *below["y"], end, result()))
+
+    def left(*flags: str) -> list[str]:
+        found = (one.get("call_id") for one in convert(data, *STREAM, *flags).objects)
+        return [identity for identity in found if identity]
+
+    assert left("--only", "parent=*") == ["x", "x", "y", "y"]
+    assert left("--only", "parent=t1") == ["x", "x"]
+    assert left("--only", "parent!=t1") == ["y", "y"]
+    assert left("--drop", "parent=*") == ["t1", "t1"]
+    assert left("--drop", "task") == ["x", "x", "y", "y"]
+
+
+# ---------------------------------------------------------------- runs of a FILE
+
+PROMPTS = [
+    whole_run(name).replace(b"?", b"prompt %d?" % number)
+    for number, name in enumerate(("one", "one", "two"), 1)
+]  # fmt: skip
+TWO_FILES = {"a": b"".join(PROMPTS), "b": whole_run("one") + user("one")}
+
+
+@pytest.mark.parametrize(
+    ("choice", "runs"),
+    {
+        "run=1": ["a:1", "b:1"], "run=3": ["a:13"], "run=-1": ["a:13", "b:7"], "run=-2": ["a:7", "b:1"],
+        "run=-3": ["a:1"], "run=4": [], "run=-4": [], "run!=-1": ["a:1", "a:7", "b:1"],
+        "session=one,run=1": ["a:1", "b:1"], "session=one,run!=1": ["a:7", "b:7"],
+    }.items(),
+)  # fmt: skip
+def test_one_run_of_a_file(choice: str, runs: list[str], tmp_path: Path) -> None:
+    """Counted in each FILE; a run is selected as a whole, with its result."""
+    for name, data in TWO_FILES.items():
+        (tmp_path / name).write_bytes(data)
+
+    def left(option: str) -> list[str]:
+        rows = run("-t", "runs", option, choice, "a", "b", cwd=tmp_path).objects
+        return [row["where"] for row in rows]
+
+    every = [row["where"] for row in run("-t", "runs", "a", "b", cwd=tmp_path).objects]
+    assert left("--only") == runs
+    assert left("--drop") == [place for place in every if place not in runs]
+    ended = run("-q", "--fail-on", choice, "a", "b", cwd=tmp_path)
+    assert ended.stderr.count("matched") == sum(place != "b:7" for place in runs)
+
+
+def test_the_last_run_of_what_is_read_once() -> None:
+    """Its number is known when the input ends."""
+    ended = run("--only", "run=-1", data=whole_run())
+    assert (ended.status, ended.stdout) == (2, b"")
+    assert ended.stderr.startswith("agentfmt: run=-N needs FILEs, which can be read twice")
+
+
+def test_the_last_run_of_a_file_on_stdin(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(TWO_FILES["a"])
+    with (tmp_path / "a").open("rb") as file:
+        file.seek(len(PROMPTS[0]))
+        rows, _ = start("-t", "runs", "--only", "run=-1", stdin=file).communicate()
+    assert json.loads(rows)["session"] == "two"
 
 
 # ---------------------------------------------------------------- targets
@@ -352,7 +492,22 @@ def test_usage_errors(option: str, choice: str) -> None:
         ("type=thread.started", 'no type "thread.started": did you mean system?'),
         ("message", 'no tool or type "message": did you mean assistant?'),
         ("turn.failed", 'no tool or type "turn.failed": did you mean result?'),
-        ("!shell", "there is no negation: --drop leaves out what matches"),
+        ("!shell", "did you mean tool!=shell?"),
+        ("!path=src/*", "did you mean path!=src/*?"),
+        ("path=!src/*", "did you mean path!=src/*?"),
+        ("path!=*", "nothing can match: for events without path, write --drop 'path=*'"),
+        ("shell,tool!=bash", "no event is both shell and not shell"),
+        ("change,shell", 'no event is both change and shell: repeat the option for "or"'),
+        ("shell failed", "did you mean shell,status=failed?"),
+        ("chnage", 'no tool or type "chnage": did you mean change?'),
+        ("secret", "secrets are no events: -r secrets hides them, -s counts them"),
+        (
+            "subagent",
+            "did you mean task, the call that runs one, or parent=*, all that sub-agents did?",
+        ),
+        ("run=last", "a run is a number, such as 3, or -1 for the last"),
+        ("run=0", "a run is a number, such as 3, or -1 for the last"),
+        ("run=1,run=2", 'no event is both 1 and 2: repeat the option for "or"'),
         ("tool:shell", "did you mean tool=shell?"),
         ("tool=shell|edit", 'repeat the option for "or"'),
         ("tool=shell status=ok", "no blanks around a term"),
@@ -399,7 +554,14 @@ def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -
 
 @pytest.mark.parametrize(
     "choice",
-    ["path=my notes.txt", "path=a|b", "path=!a", "session=a:b", "target=*A=1 path=x cat y|sh*"],
+    [
+        "path=my notes.txt",
+        "path=a|b",
+        "path=./!a",
+        "session=a:b",
+        "target=*A=1 path=x cat y|sh*",
+        "target=! grep x",
+    ],
 )
 def test_paths_targets_and_sessions_may_hold_anything(choice: str) -> None:
     assert agentfmt.parse_selector(choice).text == choice
@@ -411,7 +573,7 @@ def test_paths_targets_and_sessions_may_hold_anything(choice: str) -> None:
         "status=failed,status=nonzero", "status=*o*,status=ok", "status=*,status=failed",
         "tool=shell,tool=Bash", "tool=shell,tool=run_*", "tool=mcp,tool=mcp__docs__find",
         "session=5f0e4a1c,session=5f0e4a1c-77b2", "session=5f*,session=*1c", "type=*,shell",
-        "type=t*,mcp__*", "path=a,path=b", "target=a,target=b", "status=ok,subtype=comp*",
+        "type=t*,mcp__*", "path=a,path=b", "change,edit", "change,Bash*", "path=a,path!=a/b", "run=3,run=-1", "target=a,target=b", "status=ok,subtype=comp*",
     ],
 )  # fmt: skip
 def test_terms_that_one_event_may_match_are_no_error(choice: str) -> None:
