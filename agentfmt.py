@@ -9174,9 +9174,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
             report.message(f"--secret-env {escape(glob)}: {escape(why)}")
     streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
-    if any(term.counts_back() for name in SELECTORS for one in given[name] for term in one.terms):
-        options |= count_back(files, inputs, signals, options)
     try:
+        options |= count_back(files, inputs, signals, options)
         with contextlib.closing(out.last):
             hides = redaction if classes else None
             convert(streams, view=view, redaction=hides, report=report, out=out, **options)
@@ -9205,11 +9204,15 @@ def count_back(
 ) -> dict[str, Any]:
     """The selectors, with `run=-1` as a number: the FILEs are read once more, since only their ends
     tell how many runs they hold. Raises click.UsageError if they can't be."""
+    terms = (term for name in SELECTORS for one in options[name] for term in one.terms)
+    if not any(term.counts_back() for term in terms):
+        return {}
     if not all(stat.S_ISREG(one.st_mode) for one in inputs):
         raise click.UsageError("run=-N needs FILEs, which can be read twice: save the stream first")
     rows: list[bytes] = []
     out = Output(rows.append)
-    report, begin = Silence(out), os.lseek(0, 0, os.SEEK_CUR) if "-" in files else 0
+    report = Silence(out, EventRedactor(None, frozenset(), []))
+    begin = os.lseek(0, 0, os.SEEK_CUR) if "-" in files else 0
     streams = ((file, open_chunks(file, signals, report)) for file in files)
     read = {name: options[name] for name in ("dialect", "max_line", "unwrap")}
     convert(streams, to="runs", report=report, out=out, **read)
