@@ -153,6 +153,7 @@ PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 20  # lines of each in a repor
 REPORT_COLUMNS = 500  # of these lines
 ITEM_COLUMNS = 240  # of an action in a report
 MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
+KEPT_LEVELS = 200  # of a value that is nested too deeply to be decoded as a whole
 MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
 AGENTS = "cursor claude amp qwen codex gemini opencode droid copilot pi".split()
@@ -346,16 +347,27 @@ def encode_json(value: Any) -> bytes:
     """A value as compact JSON in UTF-8; Raw stays as it is, lone surrogates are escaped."""
     try:
         return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        pass
-    if isinstance(value, dict):
-        pairs = (encode_json(key) + b":" + encode_json(item) for key, item in value.items())
-        return b"{" + b",".join(pairs) + b"}"
-    if isinstance(value, list):
-        return b"[" + b",".join(map(encode_json, value)) + b"]"
+    except (UnicodeEncodeError, RecursionError):  # as the input may well be
+        return b"".join(encode_parts(value))
+
+
+def encode_parts(value: Any) -> Iterator[bytes]:
+    """The same in pieces, of any depth: what could be decoded may be too deep within a new line."""
     import json
 
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    pending = [value]  # what is left, its end first; bytes are written already
+    while pending:
+        one = pending.pop()
+        if isinstance(one, (bytes, Raw)):
+            yield bytes(one)
+        elif isinstance(one, dict):
+            items = (part for pair in one.items() for part in (b",", pair[0], b":", pair[1]))
+            pending += reversed([b"{", *itertools.islice(items, 1, None), b"}"])
+        elif isinstance(one, (list, tuple)):
+            items = (part for item in one for part in (b",", item))
+            pending += reversed([b"[", *itertools.islice(items, 1, None), b"]"])
+        else:
+            yield json.dumps(one, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 def decode_json(text: Raw | bytes) -> Any:
@@ -455,11 +467,11 @@ def decode_as(raw: Raw | bytes, kind: type[T]) -> T:
 
 
 def as_integer(value: Any) -> int | None:
-    """An integer, or None; protobuf's JSON writes 64-bit ones as strings."""
-    if type(value) is int:
-        return value
+    """An integer of 64 bits, or None; protobuf's JSON writes such ones as strings."""
     if isinstance(value, str) and INTEGER.fullmatch(value):
         return int(value)
+    if type(value) is int:
+        return value if -(1 << 63) <= value < 1 << 63 else None
     return int(value) if isinstance(value, float) and abs(value) < 1e15 else None
 
 
@@ -475,8 +487,27 @@ def decode_raw(raw: Raw | bytes) -> Any:
     """Decode a member that was left undecoded; None if it is absent or malformed."""
     try:
         return decode_json(raw) if raw else None
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
+    except RecursionError:  # what could be read may be too deep where it is decoded
+        shallow = without_depths(bytes(raw))
+        return None if shallow == raw else decode_raw(shallow)
+
+
+def without_depths(text: bytes) -> bytes:
+    """A JSON value with null in place of what is nested more than KEPT_LEVELS deep."""
+    kept, level, position = bytearray(), 0, 0
+    for run in BRACKETS.finditer(without_escapes(text)):
+        opens, count = run[0][:1] in b"[{", len(run[0]) * (run[0][:1] != b'"')
+        if opens and level <= KEPT_LEVELS < level + count:
+            kept += text[position : run.start() + KEPT_LEVELS - level] + b"null"
+        elif not opens and level - count <= KEPT_LEVELS < level:
+            position = run.start() + level - KEPT_LEVELS
+        level += count if opens else -count
+    return bytes(kept + text[position:]) if level == 0 else text
+
+
+BRACKETS = regex(rb'"[^"]*"|[\[{]+|[\]}]+')  # in a line without escapes
 
 
 def as_time(value: Any) -> int | None:
@@ -514,6 +545,16 @@ def as_object(value: Any) -> dict[str, Any]:
 
 def as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def as_word(value: Any) -> str:
+    """A string, or a number as one, or ""."""
+    return as_text(value) or ("" if (number := as_integer(value)) is None else str(number))
+
+
+def as_dollars(value: Any) -> float | None:
+    """An amount of money, or None."""
+    return value if isinstance(value, (int, float)) and 0 <= value < 1e9 else None
 
 
 class Node:
@@ -934,7 +975,7 @@ def as_command(command: Any) -> Any:
         return command
     import shlex
 
-    return shlex.join(map(str, command))
+    return shlex.join(map(as_word, command))
 
 
 # Of a POSIX shell: a quoted part of a word, a word, `sh -c WORD`, and `cd WORD &&`.
@@ -1103,7 +1144,7 @@ def todos_done(call: Outcome) -> str:
     args = as_object(decode_raw(call.body.args))
     given = None if args.get("merge") is True else args.get("todos")
     lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
-    states = [str(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
+    states = [as_text(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
     return f"{done} of {len(states)} done" if states else ""
 
@@ -2412,15 +2453,18 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
     """A to-do list with Cursor's members and statuses."""
     return [
         {
-            "id": str(one["id"] or number),
+            "id": as_word(one["id"]) or str(number),
             "content": first_text(*map(one.__getitem__, TODO_TEXTS)),
-            "status": f"TODO_STATUS_{one['status'] or TODO_STATES[bool(one['completed'])]}".upper(),
+            "status": f"TODO_STATUS_{todo_state(one)}".upper(),
         }
         for number, one in enumerate(Node(given).each(), 1)
     ]
 
 
-TODO_STATES = ("pending", "completed")
+def todo_state(todo: Node) -> str:
+    return as_text(todo["status"]) or ("completed" if todo["completed"] else "pending")
+
+
 TODO_TEXTS = ("content", "text", "description", "step")
 
 
@@ -2776,8 +2820,8 @@ class Dialect:
                 self.usage[name] = self.usage.get(name, 0) + more
         if identity is not None:
             remember(self.counted, identity, found)
-        if isinstance(cost, (int, float)):
-            self.cost = (self.cost or 0) + cost
+        if (dollars := as_dollars(cost)) is not None:
+            self.cost = (self.cost or 0) + dollars
 
     def report_error(self, message: Any, *, fatal: bool = False) -> None:
         """Make an error event; ``fatal``: the run has failed unless a result follows."""
@@ -2978,7 +3022,7 @@ class Claude(Dialect):
         elif subtype == "api_retry":  # the last line of a run that is killed while it waits
             told = Node(details(self.event))
             why = filter(None, map(told.__getitem__, ("error", "error_status")))
-            self.report_error(" ".join(map(str, why)))
+            self.report_error(" ".join(map(as_word, why)))
 
     def init(self) -> None:
         """Begin a run, unless a task's end wakes the agent before the result of what it did so far:
@@ -2996,7 +3040,9 @@ class Claude(Dialect):
         if subtype == "task_started":
             self.tasks[task] = call
         elif subtype == "background_tasks_changed":  # it lists all of them
-            self.running &= {self.tasks.get(str(one["task_id"]), "") for one in told.each("tasks")}
+            self.running &= {
+                self.tasks.get(as_word(one["task_id"]), "") for one in told.each("tasks")
+            }
         elif subtype == "task_notification" or told["patch.status"] not in TASK_STATES:
             self.running.discard(call)
         if subtype == "task_notification":
@@ -3146,8 +3192,9 @@ GREP_MODES = {
 def hunk_lines(hunk: Node) -> Iterator[str]:
     """The lines of a part of a diff, below their positions in both files."""
     places = "@@ -{oldStart},{oldLines} +{newStart},{newLines} @@"
-    yield places.format_map(collections.defaultdict(int, as_object(hunk.value)))
-    yield from map(str, hunk["lines"] if isinstance(hunk["lines"], list) else ())
+    given = {name: as_count(value) or 0 for name, value in as_object(hunk.value).items()}
+    yield places.format_map(collections.defaultdict(int, given))
+    yield from map(as_text, hunk["lines"] if isinstance(hunk["lines"], list) else ())
 
 
 def claude_code(text: str, told: Any, *, failed: bool) -> int | None:
@@ -3953,10 +4000,11 @@ class Pi(Saved):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.assistantMessageEvent
-        self.stopped = kind == "turn_end" and getattr(self.final, "stopReason", None) == "stop"
         if part is not None:
             self.update(part.type, part.delta)
-        elif kind in self.entries:
+            return
+        self.stopped = kind == "turn_end" and getattr(self.final, "stopReason", None) == "stop"
+        if kind in self.entries:
             self.saved = True
             self.entry(line.message)
         elif kind in ("session", "agent_start"):
@@ -4116,7 +4164,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     init, own_key = name == "system/init", value("apiKeySource") in CURSOR_KEY_SOURCES
     yield "droid", init and "reasoning_effort" in has
     yield "qwen", init and "qwen_code_version" in has
-    yield "amp", str(value("session_id")).startswith("T-") and kind in (*SHARED_TYPES, "system")
+    yield "amp", as_text(value("session_id")).startswith("T-") and kind in (*SHARED_TYPES, "system")
     yield "claude", init and has & CLAUDE_MEMBERS
     yield "claude", init and "mcp_servers" in has and not own_key
     yield "claude", kind in Claude.own or name.startswith("system/hook_")
@@ -5088,7 +5136,7 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
     found: dict[str, float | None] = {
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
-        "cost": cost if isinstance(cost, (int, float)) and 0 <= cost < 1e9 else None,
+        "cost": as_dollars(cost),
     } | {kind: next(counts_in(map(usage.get, names)), None) for kind, names in TOKENS}
     session, cost = event.run.session, found["cost"]
     if cost and session:

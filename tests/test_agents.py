@@ -1325,3 +1325,38 @@ def test_repros(path: str) -> None:
         assert failing == int("error" in states)
     deleting = convert(data, "--fail-on", "delete").status
     assert deleting == int(any("{delete}" in line for line in lines))
+
+
+# ---------------------------------------------------------------- the smallest real faults
+
+FAULTS = {  # the verdicts, and the lines with -d
+    "huge-cost": (["succeeded"], []),
+    "pi-status-differs": (["succeeded", "succeeded"], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", corpus("faults", suffix=".ndjson"))
+def test_faults(path: str) -> None:
+    name = os.path.basename(path).removesuffix(".ndjson")
+    verdicts, lines = FAULTS.get(name, (None, []))
+    if verdicts is None:
+        pytest.skip("another section's")
+    data = content(path)
+    assert [row["verdict"] for row in convert(data, "-t", "runs").objects] == verdicts
+    assert convert(data, "-d").lines == [*map(spelled, lines)]
+    statuses = {convert(data, "-t", to).status for to in agentfmt.WRITERS}
+    assert statuses == {int({*verdicts} != {"succeeded"})}
+
+
+@pytest.mark.parametrize("levels", [100, 960, 980, 985, 990, 9990, 10**6])
+def test_deep_members(levels: int) -> None:
+    """No depth breaks it, or costs the run; what cannot be read at all is damage."""
+    deep = "[" * levels + "]" * levels
+    done = command(command=["x", "@"], aggregated_output="@")
+    lines = [json.dumps(done), json.dumps({"type": "turn.completed", "usage": {"a": "@"}})]
+    data = stream([*THREAD, *(line.replace('"@"', deep) for line in lines), TURN_ENDED])
+    for to in ("cursor", "runs"):
+        ended = run("-t", to, data=data)
+        assert ended.status in (0, 3)
+        assert "Traceback" not in ended.stderr
+    assert json.loads(ended.lines[0])["verdict"] == "succeeded"

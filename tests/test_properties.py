@@ -17,7 +17,18 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support import CAPTURES, SAME, Ended, content, convert, corpus, one_byte_at_a_time
+from support import (
+    CAPTURES,
+    ODD,
+    SAME,
+    Ended,
+    as_line,
+    content,
+    convert,
+    corpus,
+    one_byte_at_a_time,
+    places,
+)
 
 import agentfmt
 
@@ -314,3 +325,60 @@ def test_every_output_counts_the_same_lines(path: str) -> None:
         counts[to] = re.findall(r"run \S+ \(stdin:\d+\) failed: .* after (\d+) events?", said)
     assert all(found == counts["text"] for found in counts.values()), counts
     assert all(int(count) <= len(lines) for count in counts["text"])
+
+
+# ---------------------------------------------------------------- lines that nobody would write
+
+TYPICAL = [path for path in PATHS if os.path.getsize(path) < 100 * SHORT]
+DEEP = st.integers(1, 4000).map(lambda levels: b"[" * levels + b"]" * levels)
+DEEP |= st.integers(1, 4000).map(lambda levels: b'{"text":' * levels + b"7" + b"}" * levels)
+HUGE = st.integers(1, 500).map(lambda digits: b"9" * digits)
+ODDITIES = DEEP | HUGE | st.sampled_from([as_line(odd).strip() for odd in ODD])
+OUTPUTS: list[tuple[str, ...]] = [("-t", to) for to in agentfmt.WRITERS] + [("-v",), ("-q", "-s")]
+
+
+@functools.cache
+def lines_of(path: str) -> list[bytes]:
+    return content(path).splitlines(keepends=True)
+
+
+def with_odd_member(line: bytes, odd: bytes, which: int) -> bytes:
+    """A line with something odd in place of one of its members, however deep."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return odd + b"\n"
+    if not isinstance(value, (dict, list)) or not (there := [*places(value)]):
+        return odd + b"\n"
+    holder, key = there[which % len(there)]
+    holder[key] = "@odd@"
+    return as_line(value).replace(b'"@odd@"', odd)
+
+
+@needs_streams
+@settings(max_examples=60)
+@given(data=st.data())
+def test_one_status_for_every_output(data: st.DataObject) -> None:
+    """What an output does not read must not decide, and nothing odd breaks it or loses a run of
+    another FILE."""
+    path, whole = data.draw(st.permutations(TYPICAL))[:2]
+    lines = [*lines_of(path)][:200]
+    how = data.draw(st.sampled_from("cut shuffled doubled odd".split()))
+    rng = data.draw(st.randoms(use_true_random=False))
+    if how == "cut":
+        lines = lines[: rng.randrange(len(lines) + 1)]
+    elif how == "shuffled":
+        rng.shuffle(lines)
+    elif how == "doubled":
+        lines = [line for line in lines for _ in range(rng.randint(0, 2))]
+    else:
+        odd, which = data.draw(ODDITIES), rng.randrange(len(lines))
+        lines[which] = with_odd_member(lines[which], odd, rng.randrange(1000))
+    streams = {"a": [b"".join(lines)], "b": [content(whole)]}
+    statuses = {flags: convert(streams, *flags).status for flags in OUTPUTS}
+    assert len({*statuses.values()}) == 1, statuses
+    alone = convert(content(whole), "-t", "runs").objects
+    rows = convert(streams, "-t", "runs").objects
+    assert [row["verdict"] for row in rows if str(row["where"]).startswith("b:")] == [
+        row["verdict"] for row in alone
+    ]
