@@ -1329,7 +1329,7 @@ def test_repros(path: str) -> None:
 
 # ---------------------------------------------------------------- the smallest real faults
 
-FAULTS = {  # the verdicts, and the lines with -d
+FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
     "huge-cost": (["succeeded"], []),
     "pi-status-differs": (["succeeded", "succeeded"], []),
 }  # fmt: skip

@@ -334,7 +334,7 @@ DEEP = st.integers(1, 4000).map(lambda levels: b"[" * levels + b"]" * levels)
 DEEP |= st.integers(1, 4000).map(lambda levels: b'{"text":' * levels + b"7" + b"}" * levels)
 HUGE = st.integers(1, 500).map(lambda digits: b"9" * digits)
 ODDITIES = DEEP | HUGE | st.sampled_from([as_line(odd).strip() for odd in ODD])
-OUTPUTS: list[tuple[str, ...]] = [("-t", to) for to in agentfmt.WRITERS] + [("-v",), ("-q", "-s")]
+EVERY: list[tuple[str, ...]] = [("-t", to) for to in agentfmt.WRITERS] + [("-v",), ("-q", "-s")]
 
 
 @functools.cache
@@ -375,7 +375,7 @@ def test_one_status_for_every_output(data: st.DataObject) -> None:
         odd, which = data.draw(ODDITIES), rng.randrange(len(lines))
         lines[which] = with_odd_member(lines[which], odd, rng.randrange(1000))
     streams = {"a": [b"".join(lines)], "b": [content(whole)]}
-    statuses = {flags: convert(streams, *flags).status for flags in OUTPUTS}
+    statuses = {flags: convert(streams, *flags).status for flags in EVERY}
     assert len({*statuses.values()}) == 1, statuses
     alone = convert(content(whole), "-t", "runs").objects
     rows = convert(streams, "-t", "runs").objects
