@@ -929,6 +929,30 @@ def words_of(event: Any) -> str:
     return message_text(event.message.content) if event.message else ""
 
 
+IN_THE_MIDDLE = "error_unfinished"  # the subtype of a result that no line of a session states
+# What a failed run needs, in a word for whoever starts it again: the first wording that is found.
+RUN_FAILURES = {
+    "matched": r"\A--fail-on ",
+    "limit": (
+        r"(?i)\b429\b|rate[ _-]?limit|quota|usage limit|hit your .{0,40}limit"
+        r"|limit (?:reached|exceeded)|budget|max(?:imum)?[ _](?:session )?turns|credits?\b"
+        r"|billing|too many requests"
+    ),
+    "auth": (
+        r"(?i)\b40[13]\b|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b|authenticat|api[ _-]?key"
+        r"|credentials|(?:invalid|expired) .{0,20}token"
+    ),
+    "interrupted": r"(?i)interrupted|aborted|cancell?ed",
+    "unfinished": rf"ended without a|superseded by|{IN_THE_MIDDLE}",
+}
+
+
+def failure_in(reason: str) -> str | None:
+    """The word for a reason, if its wording shows one."""
+    words = (word for word, wording in RUN_FAILURES.items() if re.search(wording, reason))
+    return next(words, None)
+
+
 # ---------------------------------------------------------------- calls
 #
 # Cursor's tools, their printed labels; what a call is about and how it ended.
@@ -2593,6 +2617,7 @@ class Dialect:
     cwd: Any = None  # as lines state it, if no init does
     model: Any = None
     fatal_error = ""  # an error that fails the run, unless a result follows
+    doubt = ""  # why a success is none, unless the agent itself says or does something after this
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2705,6 +2730,8 @@ class Dialect:
     def words(self, kind: str, text: str) -> Any:
         """Add an event with words; its line is made only if a stage reads all of them."""
         maker, parent, thought = self.maker, self.parent, kind == "thinking"
+        if self.doubt and kind == "assistant" and parent is None and text.strip():
+            self.doubt = ""
         new = self.add(kind, "delta" if thought else None, None, None, parent)
         if maker.kind is SpokenEvent and thought:
             new.text = text
@@ -2719,7 +2746,7 @@ class Dialect:
     # The moves.
 
     def begin(self, **members: Any) -> None:
-        self.begun, self.first = True, self.stamp
+        self.begun, self.first, self.doubt = True, self.stamp, IDLE
         members |= {"timestamp_ms": as_time(self.stamp)}
         self.make("system", "init", converted_from=self.agent, **members)
 
@@ -2770,6 +2797,7 @@ class Dialect:
         if once and identity in self.finished:
             return
         self.finished.pop(identity, None)
+        self.doubt = self.doubt if parent else ""
         tool, server, known = translate_tool(name), None, self.calls.get(identity)
         if tool == name and "_" in name:
             server = self.server_of(name)
@@ -2794,8 +2822,17 @@ class Dialect:
             self.add("tool_call", "completed", made, each.id, each.parent)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
-        stated = {"is_error": subtype != "success"} if subtype else {}
+        """End the run. A success that is none becomes an error; an error states its word."""
         members["usage"] = members.get("usage") or self.usage.copy() or None
+        told = {key: decode_raw(one) if type(one) is Raw else one for key, one in members.items()}
+        if subtype == "success" and (flaw := self.flaw(Node(told))):
+            subtype, told = "error", dict(zip(("error", "failure"), flaw, strict=True))
+            members |= told
+        if subtype not in ("success", ""):
+            reason = [told.get(name) for name in ("error", "errors", "message", "result")]
+            word = told.get("failure") or failure_in(f"{error_message(reason)} {subtype}")
+            members["failure"] = word or ("error" if error_message(reason) else None)
+        stated = {"is_error": subtype != "success"} if subtype else {}
         if members.get("duration_ms") is None:
             members["duration_ms"] = elapsed(self.first, self.stamp or self.last)
         if self.cost is not None:
@@ -2808,6 +2845,26 @@ class Dialect:
         for known in (*of_run, *self.said.values()):
             known.clear()
 
+    def flaw(self, told: Any) -> Flaw | None:
+        """Why a result that says success, with these members, is none: something stopped the agent
+        and it neither said nor did anything since; or it never did, and took no token for that; or
+        its last words are an error of its host's, which took none."""
+        answer, (words, tokens) = told["result"], self.last_words(told)
+        silent = not answer or (isinstance(answer, str) and answer.strip() in ("", self.doubt))
+        idle = tokens_out(told["usage"]) == 0 and told["num_turns"] != 0
+        if self.doubt and silent and not self.saved and (self.doubt != IDLE or idle):
+            return self.doubt, failure_in(self.doubt)
+        error = ERROR_ANSWER.search(words) if tokens == 0 else None
+        if error:
+            where = "ends in" if error.start() else "is only"
+            reason = f"its answer {where} an error: {(error[1] or error[0]).strip()}"
+            return reason, failure_in(reason)
+        return None
+
+    def last_words(self, told: Any) -> tuple[str, int | None]:
+        """The last message of a run, with the tokens that it took: as its result has them."""
+        return as_text(told["result"]), tokens_out(told["usage"])
+
     def add_usage(self, tokens: Any, identity: Any = None, cost: Any = None) -> None:
         """Add the tokens of a message, and its dollars. Of its lines the last one states them."""
         told, before = Node(tokens), self.counted.get(identity, {})
@@ -2818,6 +2875,8 @@ class Dialect:
         for name, count in found.items():
             if more := count - before.get(name, 0):
                 self.usage[name] = self.usage.get(name, 0) + more
+        if tokens_out(tokens) == 0:  # that it took none may tell a failure
+            self.usage.setdefault("output", 0)
         if identity is not None:
             remember(self.counted, identity, found)
         if (dollars := as_dollars(cost)) is not None:
@@ -2829,7 +2888,7 @@ class Dialect:
         if fatal and not self.ended:
             self.begin_once()
             self.fatal_error = text or "error"
-        self.make("error", message=text)
+        self.make("error", message=text, failure=failure_in(text))
         if fatal and self.ended:  # a later turn failed before it began
             self.end("error", error=text or "error")
 
@@ -2904,12 +2963,27 @@ class Saved(Dialect):
         self.parts[-1].hidden, self.parts[-1].line = self.maker.native, None
 
 
-IN_THE_MIDDLE = "error_unfinished"  # the subtype of a result that no line of a session states
 USAGE_PATHS = {
     "input": ("input", "input_tokens", "promptTokenCount"),
-    "output": ("output", "output_tokens", "candidatesTokenCount"),
+    "output": ("output", "output_tokens", "outputTokens", "candidatesTokenCount"),
     "cached": ("cacheRead", "cache.read", "cache_read_input_tokens", "cachedContentTokenCount"),
 }
+
+
+IDLE = "the agent said nothing and did nothing"
+Flaw: TypeAlias = "tuple[str, str | None]"  # why a run failed, and the word for it, if it has one
+# A whole answer, or the end of one, that its host wrote: Gemini CLI's relatives, Claude Code.
+ERROR_ANSWER = regex(
+    r"(\[API Error: (?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*\])"
+    r"(?:\n(?:Please wait|Possible quota|You have|We a|Slow response)(?s:.*))?\s*\Z"
+    r"|\AUnknown (?:skill|command|slash command): .+\s*\Z"
+)
+
+
+def tokens_out(usage: Any) -> int | None:
+    """The tokens that the model wrote, if that is stated."""
+    counts = (as_count(Node(usage)[path]) for path in USAGE_PATHS["output"])
+    return next((count for count in counts if count is not None), None)
 
 
 def remember(known: dict[Any, Any], key: Any, value: Any, most: int = MAX_FINISHED) -> None:
@@ -2979,6 +3053,10 @@ class Claude(Dialect):
 
     woken = False  # by the end of a task, and nothing was said since
     wakes = 0  # how many results precede that of the run
+    final: Any = None  # the agent's own last line
+    by_schema = False  # a schema is given for the answer
+    last_call: str | None = None  # the tool that the agent itself used last
+    lost = ""  # a sub-agent in the background that was stopped, and the agent said nothing since
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -2986,6 +3064,7 @@ class Claude(Dialect):
         self.background: dict[str, Any] = {}  # tasks in the background: call -> what it is about
         self.running: set[str] = set()  # calls whose sub-agents have not ended
         self.tasks: dict[str, str] = {}  # task -> its call
+        self.dismissed: set[str] = set()  # tasks that the agent itself stopped
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -3019,6 +3098,12 @@ class Claude(Dialect):
             self.denied.add(line.tool_use_id)
         elif subtype in CLAUDE_TASKS:
             self.task(subtype, Node(details(self.event)))
+        elif subtype == "informational":
+            told = Node(details(self.event))
+            self.doubt = (
+                as_text(told["preventContinuation"] is True and told["content"]).strip()
+                or self.doubt
+            )
         elif subtype == "api_retry":  # the last line of a run that is killed while it waits
             told = Node(details(self.event))
             why = filter(None, map(told.__getitem__, ("error", "error_status")))
@@ -3027,10 +3112,12 @@ class Claude(Dialect):
     def init(self) -> None:
         """Begin a run, unless a task's end wakes the agent before the result of what it did so far:
         it holds that back, and states the result of each part at the end of all."""
-        if self.woken and not self.ended:
+        if self.woken and self.in_turn:
             self.wakes += 1
             return
         own = members(self.event.raw)
+        self.woken, self.lost, self.last_call, self.final = False, "", None, None
+        self.by_schema = b'"StructuredOutput"' in bytes(own.get("tools", b""))
         self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
 
     def task(self, subtype: str, told: Any) -> None:
@@ -3044,6 +3131,11 @@ class Claude(Dialect):
                 self.tasks.get(as_word(one["task_id"]), "") for one in told.each("tasks")
             }
         elif subtype == "task_notification" or told["patch.status"] not in TASK_STATES:
+            stopped = {told["status"], told["patch.status"]} & {"stopped", "killed"}
+            if stopped and call in self.running and task not in self.dismissed:
+                given = self.background.get(call, {}).get("description")
+                self.lost = as_text(decode_raw(given)) if type(given) is Raw else as_text(given)
+                self.lost = self.lost or as_text(told["summary"]) or task
             self.running.discard(call)
         if subtype == "task_notification":
             self.woken = True
@@ -3055,13 +3147,20 @@ class Claude(Dialect):
         super().finish()
         if self.running and self.ended:
             self.end("error", error="a sub-agent in the background never ended")
+        elif self.ended and not self.saved and (flaw := self.unanswered()):
+            self.end("error", error=flaw[0], failure=flaw[1])
 
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
-        if self.ended and isinstance(content, str) and content.startswith("<local-command-"):
+        printed = LOCAL_COMMAND.match(message_text(content)) if role == "user" else None
+        if self.ended and printed:
             self.event.apart = RUNLESS  # what a command of the host printed
             return
+        if printed:
+            self.doubt = printed[2].strip() if printed[1] == "stderr" else ""
         self.woken = False
+        if role == "assistant" and self.parent is None:
+            self.final, self.lost = self.event, ""
         self.begin_message(line.message and line.message.id)
         if line.error or line.is_api_error_message is True:
             self.report_error([message_text(content), line.error], fatal=self.saved)
@@ -3077,6 +3176,14 @@ class Claude(Dialect):
                 self.think(block.thinking)
             elif block.name is not None:
                 self.call(block.id, block.name, block.input)
+                self.follow_call(block)
+            elif block.type is not None and role == "assistant":
+                self.doubt = ""  # it may be an act, of a kind that is new
+
+    def follow_call(self, block: Any) -> None:
+        self.last_call = block.name if self.parent is None else self.last_call
+        if block.name == "TaskStop":
+            self.dismissed.add(as_text(Node(decode_raw(block.input))["task_id"]))
 
     def hear(self, text: Any) -> None:
         """The words of a user line are a prompt, or the host's."""
@@ -3094,9 +3201,14 @@ class Claude(Dialect):
                 said.pop(self.parent, None)
 
     def result(self) -> None:
-        """Only the subtype success without is_error succeeds; an error keeps its members."""
+        """Only the subtype success without is_error succeeds; an error keeps its members. Sometimes
+        one follows a result without any line before it, or any work behind it."""
         own: dict[str, Any] = members(self.event.raw)
         subtype = self.event.subtype
+        work = {bytes(own.get(name, b"")) for name in ("num_turns", "duration_ms")}
+        if self.ended and subtype != "success" and work == {b"0"}:
+            self.event.apart = RUNLESS
+            return
         for one in Node(decode_raw(own.get("permission_denials", b""))).each():
             if as_text(one["tool_use_id"]) in self.calls:  # it got no result
                 self.answer(one["tool_use_id"], "", failed=True, kind="denied")
@@ -3115,6 +3227,47 @@ class Claude(Dialect):
         else:
             self.wakes = 0
             self.end(ended, **own)
+            self.lost, self.final = "", None
+            self.last_call = self.last_call if ended == "success" else None
+
+    def flaw(self, told: Any) -> Flaw | None:
+        """Neither does a run succeed that the model or the host stopped, that lost a sub-agent, or
+        that owes the answer by a schema; nor does an error of the host become an answer."""
+        final, structured = self.final_line(), any(told[name] is not None for name in STRUCTURED)
+        stop = as_text(final["message.stop_reason"] if self.saved else told["stop_reason"])
+        end, answer = as_text(told["terminal_reason"]), as_text(told["result"]).strip()
+        if flaw := super().flaw(told):
+            return flaw
+        if stop in CLAUDE_STOPS and not structured:
+            failure, why = CLAUDE_STOPS[stop]
+            return f"{why} (stop_reason {stop})", failure
+        if end in CLAUDE_ENDS:
+            return f"it was stopped (terminal_reason {end})", CLAUDE_ENDS[end]
+        if self.by_schema and not structured:
+            return "it gave no answer by the schema that was asked for", None
+        if final["error"] and answer and answer == self.last_words(told)[0]:
+            return f"its answer is only an error: {answer}", failure_in(answer)
+        return self.unanswered() if self.lost else None
+
+    def unanswered(self) -> Flaw | None:
+        """Why work goes on that the agent never came back to, if it does."""
+        if self.lost:
+            return (
+                f"a sub-agent in the background was stopped before it ended: {self.lost}",
+                "unfinished",
+            )
+        if self.last_call == "ScheduleWakeup":
+            return "it was to be woken again, and never was", "unfinished"
+        return None
+
+    def final_line(self) -> Any:
+        return Node(details(self.final) if self.final else {})
+
+    def last_words(self, told: Any) -> tuple[str, int | None]:
+        line = self.final_line()
+        words = content_text(line["message.content"] or line["message.parts"]).strip()
+        stated = tokens_out(line["message.usage"] or line["usageMetadata"])
+        return (words, stated) if words else super().last_words(told)
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id or "", bytes(block.content) or b'""'
@@ -3137,6 +3290,34 @@ class Claude(Dialect):
         self.answer(identity, given, failed=failed, kind=kind, code=code, facts=facts)
 
 
+CUT_OFF = ("limit", "its answer was cut off at the output limit")
+IN_ITS_WORK = ("unfinished", "it ended in the middle of its work")
+# Why the model stopped, where that is no success: the word for the failure, and what to say.
+CLAUDE_STOPS = {
+    "max_tokens": CUT_OFF,
+    "model_context_window_exceeded": (
+        "limit",
+        "its answer was cut off, the context window is full",
+    ),
+    "refusal": ("error", "the model refused"),
+    "tool_use": IN_ITS_WORK,
+    "pause_turn": IN_ITS_WORK,
+    "tool_deferred": ("unfinished", "it ended at a call that waits for somebody"),
+}
+# Why the host stopped the run, where it did: the word for the failure.
+CLAUDE_ENDS = {
+    end: failure
+    for failure, ends in {
+        "interrupted": "hook_stopped aborted_streaming aborted_tools",
+        "limit": "max_turns blocking_limit rapid_refill_breaker prompt_too_long budget_exhausted",
+        "unfinished": "malformed_tool_use_exhausted tool_deferred tool_deferred_unavailable",
+        "error": "api_error image_error model_error structured_output_retry_exhausted "
+                 "turn_setup_failed",
+    }.items()
+    for end in ends.split()
+}  # fmt: skip
+# What a command of the host printed.
+LOCAL_COMMAND = regex(r"\s*<local-command-(\w+)>(.*?)(?:</local-command-|\Z)", re.DOTALL)
 DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the middle of something
 
 
@@ -3399,6 +3580,7 @@ class Codex(Dialect):
     )
     names_session: ClassVar = {"thread.started": "thread_id"}
     answered: Any = None  # the last message that is not commentary
+    commented = False  # there was commentary, and says so
 
     @staticmethod
     def item_type() -> Any:
@@ -3423,7 +3605,6 @@ class Codex(Dialect):
             self.begin_once()
         elif kind == "turn.completed":
             self.end(result=self.answered, usage=line.usage)
-            self.answered = None
         elif kind == "turn.failed":
             self.end("error", error=error_message(details(self.event).get("error")))
         elif kind == "error" and not self.latest:
@@ -3434,6 +3615,16 @@ class Codex(Dialect):
             self.call(line.call_id, "askQuestion", {"questions": line.questions}, once=True)
             self.answer(line.call_id, "")
 
+    def end(self, subtype: str = "success", **members: Any) -> None:
+        super().end(subtype, **members)
+        self.answered, self.commented = None, False
+
+    def flaw(self, told: Any) -> Flaw | None:
+        """Nor does a turn succeed whose messages are commentary, all of them."""
+        if self.commented and self.answered is None and told["result"] is None:
+            return "it ended without a final answer, only with commentary", "unfinished"
+        return super().flaw(told)
+
     def item(self, item: Any, what: str, *, done: bool) -> None:
         if what in CODEX_CALLS:
             name, given = CODEX_CALLS[what](item)
@@ -3443,11 +3634,15 @@ class Codex(Dialect):
                 name = CODEX_CHANGES.get(change.kind, "edit")
                 self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
-            self.answered = self.answered if item.phase == "commentary" else item.text
+            aside = item.phase == "commentary"
+            self.answered = self.answered if aside else item.text
+            self.commented |= aside
             self.begin_message(item.id)
             self.say(item.text)
         elif what == "reasoning" and done:
             self.think(item.text)
+        elif what not in ("reasoning", "agent_message", "assistant_message", "error"):
+            self.doubt = ""  # it may be an act, of a kind that is new
 
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
         self.call(identity, name, given, once=done)
@@ -3662,6 +3857,7 @@ class Gemini(Dialect):
     name = "gemini"
     nameless = True
     places = places_in("message content")
+    stops = r"Loop detected, stopping|Agent execution (?:blocked|stopped)"  # warnings that say so
 
     def read(self, line: Any) -> None:
         kind = self.event.type
@@ -3690,6 +3886,8 @@ class Gemini(Dialect):
             self.end(ended, error=error, **took)
         elif kind == "error" and line["severity"] != "warning":
             self.report_error(line["message"], fatal=True)
+        elif kind == "error" and re.match(self.stops, as_text(line["message"])):
+            self.doubt = line["message"].strip()
 
     def server_of(self, name: str) -> str | None:
         first = name.partition("_")[0]
@@ -3703,6 +3901,8 @@ class Gemini(Dialect):
         failed = line["status"] == "error" or line["error"] is not None or stopped is not None
         text = error_message(line["error"]) or line["output"]
         self.answer(line["tool_id"], text, failed=failed, kind=line["error.type"], code=code)
+        if line["error.type"] == "stop_execution":
+            self.doubt = as_text(text).strip() or "a hook stopped the agent"
 
 
 class OpenCode(Dialect):
@@ -3715,7 +3915,10 @@ class OpenCode(Dialect):
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
     void = False  # the last step neither said nor called anything
-    cuts = ("unknown", "other", "length", "content-filter")  # reasons
+    cuts = ("length", "content-filter")  # reasons of a step whose words were cut off
+    voids = ("unknown", "other")  # reasons that say nothing, unless nothing was said or done
+    failed_before = False  # the current step: an error ended an earlier one
+    refused = ""  # a call of the last step that was rejected
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -3723,16 +3926,12 @@ class OpenCode(Dialect):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, Node(line["part"])
-        another = kind == "step_start" and self.message not in (None, part["messageID"])
-        if another and self.reason is None and not self.ended:
-            self.end("error", error=self.fatal_error or "superseded by a step of another message")
-        if kind == "step_start" or not self.begun:
-            self.begin_once()
-        self.void = kind == "step_start" or (self.void and kind not in ("text", "tool_use"))
+        self.void = self.void and kind not in ("text", "tool_use")
         if kind == "step_start":
-            self.reason, self.message = None, part["messageID"]
-            self.begin_message(self.message)
-        elif kind == "text" and part["synthetic"] is True:  # after a compaction, the run goes on
+            self.begin_step(part["messageID"])
+        elif not self.begun:
+            self.begin_once()
+        if kind == "text" and part["synthetic"] is True:  # after a compaction, the run goes on
             self.reason = "tool-calls"
             self.ask(part["text"])
         elif kind == "text":
@@ -3743,13 +3942,33 @@ class OpenCode(Dialect):
             self.use(part, Node(part["state"]))
         elif kind == "step_finish":
             self.reason = part["reason"] or "stop"
+            if self.failed_before and self.reason == "stop" and not self.void:
+                self.fatal_error = ""  # a later step ended well
             self.add_usage(part["tokens"], cost=part["cost"])
         elif kind == "error":
+            self.failed_before = False
             self.report_error([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
-            if line["reason"] == "idle" and self.latest in ACTS:
-                self.reason = self.reason if self.reason in self.cuts else "stop"
-            self.finish()
+            self.done(line)
+
+    def begin_step(self, message: Any) -> None:
+        """Begin a step: one that follows an error may still end the run well."""
+        another = self.message not in (None, message)
+        if another and self.reason is None and not (self.ended or self.fatal_error):
+            self.end("error", error="superseded by a step of another message")
+        self.begin_once()
+        self.reason, self.message, self.refused, self.void = None, message, "", True
+        self.failed_before = bool(self.fatal_error)
+        self.begin_message(message)
+
+    def done(self, line: Any) -> None:
+        rejected = line["rejected"] if isinstance(line["rejected"], list) else []
+        if self.reason == "tool-calls" and self.latest == "tool_call" and rejected:
+            self.stop_at(first_names(map(str, rejected)))
+        elif line["reason"] == "idle" and self.latest in ACTS:
+            known = self.reason in (*self.cuts, *self.voids)
+            self.reason = self.reason if known else "stop"
+        self.finish()
 
     def server_of(self, name: str) -> str | None:
         return name.partition("_")[0]  # its own tools have counterparts, or no underscore
@@ -3769,11 +3988,24 @@ class OpenCode(Dialect):
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         took = {"executionTime": end - start} if start and end else {}
         self.answer(identity, text, failed=failed, code=Node(told)["exit"], facts=took)
+        if failed and re.match(FAILURES["rejected"], text):
+            self.refused = as_text(part["tool"])
+
+    def stop_at(self, name: str, failure: str | None = None) -> None:
+        self.end(
+            "error", error=f"it stopped at a call that was not permitted: {name}", failure=failure
+        )
+        self.reason = None
 
     def finish(self) -> None:
-        cut = self.reason == "error" or (self.void and self.reason in self.cuts)
-        if self.fatal_error or cut:
-            self.end("error", error=self.fatal_error or f"its last step ended: {self.reason}")
+        cut = self.reason in self.cuts
+        failed = self.reason == "error" or (self.void and self.reason in self.voids)
+        if self.fatal_error or failed or cut:
+            failure = "limit" if cut and not self.fatal_error else None
+            error = self.fatal_error or f"its last step ended: {self.reason}"
+            self.end("error", error=error, failure=failure)
+        elif self.reason == "tool-calls" and self.latest == "tool_call" and self.refused:
+            self.stop_at(self.refused, "unfinished")
         elif self.reason not in (None, "tool-calls"):
             self.end()
         elif self.reason is None and self.latest in ACTS:
@@ -3811,6 +4043,7 @@ class Droid(Dialect):
         elif kind == "error" and (line["source"] == "agent_loop" or not self.failed):
             self.failed = line["source"] == "agent_loop"
             self.report_error(line["message"], fatal=True)
+            self.doubt = self.fatal_error.strip()
         elif kind == "completion":
             self.failed = False
             told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
@@ -4105,12 +4338,23 @@ class Pi(Saved):
         if self.saved:
             super().finish()
             return
-        due, last, self.due, self.final = self.due or self.stopped, self.final, False, None
+        due, last, self.due = self.due or self.stopped, self.final, False
         if due and last and last.stopReason not in self.failures:
             self.end(result=message_text(last.content) or None)
         elif due:
             self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
+        self.final = None
 
+    def flaw(self, told: Any) -> Flaw | None:
+        """Nor does a run succeed whose last message was cut off, or calls something."""
+        stop = as_text(self.final.stopReason) if self.final else ""
+        if stop in PI_STOPS:
+            failure, why = PI_STOPS[stop]
+            return f"{why} (stopReason {stop})", failure
+        return super().flaw(told)
+
+
+PI_STOPS = {"length": CUT_OFF, "toolUse": IN_ITS_WORK}
 
 # ---------------------------------------------------------------- recognition
 #
@@ -4456,6 +4700,7 @@ class Run:
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
         self.error: str | None = None  # the message of the last error event
+        self.failure: Any = None  # the word for that, if a dialect found one
         self.notes: RunNotes | None = None  # kept by later stages
 
     @property
@@ -4574,6 +4819,7 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.redacted(error_text(event), "error", run) or run.error
+                run.failure = details(event).get("failure")
 
     def track(self, run: Run, event: Event) -> None:
         """Remember a call while it is open: its completion may hold nothing but the outcome."""
@@ -6690,7 +6936,7 @@ WORDS = frozenset(
     "files_with_matches count TIMEOUT_BEHAVIOR_BACKGROUND TIMEOUT_BEHAVIOR_CANCEL "
     "TODO_STATUS_PENDING TODO_STATUS_IN_PROGRESS TODO_STATUS_COMPLETED TODO_STATUS_CANCELLED "
     "SIGHUP SIGINT SIGKILL SIGTERM SIGSEGV SIGABRT SIGPIPE".split()
-) | frozenset((IN_THE_MIDDLE, *DIALECTS))
+) | frozenset((IN_THE_MIDDLE, *DIALECTS, *RUN_FAILURES))
 STRUCTURE: dict[str, Callable[[str], object]] = {
     WORD_KIND: WORDS.__contains__,
     NAME_KIND: re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}").fullmatch,
@@ -6764,7 +7010,7 @@ CALLED = "ToolCall"  # ends the name of each member that is a call, whatever its
 COUNTS: dict[str, Any] = {}  # of tokens, by names that agents choose
 COUNTS[""] = COUNTS
 SHAPE: dict[str, Any] = (
-    classify(WORD_KIND, "apiKeySource permissionMode query_type status converted_from")
+    classify(WORD_KIND, "apiKeySource permissionMode query_type status converted_from failure")
     | classify(NAME_KIND, "type subtype")
     | classify(
         REFERENCE_KIND,
@@ -8614,30 +8860,15 @@ class Table(Writer):
         raise NotImplementedError
 
 
-# What a failed run needs, in a word for whoever starts it again: the first wording that is found.
-RUN_FAILURES = {
-    "matched": r"\A--fail-on ",
-    "limit": (
-        r"(?i)\b429\b|rate[ _-]?limit|quota|usage limit|hit your .{0,40}limit"
-        r"|limit (?:reached|exceeded)|budget|max(?:imum)?[ _](?:session )?turns|credits?\b"
-        r"|billing|too many requests"
-    ),
-    "auth": (
-        r"(?i)\b40[13]\b|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b|authenticat|api[ _-]?key"
-        r"|credentials|(?:invalid|expired) .{0,20}token"
-    ),
-    "interrupted": r"(?i)interrupted|aborted|cancell?ed",
-    "unfinished": rf"ended without a|superseded by|{IN_THE_MIDDLE}",
-}
-
-
 def failure_word(event: Event, run: Run) -> str:
-    """Why a run failed, in a word."""
+    """Why a run failed, in a word: as its end states it, else by the wording of the reason."""
     if not event.raw and run.state != ENDED:
         return "interrupted"
-    told = f"{run.reason or ''} {event.subtype or ''}"
-    found = (word for word, wording in RUN_FAILURES.items() if re.search(wording, told))
-    return next(found, "error" if event.raw else "unfinished")
+    reason = run.reason or ""
+    stated = details(event).get("failure") or (run.error == reason and run.failure)
+    if stated in (*RUN_FAILURES, "error") and not re.match(RUN_FAILURES["matched"], reason):
+        return str(stated)
+    return failure_in(f"{reason} {event.subtype or ''}") or ("error" if event.raw else "unfinished")
 
 
 class RunTable(Table):

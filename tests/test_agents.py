@@ -299,7 +299,8 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
     # OpenCode
     "opencode-stop": ([STEP, STOP], (0, 1, 0), [], ""),
     "opencode-length": (
-        [STEP, part("text", text="Do"), part("step_finish", reason="length")], (0, 1, 0), [], "",
+        [STEP, part("text", text="Do"), part("step_finish", reason="length")],
+        (1, 0, 1), [], "failed: its last step ended: length",
     ),
     "opencode-length-before-a-word": (
         [STEP, used(), part("step_finish", reason="tool-calls"), STEP]
@@ -716,8 +717,8 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             CLAUDE_OK,
             claude("system", subtype="task_notification", tool_use_id="t1", status="stopped"),
         ],
-        (0, 1, 0),
-        ["{task} look (in background)", "Failed to finish subagent look (stopped)"], "",
+        (1, 1, 1), ["{task} look (in background)", "Failed to finish subagent look (stopped)"],
+        "failed: a sub-agent in the background was stopped before it ended: look",
     ),
     "claude-woken": (  # it states a result for each part of its work, at the end of all
         [
@@ -760,7 +761,8 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             claude("system", subtype="task_updated", task_id="x", patch={"status": "killed"}),
             CLAUDE_OK,
         ],
-        (0, 1, 0), ["{task} look (in background)"], "",
+        (1, 0, 1), ["{task} look (in background)"],
+        "failed: a sub-agent in the background was stopped before it ended: look",
     ),
     "claude-background-command": (
         [
