@@ -32,6 +32,7 @@ Contents, in the order of the file:
     Claude           Claude Code and its relatives, Amp and Qwen Code; streams and saved sessions
     Codex            its stream, and its saved sessions
     other agents     Gemini, OpenCode, Droid, Copilot, Pi
+    more agents      Kimi, Grok Build, Antigravity, Cline, Goose, ACP; transcripts of Cursor
     recognition      which agent wrote a line; one conversation per session
     runs             the state machine: when runs open and end, and their verdicts
     words            the assistant's words, each text once
@@ -156,7 +157,10 @@ MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
 KEPT_LEVELS = 200  # of a value that is nested too deeply to be decoded as a whole
 MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
-AGENTS = "cursor claude amp qwen codex gemini opencode droid copilot pi".split()
+AGENTS = (
+    "cursor claude amp qwen codex gemini opencode droid copilot pi "
+    "kimi grok antigravity cline goose acp".split()
+)
 BLANKS = b" \t\r\n"
 BOM = b"\xef\xbb\xbf"
 
@@ -2242,34 +2246,46 @@ class Reader:
 TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
     name: tool
     for tool, names in {
-        "read": "notebookread readfile readmanyfiles view viewimage lookat",
-        "write": "createfile writefile create",
-        "edit": "multiedit notebookedit editfile replace patch applypatch undoedit",
+        "read": "notebookread readfile readfiles readmanyfiles readmediafile view viewfile "
+        "viewimage lookat",
+        "write": "createfile writefile writetofile create",
+        "edit": "multiedit notebookedit editnotebook editfile editor replace strreplace patch "
+        "applypatch undoedit searchreplace strreplacefile replacefilecontent "
+        "multireplacefilecontent",
         "shell": "bash bashoutput killshell killbash runshellcommand execute powershell "
-        "shellcommand execcommand localshell container.exec exec",
-        "grep": "searchfilecontent grepsearch rg",
-        "semSearch": "finder",
-        "glob": "find",
-        "ls": "list listdirectory",
-        "webFetch": "readwebpage fetchurl",
-        "webSearch": "googlewebsearch",
-        "updateTodos": "todowrite taskcreate taskupdate writetodos updatetodo updateplan",
+        "shellcommand execcommand localshell container.exec exec runcommand runcommands "
+        "runterminalcommand runterminalcmd",
+        "grep": "searchfilecontent grepsearch rg searchcodebase",
+        "semSearch": "finder semanticsearch",
+        "glob": "find findbyname",
+        "ls": "list listdirectory listdir tree",
+        "webFetch": "readwebpage fetchurl fetchwebcontent readurlcontent",
+        "webSearch": "googlewebsearch searchweb",
+        "updateTodos": "todowrite taskcreate taskupdate writetodos updatetodo updateplan "
+        "settodolist todolist",
         "readTodos": "todoread",
-        "task": "agent oracle librarian codebaseinvestigator invokeagent spawnagent subagent",
+        "task": "agent oracle librarian codebaseinvestigator invokeagent spawnagent subagent "
+        "spawnsubagent invokesubagent delegate agentswarm",
+        "mcp": "callmcptool usetool",
         "createPlan": "exitplanmode",
         "switchMode": "enterplanmode planenter planexit",
         "askQuestion": "askuserquestion askuser ask question requestuserinput",
-        "await": "taskoutput agentoutputtool wait waitagent",
-        "taskStop": "closeagent stopbash",
+        "await": "taskoutput agentoutputtool wait waitagent getcommandorsubagentoutput "
+        "commandstatus",
+        "taskStop": "closeagent stopbash killcommandorsubagent",
         "sendMessage": "sendinput",
         "listMcpResources": "listmcpresourcestool",
-        "readMcpResource": "readmcpresourcetool readmcpresourcedirtool",
-        "writeShellStdin": "writebash writepowershell writestdin",
-        "generateImage": "imagegeneration",
+        "readMcpResource": "readmcpresourcetool readmcpresourcedirtool fetchmcpresource",
+        "writeShellStdin": "writebash writepowershell writestdin sendcommandinput",
+        "generateImage": "imagegeneration imagegen",
         "taskGet": "readbash readagent",
         "taskList": "listbash listagents",
-        "skill": "activateskill",
-        "toolSearch": "toolsearchtool",
+        "skill": "activateskill skills loadskill",
+        "toolSearch": "toolsearchtool searchtool",
+        "structuredOutput": "submitandexit",
+        "cronCreate": "schedulercreate",
+        "cronDelete": "schedulerdelete",
+        "cronList": "schedulerlist",
     }.items()
     for name in names.split()
 }
@@ -2282,16 +2298,17 @@ PATCHED = regex(
 ARGUMENT_NAMES = {
     name: known
     for known, names in {
-        "path": "file_path filePath absolute_path notebook_path dir_path directory_path",
-        "command": "cmd",
-        "workingDirectory": "directory workdir",
+        "path": "file_path filePath absolute_path notebook_path dir_path directory_path "
+        "target_file AbsolutePath TargetFile DirectoryPath SearchPath",
+        "command": "cmd CommandLine",
+        "workingDirectory": "directory workdir Cwd",
         "outputMode": "output_mode",
         "caseInsensitive": "-i",
         "subagentType": "subagent_type",
         "taskId": "task_id",
         "description": "fact",
         "name": "skill recipient to",
-        "url": "uri",
+        "url": "uri Url",
     }.items()
     for name in names.split()
 }
@@ -2299,14 +2316,26 @@ TOOL_ARGUMENTS = {
     tool: ARGUMENT_NAMES | own
     for tool, own in {
         "shell": {"input": "command"},  # of Codex: code that runs commands
-        "write": {"content": "fileText", "file_text": "fileText"},
-        "grep": {"include": "glob"},
-        "glob": {"pattern": "globPattern", "filePattern": "globPattern", "path": "targetDirectory"},
+        "write": {"content": "fileText", "file_text": "fileText", "CodeContent": "fileText"},
+        "ls": {"target_directory": "path"},
+        "grep": {"include": "glob", "Query": "pattern"},
+        "glob": {
+            "pattern": "globPattern", "filePattern": "globPattern", "Pattern": "globPattern",
+            "path": "targetDirectory", "directory": "targetDirectory",
+            "SearchDirectory": "targetDirectory",
+        },
+        "mcp": {
+            "ServerName": "server", "ToolName": "toolName", "tool_name": "toolName",
+            "Arguments": "args", "arguments": "args", "tool_input": "args",
+        },
         "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
         "updateTodos": {"plan": "todos"},
-        "task": {"task": "description", "objective": "description", "agent_name": "subagentType"},
+        "task": {
+            "task": "description", "objective": "description", "instructions": "description",
+            "agent_name": "subagentType",
+        },
     }.items()
-}
+}  # fmt: skip
 
 # Beginning of a failed call's result, or the agent's word for it, by Cursor's variant.
 FAILURES = {
@@ -2486,10 +2515,11 @@ def translate_todos(given: Any) -> list[dict[str, str]]:
 
 
 def todo_state(todo: Node) -> str:
-    return as_text(todo["status"]) or ("completed" if todo["completed"] else "pending")
+    done = todo["completed"] is True or todo["status"] == "done"
+    return "completed" if done else as_text(todo["status"]) or "pending"
 
 
-TODO_TEXTS = ("content", "text", "description", "step")
+TODO_TEXTS = ("content", "text", "description", "step", "title")
 
 
 def make_result(answer: Answer, args: dict[str, Any]) -> dict[str, Any]:
@@ -2550,9 +2580,11 @@ SPOKEN_PLACES: Places = (("message", "content", "text"), ("message", "content"),
 
 
 def places_in(*rows: str) -> dict[str, Places]:
-    """Places by type of line; each row is a type and its paths."""
+    """Places by type of line; each row is a type, or - for lines without one, and its paths."""
     split = (row.split() for row in rows)
-    return {kind: tuple(tuple(path.split(".")) for path in paths) for kind, *paths in split}
+    return {
+        kind.strip("-"): tuple(tuple(path.split(".")) for path in paths) for kind, *paths in split
+    }
 
 
 SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # other agents' as well
@@ -2682,6 +2714,9 @@ class Dialect:
 
     @classmethod
     def session_in(cls, event: Any) -> str | None:
+        """The session that a line names."""
+        if event.session_id:
+            return str(event.session_id)
         path = cls.names_session.get(event.type) or cls.names_session.get("", "session_id")
         if hasattr(event, path):  # it was decoded as this agent's
             return getattr(event, path) or None
@@ -4356,6 +4391,560 @@ class Pi(Saved):
 
 PI_STOPS = {"length": CUT_OFF, "toolUse": IN_ITS_WORK}
 
+# ---------------------------------------------------------------- more agents
+#
+# Kimi, Grok Build, Antigravity, Cline, Goose; Cursor's transcripts; the Agent Client Protocol.
+# A line in, moves out. A class has `read`, and the places of words. It must not know runs.
+
+
+class Kimi(Saved):
+    """`kimi -p --output-format stream-json`: messages as chat models exchange them, without a type.
+
+    Kimi Code says last how to resume the session, only if the turn was completed; if it says its
+    version first, it is sure to do so. Its predecessor Kimi CLI states no end at all.
+
+    https://github.com/MoonshotAI/kimi-code/blob/main/apps/kimi-code/src/cli/prompt-render.ts
+    https://github.com/MoonshotAI/kimi-cli/blob/main/src/kimi_cli/ui/print/visualize.py
+    """
+
+    name = "kimi"
+    nameless = True
+    places = places_in("- content")
+    states_end = False
+
+    @classmethod
+    def session_in(cls, _event: Any) -> None:
+        """Only the last line names it."""
+
+    def read(self, line: Any) -> None:
+        role, kind = line["role"], self.event.type
+        if kind == "system.version":
+            self.states_end = True
+            self.begin_once()
+        elif kind == "turn.step.retrying":
+            self.go_on()
+            self.report_error(line["error_message"])
+        elif kind == "session.resume_hint":
+            begun, self.session = self.session, first_text(line["session_id"]) or self.session
+            self.stop("", begun_as=begun)
+            self.session = begun
+        elif role == "assistant":
+            self.go_on()
+            self.message(line)
+        elif role == "tool":
+            self.returned(line["tool_call_id"], message_parts(line["content"]))
+
+    def message(self, line: Any) -> None:
+        self.begin_message(object())
+        for part in message_parts(line["content"]):
+            self.think(part["think"]) if part["type"] == "think" else self.say(part["text"])
+        for call in line.each("tool_calls"):
+            given = as_text(call["function.arguments"])
+            args = decode_raw(to_utf8(given))
+            self.call(call["id"], call["function.name"], given if args is None else args)
+        self.cut = bool(line["tool_calls"])
+
+    def returned(self, identity: Any, parts: list[Node]) -> None:
+        """What came back; the older version says in a part of its own how the call ended."""
+        texts = [as_text(part["text"]) for part in parts]
+        notes = [KIMI_NOTE.fullmatch(text) for text in texts]
+        why = next((note[1] for note in notes if note and note[1].startswith("ERROR: ")), "")
+        said = [text for text, note in zip(texts, notes, strict=True) if not note]
+        text = "\n".join(said) if not why else why.removeprefix("ERROR: ")
+        code = find_code(r"Command failed with exit code: (-?[0-9]{1,9})\.?\s*\Z", why or text)
+        self.answer(identity, text, failed=bool(why), code=code)
+
+    def finish(self) -> None:
+        self.cut = self.cut or self.states_end
+        super().finish()
+
+
+KIMI_NOTE = regex(r"<system>(.*)</system>", re.DOTALL)
+
+
+def message_parts(content: Any) -> list[Node]:
+    """The parts of a message, which may be a text."""
+    return [Node({"text": content})] if isinstance(content, str) else [*Node(content).each()]
+
+
+class Grok(Dialect):
+    """Grok Build, `grok -p "..." --output-format streaming-json`.
+
+    https://github.com/xai-org/grok-build/blob/main/crates/codegen/xai-grok-pager/docs/user-guide/14-headless-mode.md
+    """
+
+    name = "grok"
+    nameless = True
+    places = places_in("text data", "thought data")
+    responses = 0  # of the model
+
+    def read(self, line: Any) -> None:
+        kind = self.event.type
+        if kind in ("text", "thought", "tool_call", "usage", "max_turns_reached"):
+            self.begin_once()
+        if kind == "text":
+            self.begin_message(self.responses)
+            self.say(line["data"], delta=True)
+        elif kind == "thought":
+            self.think(line["data"], delta=True)
+        elif kind == "tool_call":
+            self.call(line["toolCallId"], line["toolName"] or line["title"], line["rawInput"])
+        elif kind == "tool_call_update" and line["status"] in ("completed", "failed"):
+            failed, told = line["status"] == "failed", Node(line["rawOutput"])
+            text = as_text(told.value) or "\n".join(
+                as_text(one["content.text"]) for one in line.each("content")
+            )
+            self.answer(line["toolCallId"], **grok_answer(told, text, failed=failed))
+        elif kind == "usage":
+            self.responses += 1
+        elif kind == "error":
+            self.report_error(line["message"], fatal=True)
+        elif kind == "end":
+            self.result(line)
+
+    def result(self, line: Any) -> None:
+        """End the run; no line before names the session."""
+        begun, self.session = self.session, first_text(line["sessionId"]) or self.session
+        reason = as_text(line["stopReason"])
+        good = reason.replace("_", "").lower() == "endturn" and not self.fatal_error
+        why = {} if good else {"error": self.fatal_error or f"stopped: {reason or 'unknown'}"}
+        names = {"usage": "usage", "num_turns": "num_turns", "total_cost_usd": "total_cost_usd"}
+        told = {name: line[own] for name, own in names.items() if line[own] is not None}
+        if line["structuredOutput"] is not None:
+            told["result"] = encode_json(line["structuredOutput"]).decode()
+        self.end("success" if good else "error", begun_as=begun, **told, **why)
+        self.session = begun
+
+
+class GrokMessages(Claude):
+    """The same with `streaming-messages-json`: Claude's form around results of other tools."""
+
+    name = "grok"
+
+    def returned(self, block: Any, _line: Any) -> None:
+        content = decode_raw(bytes(block.content))
+        text = content_text(content)
+        told = Node(decode_raw(to_utf8(text)) if text.startswith('{"type":') else None)
+        failed = block.is_error is True
+        self.answer(block.tool_use_id or "", **grok_answer(told, text, failed=failed))
+
+
+GROK_TEXTS = ("output_for_prompt", "tool_output_for_prompt", "raw_output", "content", "message")
+
+
+def grok_answer(told: Node, text: str, *, failed: bool) -> dict[str, Any]:
+    """What an output of Grok's tools means for its call: an object whose type is the tool's, and
+    which holds its members, or one member that says how it ended.
+
+    https://github.com/xai-org/grok-build/blob/main/crates/codegen/xai-grok-tools/src/types/output.rs
+    """
+    own = as_object(told.value)
+    kinds = [name for name in own if name != "type" and name[:1].isupper()]
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kinds[0]) if kinds else ""  # FileNotFound
+    inner = own[kinds[0]] if kinds else own
+    found = Node(inner)
+    said = first_text(inner, *map(found.__getitem__, GROK_TEXTS)) if own else text
+    facts = {"totalLines": found["total_lines"]} if kind == "File Content" else {}
+    if own.get("type") == "BackgroundTaskStarted":
+        facts["isBackground"] = True
+    kind = "timeout" if found["timed_out"] is True else kind if failed else ""
+    failed = failed or kind == "timeout"
+    return {
+        "content": said, "failed": failed, "kind": kind, "code": found["exit_code"], "facts": facts
+    }  # fmt: skip
+
+
+class Antigravity(Dialect):
+    """`agy -p "..." --output-format stream-json`. Its result may say SUCCESS though nothing was
+    answered, because calls were denied, or though time ran out within a step.
+
+    https://antigravity.google/docs/cli/headless/
+    https://github.com/google-antigravity/antigravity-cli/issues/794
+    """
+
+    name = "antigravity"
+    places = places_in("- step_update.text_delta")
+    going: Any = None  # the step with words that has not ended
+
+    @classmethod
+    def session_in(cls, event: Any) -> str | None:
+        line = Node(details(event))
+        inner = line[f"{line['event']}.conversation_id"]
+        return first_text(line["conversation_id"], inner) or None
+
+    def read(self, line: Any) -> None:
+        what = as_text(line["event"])
+        told = Node(line[what])
+        if what == "init":
+            self.begin(cwd=told["cwd"], model=told["model"])
+        elif what == "step_update":
+            self.begin_once()
+            self.step(told)
+        elif what == "result":
+            self.result(told)
+
+    def step(self, told: Any) -> None:
+        index, kind, state = told["step_index"], told["step_type"], told["state"]
+        if kind == "agent_response":
+            self.begin_message(index)
+            self.say(told["text_delta"], delta=True)
+            self.going = index if state == "ACTIVE" else None
+        elif kind == "error_message":
+            self.report_error([told["error"], told["text_delta"]])
+        elif kind in ("tool", "subagent"):
+            info, ended = Node(told["tool_info"]), state != "ACTIVE"
+            name = info["name"] or told["tool_name"]
+            self.call(str(index), name, info["parameters"], once=ended)
+            if ended:
+                self.returned(str(index), info, state)
+
+    def returned(self, identity: str, info: Any, state: Any) -> None:
+        error, output = error_message(info["error"]), info["output"]
+        text = error or as_text(output)
+        code = find_code(r"(?:\A|\n)exit status (-?[0-9]{1,9})\s*\Z", text)
+        kind = "denied" if "denied permission" in error else ""
+        failed = state != "DONE" or info["error"] is not None
+        self.answer(identity, text, failed=failed, kind=kind, code=code)
+
+    def result(self, told: Any) -> None:
+        status, response = as_text(told["status"]), as_text(told["response"])
+        answered = response.strip() or told["structured_output"] is not None
+        error = first_text(error_message(told["error"]), self.fatal_error)
+        if status.upper() != "SUCCESS":
+            error = error or status.lower() or "no status"
+        elif self.going is not None:
+            error = "stopped within a step, though it says success"
+        elif not answered:
+            denied = first_names(str(one["display_name"]) for one in told.each("denied_actions"))
+            error = "no answer, though it says success" + (f"; denied: {denied}" if denied else "")
+        else:
+            error = ""
+        took, self.going = told["duration_seconds"], None
+        ms = round(took * 1000) if isinstance(took, (int, float)) else None
+        more = {"duration_ms": ms, "num_turns": told["num_turns"], "usage": told["usage"]}
+        if told["structured_output"] is not None:
+            response = encode_json(told["structured_output"]).decode()
+        more |= {"result": response} if response else {}
+        self.end("error" if error else "success", error=error or None, **more)
+
+
+class Cline(Dialect):
+    """`cline --json "..."`: events of the agent, each in an event of the command.
+
+    https://github.com/cline/cline/blob/main/apps/cli/src/utils/events.ts
+    https://github.com/cline/cline/blob/main/sdk/packages/shared/src/agents/types.ts
+    """
+
+    name = "cline"
+    nameless = True
+    places = places_in("agent_event event.text event.reasoning")
+    fragments = places_in("agent_event event.accumulated event.update")
+
+    def read(self, line: Any) -> None:
+        kind, self.parent, self.stamp = self.event.type, None, line["ts"]
+        if kind == "run_start":
+            self.session = first_text(line["sessionId"]) or self.session
+            self.begin(model=line["modelId"])
+        elif kind == "agent_event":
+            self.begin_once()
+            told = Node(line["event"])
+            self.parent = told["agentId"] if told["parentAgentId"] else None
+            self.follow(told["type"], told["contentType"], told)
+        elif kind == "error":  # stderr's
+            self.report_error(line["message"])
+        elif kind == "run_result":
+            reason = as_text(line["finishReason"]) or "unknown"
+            good, text = reason == "completed", line["text"]
+            names = {"duration_ms": "durationMs", "num_turns": "iterations", "usage": "usage"}
+            stated = {name: line[own] for name, own in names.items()}
+            why = None if good else first_text(self.fatal_error, text) or f"finished: {reason}"
+            self.model = line["model.id"] or self.model
+            self.end("success" if good else "error", result=text, error=why, **stated)
+
+    def follow(self, what: Any, of: Any, told: Any) -> None:
+        delta = what == "content_start"
+        if what == "iteration_start":
+            self.begin_message(object())
+        elif what == "error":
+            self.report_error(told["error"], fatal=told["recoverable"] is False)
+        elif what not in ("content_start", "content_end"):
+            return
+        elif of == "text":
+            self.say(told["text"], delta=delta)
+        elif of == "reasoning":
+            self.think(told["reasoning"], delta=delta)
+        elif of == "tool" and delta:
+            self.call(told["toolCallId"], told["toolName"], cline_arguments(told["input"]))
+        elif of == "tool":
+            self.returned(told)
+
+    def returned(self, told: Any) -> None:
+        """What came back: for each thing that was asked for, how it went."""
+        output = told["output"]
+        parts = [*Node(output).each()] or [Node(output)]
+        failed = told["error"] is not None or any(
+            part["success"] is False or part["error"] is not None for part in parts
+        )
+        texts = [as_text(part["error"]) or as_text(part["result"]) for part in parts]
+        text = error_message(told["error"]) or as_text(output) or "\n".join(filter(None, texts))
+        code = find_code(r"\[?Command exited with code (-?[0-9]{1,9})\]?", text)
+        took = dict.fromkeys(("executionTime", "durationMs"), told["durationMs"])
+        self.answer(told["toolCallId"], text, failed=failed, code=code, facts=took)
+
+
+# Arguments of Cline's tools that are lists, one item for each thing to do: Cursor's names, and what
+# stands between the items of those that are one text there.
+CLINE_LISTS = {
+    "files": ("paths", None), "file_paths": ("paths", None), "commands": ("command", "; "),
+    "queries": ("pattern", " "), "requests": ("url", " "),
+}  # fmt: skip
+
+
+def cline_arguments(given: Any) -> Any:
+    """The arguments of a call, with texts in place of lists of what is to be done."""
+    made = {}
+    for key, value in as_object(given).items():
+        name, between = CLINE_LISTS.get(key, (key, None))
+        if name == key:
+            made[key] = value
+            continue
+        items = value if isinstance(value, list) else [value]
+        texts = [
+            as_text(one) or first_text(*map(Node(one).__getitem__, ("path", "url")))
+            or as_text(as_command([Node(one)["command"], *(Node(one)["args"] or ())]))
+            for one in items
+        ]  # fmt: skip
+        made[name] = texts if between is None else between.join(texts)
+    return made or given
+
+
+class Goose(Dialect):
+    """`goose run --output-format stream-json -t "..."`: pieces of messages. The last line counts
+    tokens, after a failure too: that is an error before it, or last words of the program's own.
+
+    https://github.com/aaif-goose/goose/blob/main/crates/goose-cli/src/session/mod.rs
+    """
+
+    name = "goose"
+    nameless = True
+    places = places_in("message message.content.text message.content.thinking")
+    closing = ""  # the assistant's last ones
+
+    def read(self, line: Any) -> None:
+        kind = self.event.type
+        if kind == "message":
+            self.begin_once()
+            message = Node(line["message"])
+            self.begin_message(message["id"])
+            if message["metadata.userVisible"] is not False:
+                for block in message.each("content"):
+                    self.block(block, message["role"])
+        elif kind == "error":
+            self.report_error(line["error"], fatal=True)
+        elif kind == "complete":
+            failed = self.fatal_error or (GOOSE_ERROR.match(self.closing) and self.closing.strip())
+            counts = {name: line[own] for name, own in GOOSE_USAGE.items() if line[own] is not None}
+            error, self.closing = failed or None, ""
+            self.end("error" if error else "success", usage=counts, error=error)
+
+    def block(self, block: Any, role: Any) -> None:
+        kind = block["type"]
+        if kind == "text" and role == "user":
+            self.ask(block["text"])
+        elif kind == "text":
+            self.closing += as_text(block["text"])
+            self.say(block["text"], delta=True)
+        elif kind == "thinking":
+            self.think(block["thinking"], delta=True)
+        elif kind == "toolRequest":
+            self.closing = ""
+            call = Node(block["toolCall.value"] or block["toolCall"])
+            owner = as_text(block["_meta.goose_extension"])
+            self.call(block["id"], *goose_tool(as_text(call["name"]), owner, call["arguments"]))
+        elif kind == "toolResponse":
+            self.returned(block["id"], Node(block["toolResult"]))
+        elif kind == "systemNotification" and block["notificationType"] == "creditsExhausted":
+            self.report_error(first_text(block["msg"]) or "credits exhausted", fatal=True)
+
+    def returned(self, identity: Any, told: Any) -> None:
+        value = told["value"]
+        result = Node(value)
+        failed = told["status"] == "error" or result["isError"] is True
+        text = error_message(told["error"]) or content_text(result["content"] or value)
+        code = result["structuredContent.exit_code"]
+        kind = "timeout" if result["structuredContent.timed_out"] is True else ""
+        self.answer(identity, text, failed=failed, kind=kind, code=code)
+
+
+GOOSE_ERROR = regex(r"\s*(?:Ran into this error|Network error): ")
+GOOSE_USAGE = {"total_tokens": "total_tokens", "cost_usd": "cost_usd"} | {
+    name: f"{name}_tokens" for name in ("input", "output", "cache_read_input", "cache_write_input")
+}
+GOOSE_OWN = ("developer", "todo", "summon", "skills", "memory", "platform", "computercontroller")
+
+
+def goose_tool(name: str, owner: str, given: Any) -> tuple[str, Any]:
+    """A tool's name and its arguments: tools of Goose's own extensions are no server's, and its
+    editor is several tools."""
+    prefix, _, own = name.rpartition("__")
+    owner = prefix or owner
+    if owner in GOOSE_OWN:
+        name = own
+    elif owner and not prefix:
+        name = f"mcp__{owner}__{name}"
+    if name == "text_editor":
+        name = {"view": "view", "write": "write"}.get(Node(given)["command"], "edit")
+        given = {key: value for key, value in as_object(given).items() if key != "command"}
+    return name, given
+
+
+class SavedCursor(Saved):
+    """What Cursor saves by itself: ~/.cursor/projects/*/agent-transcripts/**/*.jsonl. Lines have a
+    role in place of a type. Calls have no results; they are done when the agent goes on.
+
+    https://cursor.com/docs/agent/third-party-hooks
+    """
+
+    name = "cursor"
+    nameless = True
+    places = places_in("- message.content.text message.content")
+    own = frozenset(("turn_ended",))
+    number = 0  # of calls, which have no IDs
+
+    def read(self, line: Any) -> None:
+        role, kind = line["role"], self.event.type
+        if kind == "turn_ended":
+            self.settle_calls()
+            status = as_text(line["status"])
+            error = "" if status == "success" else error_message(line["error"]) or status
+            self.stop(error)
+        elif role == "user":
+            self.prompt(message_parts(line["message.content"]))
+        elif role == "assistant":
+            self.settle_calls()
+            self.go_on()
+            self.begin_message(object())
+            for block in message_parts(line["message.content"]):
+                self.block(block)
+            self.cut = bool(self.calls)
+
+    def settle_calls(self) -> None:
+        for identity in list(self.calls):
+            self.answer(identity, None)
+
+    def prompt(self, blocks: list[Node]) -> None:
+        for block in blocks:
+            if block["tool_use_id"] is not None:
+                failed = block["is_error"] is True
+                self.answer(block["tool_use_id"], content_text(block["content"]), failed=failed)
+        texts = [as_text(block["text"]) for block in blocks if block["text"] is not None]
+        asked = [query for text in texts for query in USER_QUERY.findall(text)]
+        if texts:
+            self.settle_calls()
+            self.begin_prompt(*(asked or texts))
+
+    def block(self, block: Any) -> None:
+        if block["type"] == "tool_use":
+            self.number += 1
+            self.call(block["id"] or str(self.number), block["name"], block["input"])
+        elif block["type"] == "thinking":
+            self.think(block["thinking"])
+        elif text := as_text(block["text"]).removesuffix("[REDACTED]").rstrip("\n"):
+            self.say(text)
+
+
+USER_QUERY = regex(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
+
+
+class Acp(Dialect):
+    """The Agent Client Protocol: what an agent sends to its client, as Zed, acpx and others log it;
+    lines of the client do no harm. The answer to a prompt ends the run.
+
+    https://agentclientprotocol.com/protocol/prompt-turn
+    """
+
+    name = "acp"
+    places = places_in("- params.update.content.text")
+    plans = 0
+
+    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
+        super().__init__(maker, session)
+        self.asked: dict[Any, None] = {}  # IDs of what the agent asks its client
+
+    @classmethod
+    def session_in(cls, event: Any) -> str | None:
+        return first_text(Node(details(event))["params.sessionId"]) or None
+
+    def read(self, line: Any) -> None:
+        method, reason = line["method"], line["result.stopReason"]
+        if method == "session/prompt":
+            self.begin_once()
+            for block in line.each("params.prompt"):
+                self.ask(block["text"])
+        elif method == "session/update":
+            update = Node(line["params.update"])
+            self.update(update["sessionUpdate"], update)
+        elif method:
+            remember(self.asked, str(line["id"]), None)
+        elif reason and self.in_turn:
+            good = reason == "end_turn"
+            usage = line["result.usage"]
+            self.end(
+                "success" if good else "error",
+                usage=usage,
+                error=None if good else f"stopped: {reason}",
+            )
+        elif line["error"] is not None and self.in_turn and str(line["id"]) not in self.asked:
+            self.end("error", error=error_message(line["error"]) or "error")
+
+    def update(self, what: Any, update: Any) -> None:
+        text = update["content.text"]
+        if what in ACP_ACTS:
+            self.begin_once()
+        if what == "agent_message_chunk":
+            self.begin_message(update["messageId"])
+            self.say(text, delta=True)
+        elif what == "agent_thought_chunk":
+            self.think(text, delta=True)
+        elif what == "user_message_chunk":
+            self.ask(text)
+        elif what in ("tool_call", "tool_call_update"):
+            self.use(update)
+        elif what == "plan":
+            self.plans += 1
+            self.call(f"plan-{self.plans}", "updatePlan", {"plan": update["entries"]})
+            self.answer(f"plan-{self.plans}", "")
+
+    def use(self, update: Any) -> None:
+        """A call, or what is new of it; its last update says how it ended."""
+        identity, known = update["toolCallId"], self.calls.get(as_text(update["toolCallId"]))
+        status, title, kind = update["status"], as_text(update["title"]), update["kind"]
+        name = ACP_TOOLS.get(kind, title) if kind or not known else known.name
+        given = as_object(update["rawInput"])
+        paths = [one["path"] for one in update.each("locations")]
+        if paths and "path" not in given and kind in ("read", "edit", "delete"):
+            given = {**given, "path": paths[0]}
+        if kind == "execute" and "command" not in given and title:
+            given = {**given, "command": title.strip("`")}
+        if given or not known:
+            self.call(identity, name, given, once=True)
+        if status in ("completed", "failed"):
+            texts = [as_text(one["content.text"]) for one in update.each("content")]
+            text = "\n".join(filter(None, texts)) or content_text(update["rawOutput"])
+            text = text or error_message(update["rawOutput"])
+            code = Node(update["rawOutput"])["exitCode"]
+            self.answer(identity, text, failed=status == "failed", code=code)
+
+
+ACP_ACTS = frozenset(
+    "agent_message_chunk agent_thought_chunk tool_call tool_call_update plan".split()
+)
+ACP_TOOLS = {
+    "read": "read", "edit": "edit", "delete": "delete", "execute": "shell", "fetch": "webFetch",
+    "search": "grep", "switch_mode": "switchMode",
+}  # fmt: skip
+
+
 # ---------------------------------------------------------------- recognition
 #
 # Which agent wrote a line; one conversation per session.
@@ -4369,7 +4958,7 @@ def recognize(line: bytes) -> str | None:
     """The dialect that a line shows, or None."""
     own = members(line)
     kind = decode_raw(own.get("type", b""))
-    signs = signs_in(kind, own) if isinstance(kind, str) else ()
+    signs = signs_in(kind, own) if isinstance(kind, str) else typeless_signs(own)
     return next((dialect for dialect, holds in signs if holds), None)
 
 
@@ -4385,6 +4974,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
 
     name, has = f"{kind}/{value('subtype')}", own.keys()
     yield "cursor", "converted_from" in has
+    yield from newer_signs(kind, own)
     if "sessionId" in has and has & {"uuid", "parentUuid", "isSidechain", "message"}:
         yield "qwen", has & {"systemPayload", "toolCallResult"} or has_parts(value("message"))
         yield "claude", True
@@ -4402,13 +4992,14 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
     yield "gemini", kind == "result" and has >= {"status", "stats"}
     yield "gemini", kind == "error" and "severity" in has
-    yield "droid", kind == "message" and has >= {"role", "text"}
+    yield "droid", kind == "message" and has >= {"role", "text", "session_id"}
     yield "droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}
     yield "droid", kind == "completion" or (kind == "error" and "source" in has)
     init, own_key = name == "system/init", value("apiKeySource") in CURSOR_KEY_SOURCES
     yield "droid", init and "reasoning_effort" in has
     yield "qwen", init and "qwen_code_version" in has
     yield "amp", as_text(value("session_id")).startswith("T-") and kind in (*SHARED_TYPES, "system")
+    yield "grok", init and "claude_code_version" not in has and names_grok(value("tools"))
     yield "claude", init and has & CLAUDE_MEMBERS
     yield "claude", init and "mcp_servers" in has and not own_key
     yield "claude", kind in Claude.own or name.startswith("system/hook_")
@@ -4422,6 +5013,51 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
     yield "cursor", kind == "result" and "request_id" in has
     yield "cursor", init and own_key and "tools" not in has
+
+
+def newer_signs(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
+    """The same for the agents of the room *more agents*."""
+    has = own.keys()
+
+    def begins(name: str, mark: bytes) -> bool:
+        return bytes(memoryview(own.get(name, b""))[:1]) == mark
+
+    yield "kimi", bytes(own.get("role", b"")) == b'"meta"'
+    yield "grok", kind in ("text", "thought") and begins("data", b'"')
+    yield "grok", kind in ("tool_call", "tool_call_update") and "toolCallId" in has
+    yield "grok", kind == "end" and has >= {"stopReason", "sessionId"}
+    yield "grok", kind == "available_commands" and has >= {"tools", "commands"}
+    yield "cline", kind == "agent_event" and begins("event", b"{")
+    yield "cline", kind == "run_start" and "providerId" in has
+    yield "cline", kind == "run_result" and "finishReason" in has
+    yield "cline", kind == "hook_event" and "hookEventName" in has
+    yield "goose", kind == "message" and begins("message", b"{") and len(has) == 2
+    yield "goose", kind == "complete" and "total_tokens" in has
+    yield "goose", kind == "notification" and "extension_id" in has
+
+
+def typeless_signs(own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
+    """The same for a line without a type."""
+    has, told = own.keys(), {name: decode_raw(own.get(name, b"")) for name in TELLING}
+    role = told["role"]
+    yield "kimi", role == "assistant" and has <= KIMI_MEMBERS and has & {"content", "tool_calls"}
+    yield "kimi", role == "tool" and "tool_call_id" in has
+    yield "cursor", role in ("user", "assistant") and "content" in as_object(told["message"])
+    inner = members(bytes(own.get(as_text(told["event"]), b"")))
+    sure = told["event"] in ("init", "step_update", "result") or "conversation_id" in inner
+    yield "antigravity", bool(inner) and sure
+    rpc = told["jsonrpc"] == "2.0"
+    yield "acp", rpc and as_text(told["method"]).startswith("session/")
+    yield "acp", rpc and "stopReason" in as_object(told["result"])
+
+
+TELLING = ("role", "message", "event", "jsonrpc", "method", "result")
+KIMI_MEMBERS = {"role", "content", "tool_calls"}
+GROK_TOOLS = frozenset("run_terminal_command run_terminal_cmd search_replace list_dir".split())
+
+
+def names_grok(tools: Any) -> bool:
+    return isinstance(tools, list) and any(tool in GROK_TOOLS for tool in map(as_text, tools))
 
 
 def has_parts(message: Any) -> bool:
@@ -4442,15 +5078,28 @@ def shows_agent(event: Event, line: bytes) -> bool:
 
 
 DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
-    each.name: each for each in (Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi)
-}
+    each.name: each
+    for each in (
+        Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi,
+        Kimi, Grok, Antigravity, Cline, Goose, Acp,
+    )
+}  # fmt: skip
 
 
 def form_of(kind: type[Dialect], event: Event) -> type[Dialect]:
-    """What reads the form of an agent's line: that of its stream, or of a session that it saved."""
-    saved = event.type in SAVED_TYPES | ROLLOUT_TYPES or "sessionId" in members(event.raw)
-    forms: dict[type[Dialect], type[Dialect]] = {Claude: SavedClaude, Codex: SavedCodex}
-    return forms.get(kind, kind) if saved else kind
+    """What reads the form of an agent's line: that of its stream, of another kind of stream, or of
+    a session that it saved."""
+    own = members(event.raw).keys()
+    if event.type in SAVED_TYPES | ROLLOUT_TYPES or "sessionId" in own:
+        forms: dict[type[Dialect], type[Dialect]] = {Claude: SavedClaude, Codex: SavedCodex}
+    elif event.type is None and own >= {"role", "message"}:
+        forms = {Cursor: SavedCursor}
+    else:
+        forms = {Grok: GrokMessages} if event.type in CLAUDE_TYPES else {}
+    return forms.get(kind, kind)
+
+
+CLAUDE_TYPES = ("system", "assistant", "user", "result", "stream_event")
 
 
 # Lines and events that name the same session: the session; the types of those that no stage reads
@@ -4589,7 +5238,7 @@ class Conversations:
     def named_conversation(self, source: Source, event: Event, name: str) -> Dialect:
         """The conversation of an event that shows its agent: of its session, or the FILE's last."""
         kind = form_of(DIALECTS[name], event)
-        session = named = event.session_id or kind.session_in(event)
+        session = named = kind.session_in(event)
         known = self.sessions.get(session) if session else source.agents.get(kind.name)
         if not isinstance(known, kind):
             before = source.agents.get(kind.name)

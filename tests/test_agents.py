@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import more_streams
 import pytest
 from support import TOKEN, Ended, content, convert, corpus, failed, label, returned, run, use
 
@@ -842,6 +843,9 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
 }  # fmt: skip
 
 
+STREAMS |= more_streams.STREAMS
+
+
 def spelled(line: str) -> str:
     return re.sub(r"{(not |begin )?(\w+)}", lambda m: FORMS[m[1]](m[2]), line)
 
@@ -927,6 +931,9 @@ MESSAGES: dict[str, tuple[list[Any], Any, list[Any]]] = {
         [],
     ),
 }  # fmt: skip
+
+
+MESSAGES |= more_streams.MESSAGES
 
 
 @pytest.mark.parametrize("name", MESSAGES)
@@ -1131,6 +1138,9 @@ DELTAS: dict[str, tuple[list[Any], Any, list[Any]]] = {
 }  # fmt: skip
 
 
+DELTAS |= more_streams.DELTAS
+
+
 @pytest.mark.parametrize("to", ["stream-json", "cursor", "json"])
 @pytest.mark.parametrize("size", [1, 7, 20])
 @pytest.mark.parametrize("name", DELTAS)
@@ -1164,6 +1174,9 @@ NEW: dict[str, Line] = {
     "copilot-patch": copilot("assistant.brand_new"),
     "pi-success": {"type": "brand_new", "id": "x"},
 }
+
+
+NEW |= more_streams.NEW
 
 
 @pytest.mark.parametrize("name", NEW)
