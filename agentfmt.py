@@ -1124,10 +1124,21 @@ def lines_read(call: Outcome) -> str:
     return length_read(call)
 
 
+def line_counts(call: Outcome) -> tuple[int | None, int | None]:
+    """How many lines a change added and removed, by what it states, or by the diff that it states.
+    Where a file was created, Cursor's count has an empty line that was never there."""
+    found = call.found
+    added, removed = as_count(found.linesAdded), as_count(found.linesRemoved)
+    if call.tool == "write":
+        return next(counts_in((found.linesCreated, added)), None), None
+    if added is None and removed is None and bytes(found.diffString) not in (b"", b"null"):
+        marks = [line[:1] for line in diff_lines(found)]
+        return marks.count("+"), marks.count("-")
+    return added, removed
+
+
 def lines_changed(call: Outcome) -> str:
-    added, removed = as_count(call.found.linesAdded), as_count(call.found.linesRemoved)
-    if creates_file(call):
-        return "" if added is None else plural(added, "line")
+    added, removed = line_counts(call)
     if added == removed == 0:
         return "no changes"
     signed = (("+", added), ("-", removed))
@@ -1203,7 +1214,7 @@ TOOLS = {
     "read": tool("Read/read/Reading [file]", path_arg, lines_read),
     "edit": tool("Edited/edit/Editing [file]", path_arg, lines_changed),
     "write": tool("Created/create/Creating [new file]", path_arg,
-                  first_fact(counted("linesCreated", "line"), file_size)),
+                  first_fact(counted("linesCreated linesAdded", "line"), file_size)),
     "delete": tool("Deleted/delete/Deleting [file]", path_arg, file_size),
     "glob": tool("Found/find/Finding [files]", arg("globPattern", "pattern"),
                  counted("totalFiles files", "file")),
@@ -1319,6 +1330,7 @@ def outcome_of(event: Event) -> Outcome:
     tool, result = tool or "?", as_object(body.result)
     found: Any = result.get("success")
     if type(found) is Success and not found.exitCode and not found.isError:
+        tool = "write" if tool == "edit" and creates_file(found) else tool
         return Outcome(event, tool, body, "ok", "success", found)  # nearly always
     variant = variant_of(result)
     found = result.get(variant) if variant in ("success", "failure") else None
@@ -1348,13 +1360,19 @@ CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\Z")
 
 
-def creates_file(outcome: Outcome) -> bool:
+def creates_file(found: Any) -> bool:
     """Did an edit create its file?"""
-    if outcome.tool != "edit" or outcome.variant != "success":
-        return False
-    before = bytes(memoryview(outcome.found.beforeFullFileContent)[:5])  # no copy of a file
-    diff = bytes(outcome.found.diffString) if before in (b"", b"null", b'""') else b""
+    before = bytes(memoryview(found.beforeFullFileContent)[:5])  # no copy of a file
+    diff = bytes(found.diffString) if before in (b"", b"null", b'""') else b""
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
+
+
+def diff_lines(found: Any) -> list[str]:
+    """The diff that a change states, without the file's name."""
+    return DIFF_HEAD.sub("", as_text(decode_raw(found.diffString))).split("\n")
+
+
+DIFF_HEAD = regex(r"\A--- .*\n\+\+\+ .*\n")
 
 
 class Action(Struct, frozen=True, gc=False):
@@ -1369,7 +1387,7 @@ class Action(Struct, frozen=True, gc=False):
 
 
 def label_call(outcome: Outcome) -> Action:
-    tool = "write" if creates_file(outcome) else outcome.tool[: EXCERPT + 1]
+    tool = outcome.tool[: EXCERPT + 1]
     return plain_action(tool, outcome.status, as_integer(outcome.found.exitCode))
 
 
@@ -1561,9 +1579,10 @@ STATES_EXIT = regex(
 
 def edit_diff(call: Outcome, given: dict[str, Any]) -> str:
     """What a call changed in a file, as a diff without the file's name; "" if it doesn't say."""
-    diff = DIFF_HEAD.sub("", as_text(decode_raw(call.found.diffString)))
-    if creates_file(call):  # it may replace an empty line that was never there
-        diff = "\n".join(line for line in diff.split("\n") if line.startswith("+"))
+    stated = diff_lines(call.found)
+    if call.tool == "write":  # it may replace an empty line that was never there
+        stated = [line for line in stated if line.startswith("+")]
+    diff = "\n".join(stated)
     args = Node(given) if call.tool in CHANGING_TOOLS else Node(None)
     if diff or args["patch"]:
         return diff or as_text(args["patch"])
@@ -1574,7 +1593,6 @@ def edit_diff(call: Outcome, given: dict[str, Any]) -> str:
     return "\n".join(sign + line for sign, each in lines for line in each)
 
 
-DIFF_HEAD = regex(r"\A--- .*\n\+\+\+ .*\n")
 CHANGING_TOOLS = frozenset(("edit", "write", "delete"))
 EDITED = (
     ("-", "old_string old_str oldString oldText".split()),
@@ -5916,6 +5934,7 @@ class RunNotes:
         self.calls: dict[str | None, OpenCall] = {}
         self.totals = Totals()
         self.started_ms: int | None = None  # since 1970, as the run's first events state
+        self.prompt = ""  # its first line
 
     def above(self, parent: str | None) -> list[str]:
         """The calls of the sub-agents that a call is below, outermost first."""
@@ -6063,8 +6082,7 @@ def event_tools(event: Event) -> Iterator[str]:
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
-    created = tool == "edit" and event.subtype == "completed" and creates_file(outcome_of(event))
-    yield "write" if created else tool
+    yield outcome_of(event).tool if tool == "edit" and event.subtype == "completed" else tool
     if tool in CHANGING_TOOLS:
         yield ANY_CHANGE
     own = (event.tool_call or {}).get("name")
@@ -9530,6 +9548,8 @@ class RunTable(Table):
         run, answer, final = event.run, "", self.view.messages == "final"
         stated = as_count(getattr(event, "timestamp_ms", None))
         notes.started_ms = notes.started_ms or run.started_ms or stated
+        if event.type == "user" and event.parent_tool_use_id is None and not notes.prompt:
+            notes.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
         if final and event.type == "assistant":
             notes.segments.say(event)
         elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
@@ -9549,20 +9569,24 @@ class RunTable(Table):
         ended = event.raw and run.state == ENDED and event.subtype != IN_THE_MIDDLE
         return {
             "session": run.label,
+            "run": run.number,
             "agent": run.agent,
             "model": totals.model or None,
+            "prompt": notes.prompt or None,
             "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
             "reason": run.reason,
             "failure": why or None,
-            "where": run.where,
+            "location": run.where,
             "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),
+            "turns": numbers.get("turns"),
             "actions": sum(counts.values()),
             "failures": sum(totals.failures.values()),
             "tools": tools,
             "tokens_in": numbers.get("in"),
             "tokens_out": numbers.get("out"),
             "tokens_cached": numbers.get("from cache"),
+            "tokens_cache_written": numbers.get("to cache"),
             "cost_usd": numbers.get("cost"),
             "answer": answer or None,
         }
@@ -9585,8 +9609,11 @@ class CallTable(Table):
     def row(self, call: FinishedCall) -> dict[str, Any]:
         event, outcome, begun = call.event, call.outcome, call.begun.event
         named = (event.tool_call or {}).get("name"), outcome.body.name
+        changes = outcome.tool in CHANGING_TOOLS and outcome.status == "ok"
+        added, removed = line_counts(outcome) if changes else (None, None)
         return {
             "session": event.run.label,
+            "run": event.run.number,
             "call_id": event.call_id,
             "tool": outcome.tool,
             "name": first_text(*named) or outcome.tool,
@@ -9594,9 +9621,11 @@ class CallTable(Table):
             "status": outcome.status,
             "outcome": call.action.outcome or None,
             "exit_code": as_integer(outcome.found.exitCode),
+            "lines_added": added,
+            "lines_removed": removed,
             "duration_ms": call.took,
             "parent": call.parent,
-            "where": (begun or event).where,
+            "location": (begun or event).where,
         }
 
 
@@ -10146,7 +10175,7 @@ def count_back(
     convert(streams, to="runs", report=report, out=out, **read)
     if "-" in files:
         os.lseek(0, begin, os.SEEK_SET)
-    places = (decode_raw(row)["where"] for row in b"".join(rows).splitlines())
+    places = (decode_raw(row)["location"] for row in b"".join(rows).splitlines())
     runs = collections.Counter(place.rpartition(":")[0] for place in places)
     return {name: [one.count_back(runs) for one in options[name]] for name in SELECTORS}
 

@@ -239,7 +239,7 @@ def new_types(agent: str, count: int, *, same: bool = False) -> Lines:
 def verdicts(stream: Lines) -> list[Any]:
     """What the table of runs says, but where they begin."""
     told = convert(stream, "-t", "runs").objects
-    return [{key: run[key] for key in run if key not in ("where", "session")} for run in told]
+    return [{key: run[key] for key in run if key not in ("location", "session")} for run in told]
 
 
 @pytest.mark.parametrize("flags", [(), ("--from",)])

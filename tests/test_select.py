@@ -262,9 +262,9 @@ def test_one_run_of_a_file(choice: str, runs: list[str], tmp_path: Path) -> None
 
     def left(option: str) -> list[str]:
         rows = run("-t", "runs", option, choice, "a", "b", cwd=tmp_path).objects
-        return [row["where"] for row in rows]
+        return [row["location"] for row in rows]
 
-    every = [row["where"] for row in run("-t", "runs", "a", "b", cwd=tmp_path).objects]
+    every = [row["location"] for row in run("-t", "runs", "a", "b", cwd=tmp_path).objects]
     assert left("--only") == runs
     assert left("--drop") == [place for place in every if place not in runs]
     ended = run("-q", "--fail-on", choice, "a", "b", cwd=tmp_path)

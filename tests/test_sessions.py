@@ -231,7 +231,7 @@ def test_a_session_that_was_resumed_under_another_name() -> None:
     again = (ASK + SAY).replace(b'"sessionId": "s"', b'"sessionId": "s2"')
     assert [row["session"] for row in runs(ASK + SAY + again)] == ["s", "s2"]
     rows = runs({"s.jsonl": [ASK + SAY], "s2.jsonl": [again + again]})
-    assert [(row["session"], row["where"]) for row in rows] == [
+    assert [(row["session"], row["location"]) for row in rows] == [
         ("s", "s.jsonl:1"), ("s2", "s2.jsonl:1"), ("s2", "s2.jsonl:3"),
     ]  # fmt: skip
 

@@ -20,6 +20,7 @@ from support import (
     event,
     init,
     label,
+    message,
     result,
     run,
     started,
@@ -53,20 +54,22 @@ def columns(table: str) -> list[str]:
 
 
 def test_a_run() -> None:
-    usage = {"inputTokens": 10, "outputTokens": 0, "cacheReadTokens": 3}
+    usage = {"inputTokens": 10, "outputTokens": 0, "cacheReadTokens": 3, "cacheWriteTokens": 4}
     data = init() + user() + started() + completed() + started("c2", "shellToolCall")
     data += completed("c2", "shellToolCall", {"failure": {"exitCode": 2}})
     data += assistant("Do", timestamp_ms=1700000000000) + assistant("Done.\nAll.")
-    data += result(duration_ms=5, usage=usage, total_cost_usd=0)
+    data += result(duration_ms=5, usage=usage, total_cost_usd=0, num_turns=3)
     (row,) = rows(data, "runs")
     assert row == {
-        "session": SESSION, "agent": "cursor", "model": "Auto", "verdict": "succeeded",
-        "reason": None, "failure": None, "where": "stdin:1", "started_ms": 1700000000000,
-        "duration_ms": 5,
+        "session": SESSION, "run": 1, "agent": "cursor", "model": "Auto", "prompt": "do",
+        "verdict": "succeeded",
+        "reason": None, "failure": None, "location": "stdin:1", "started_ms": 1700000000000,
+        "duration_ms": 5, "turns": 3,
         "actions": 2, "failures": 1,
         "tools": [{"tool": "read", "actions": 1, "failures": 0},
                   {"tool": "shell", "actions": 1, "failures": 1}],
-        "tokens_in": 10, "tokens_out": 0, "tokens_cached": 3, "cost_usd": 0, "answer": None,
+        "tokens_in": 10, "tokens_out": 0, "tokens_cached": 3, "tokens_cache_written": 4,
+        "cost_usd": 0, "answer": None,
     }  # fmt: skip
     (row,) = rows(data, "runs", view=ANSWERS)
     assert row["answer"] == "Done.\nAll."
@@ -77,7 +80,7 @@ def test_verdicts() -> None:
     failed = init("b") + result("b", is_error=True, result="no money")
     data = whole_run("a") + failed + init("c") + init("c")
     found = rows(data, "runs", "--fail-on", "session=a")
-    assert [(row["session"], row["verdict"], row["reason"], row["where"]) for row in found] == [
+    assert [(row["session"], row["verdict"], row["reason"], row["location"]) for row in found] == [
         ("a", "failed", "--fail-on session=a matched 5 times, first at stdin:1", "stdin:1"),
         ("b", "failed", "no money", "stdin:7"),
         ("c", "unfinished", "superseded by another init at stdin:10", "stdin:9"),
@@ -221,24 +224,65 @@ def test_calls() -> None:
     data += completed("c1", result={"rejected": {"reason": "no"}}) + result()
     shell, read, open_ = rows(data, "calls")
     assert shell == {
-        "session": SESSION, "call_id": "c2", "tool": "shell", "name": "shell", "target": "false",
-        "status": "nonzero", "outcome": "exit 1, 7 ms", "exit_code": 1, "duration_ms": 7,
-        "parent": "c0", "where": "stdin:3",
+        "session": SESSION, "run": 1, "call_id": "c2", "tool": "shell", "name": "shell",
+        "target": "false", "status": "nonzero", "outcome": "exit 1, 7 ms", "exit_code": 1,
+        "lines_added": None, "lines_removed": None, "duration_ms": 7,
+        "parent": "c0", "location": "stdin:3",
     }  # fmt: skip
     assert (read["status"], read["outcome"], read["exit_code"]) == (
         "rejected",
         "rejected: no",
         None,
     )
-    assert (open_["call_id"], open_["status"], open_["where"]) == ("c3", "unfinished", "stdin:4")
+    assert (open_["call_id"], open_["status"], open_["location"]) == ("c3", "unfinished", "stdin:4")
     assert open_["target"] == "a"
     assert [*shell] == columns("calls")
+
+
+CHANGED = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n+3\n x"
+CREATED = "--- /dev/null\n+++ b/a\n@@ -1 +1,2 @@\n-\n+1\n+2"
+CHANGES = [
+    ("editToolCall", {}, {"linesAdded": 2, "linesRemoved": 1}, ("edit", 2, 1)),
+    ("editToolCall", {}, {"linesAdded": 2}, ("edit", 2, None)),
+    ("editToolCall", {}, {"diffString": CHANGED}, ("edit", 2, 1)),
+    ("editToolCall", {}, {"linesAdded": 2, "linesRemoved": 1, "diffString": CREATED},
+     ("write", 2, None)),
+    ("writeToolCall", {}, {"linesCreated": 3, "fileSize": 9}, ("write", 3, None)),
+    ("editToolCall", {"old_string": "1", "new_string": "2"}, {}, ("edit", None, None)),
+    ("readToolCall", {}, {"linesAdded": 2}, ("read", None, None)),
+    ("deleteToolCall", {}, {}, ("delete", None, None)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "args", "found", "expected"), CHANGES)
+def test_lines_of_a_change(key: str, args: Any, found: Any, expected: tuple[Any, ...]) -> None:
+    """As its result states them, or by the diff that this states; a file that is created is a
+    write."""
+    data = init() + completed("c1", key, {"success": found}, args={"path": "a"} | args) + result()
+    (row,) = rows(data, "calls")
+    assert (row["tool"], row["lines_added"], row["lines_removed"]) == expected
+    (run,) = rows(data, "runs")
+    assert [one["tool"] for one in run["tools"]] == [expected[0]]
+
+
+def test_runs_are_numbered_in_their_files_and_say_their_prompt() -> None:
+    """Its first line; that of a sub-agent is none."""
+    ask = message("\n  Fix it.\nNow.", "user")
+    below = event("user", message=message("look", "user"), parent_tool_use_id="c1")
+    one = init() + below + event("user", message=ask) + user() + result()
+    found = rows({"a": [one, one], "b": [one]}, "runs")
+    assert [(row["run"], row["prompt"]) for row in found] == [
+        (1, "Fix it."), (2, "Fix it."), (1, "Fix it."),
+    ]  # fmt: skip
+    (hidden,) = rows(one, "runs", "-r", "prompts")
+    assert hidden["prompt"] == "[prompts: 15 chars]"
+    assert [row["run"] for row in rows(one + whole_run(), "calls")] == [2]
 
 
 def test_the_agents_own_names() -> None:
     path = Path(__file__).parent / "sample-claude.ndjson"
     (row,) = rows({str(path): [path.read_bytes()]}, "calls")
-    assert (row["tool"], row["name"], row["where"]) == ("read", "Read", f"{path}:3")
+    assert (row["tool"], row["name"], row["location"]) == ("read", "Read", f"{path}:3")
 
 
 def test_selectors() -> None:
