@@ -122,6 +122,7 @@ EXITS = """Exit status:
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
 DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
+LAST_SECONDS = 5  # of computing after a signal: DRAIN takes one; GitHub kills after 10
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
 MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are redacted and released
@@ -312,7 +313,7 @@ def relative_path(path: str, here: str) -> str:
 # Undecoded values, partial types for objects, the slow decoder, the positions of strings.
 # Bytes in; values, positions or bytes out. It must not know events.
 
-STRING = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+STRING = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 UNICODE = b"\\u"
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -673,20 +674,24 @@ class OutputError(Exception):
 
 
 class Signals:
-    """Remembers the signal that asks the program to end, and wakes the waiting read."""
+    """Remembers the signal that asks the program to end, and wakes the waiting read. Another one,
+    or LAST_SECONDS of computing, end it at once, even within a regular expression."""
 
     def __init__(self) -> None:
         self.caught = 0
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
-        for code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        for code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGVTALRM):
             if signal.getsignal(code) is not signal.SIG_IGN:  # nohup, a job in the background
                 signal.signal(code, self._catch)
 
     def _catch(self, code: int, _frame: object) -> None:
-        self.caught = self.caught or code
-        signal.signal(code, signal.SIG_DFL)  # a second signal ends the program at once
+        if self.caught:
+            os.kill(os.getpid(), self.caught)
+        self.caught = code
+        signal.signal(code, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_VIRTUAL, LAST_SECONDS)
 
 
 def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
@@ -989,12 +994,12 @@ def arg(*names: str) -> Target:
 def command_arg(args: dict[str, Any], here: str) -> str:
     """A command as it runs: without the shell that an agent wraps around it, and without the change
     to the directory where the run is anyway. Many lines would differ in nothing else."""
-    command = first_text(as_command(args.get("command")))
+    command = first_text(as_command(args.get("command"))).strip()
     if wrapped := WRAPPED.fullmatch(command):
         command = unquote(wrapped[1] or wrapped[2])
     change = CHANGE.match(command)
     needless = change and relative_path(unquote(change[1]), here) == "."
-    return command[change.end() :] if change and needless else command
+    return (command[change.end() :].lstrip() if change and needless else "") or command
 
 
 def as_command(command: Any) -> Any:
@@ -1012,10 +1017,10 @@ SHELL_WORD = rf"""(?:{QUOTED}|[^\s'"\\;&|<>()])+"""
 SHELLS = r"(?:(?:ba|z|da|k|fi|a|pw)?sh|powershell)(?:\.exe)?"
 SHELL = rf"""(?:(?:\S*[/\\])?{SHELLS}|'(?:[^']*[/\\])?{SHELLS}'|"(?:[^"]*[/\\])?{SHELLS}")"""
 WRAPPED = regex(
-    rf"\s*{SHELL}(?:\s+(?:-[-\w]+|pipefail))*?\s+(?:-\w*c\s+({SHELL_WORD})|-command\s+(\S.*?))\s*",
+    rf"{SHELL}(?:\s+(?:-[-\w]+|pipefail))*?\s+(?:-\w*c\s+({SHELL_WORD})|-command\s+(\S.*))",
     re.DOTALL | re.IGNORECASE,
 )
-CHANGE = regex(rf"\s*cd\s+({SHELL_WORD})\s*(?:&&|;|\n)\s*(?=\S)", re.DOTALL)
+CHANGE = regex(rf"\s*cd\s+({SHELL_WORD})[^\S\n]*(?:&&|;|\n)", re.DOTALL)
 QUOTED_PART = regex(QUOTED, re.DOTALL)
 ONE_WORD = regex(SHELL_WORD, re.DOTALL)
 
@@ -3522,11 +3527,11 @@ class SavedClaude(Saved, Claude):
     def take(self, text: str) -> None:
         """Take what a person typed: a prompt, or a slash command, which the agent follows, or whose
         output stands next."""
-        command = COMMAND_NAME.search(text)
+        command = element_of(text, "command-name")
         if command and text.startswith("<command-"):
             self.asks = True
-            given = COMMAND_ARGUMENTS.search(text)
-            self.typed.append(" ".join(filter(None, (command[1], given and given[1].strip()))))
+            given = element_of(text, "command-args")
+            self.typed.append(" ".join(filter(None, (command, given))))
         elif text.startswith("<local-command-"):
             self.asks = False
         elif text.strip() and not INJECTED.match(text):
@@ -3595,8 +3600,12 @@ def prompt_text(line: Any) -> str:
     return as_text(shown) or "\n".join(text for text in texts if text and not INJECTED.match(text))
 
 
-COMMAND_NAME = regex(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-COMMAND_ARGUMENTS = regex(r"<command-args>(.*?)</command-args>", re.DOTALL)
+def element_of(text: str, name: str) -> str:
+    """What the first element of a name holds."""
+    inner, end, _ = text.partition(f"<{name}>")[2].partition(f"</{name}>")
+    return inner.strip() if end else ""
+
+
 # What the host adds to what a person typed.
 INJECTED = regex(
     r"\s*(?:Caveat: The messages below|<(?:local-command-|bash-|system-reminder|task-notification"
@@ -7763,7 +7772,7 @@ ANY_MARKER = regex(rf"\[(?:REDACTED:([\w.:-]+)|{_CLASS})\]")
 FLAG = regex(r"--?[A-Za-z][\w-]*")
 
 
-ESCAPED_ASCII = regex(r"\\+u00([2-7][0-9A-Fa-f])")
+ESCAPED_ASCII = regex(r"(?<!\\)\\+u00([2-7][0-9A-Fa-f])")
 NAME_ALONE = regex(r"([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # in prose, YAML, a shell's command
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import support
 from stream import stream
 from support import (
     COMMAND,
@@ -509,6 +510,37 @@ def test_a_second_signal_does_not_wait(begin: Begin) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(TIMEOUT) in (-signal.SIGTERM, 143)
     feeder.join()
+
+
+HANGING = """
+import re, sys, agentfmt
+agentfmt.LAST_SECONDS, agentfmt.HASHES = {seconds}, re.compile("(#|##)+x")
+sys.exit(agentfmt.main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "second"),
+    [(0.2, None), (1000, signal.SIGTERM), (1000, signal.SIGINT)],
+    ids=["deadline", "same", "another"],
+)
+def test_a_signal_ends_what_hangs(
+    monkeypatch: pytest.MonkeyPatch, begin: Begin, seconds: float, second: int | None
+) -> None:
+    """An expression that takes for ever."""
+    script = HANGING.format(seconds=seconds)
+    monkeypatch.setattr(support, "COMMAND", [sys.executable, "-c", script])
+    process = begin("-m", "all")
+    write(process, init() + completed())
+    assert read(process, len(READ_LINE)) == READ_LINE
+    write(process, assistant("#" * 100 + "\n"))
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    if second:
+        time.sleep(0.2)
+        assert process.poll() is None
+        process.send_signal(second)
+    assert process.wait(TIMEOUT) == -signal.SIGTERM
 
 
 def test_nohup(begin: Begin) -> None:
