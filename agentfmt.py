@@ -2578,6 +2578,17 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     return {"content": content}
 
 
+def diff_facts(diff: str) -> dict[str, Any]:
+    """What a diff of one file says of an edit; of several files, or without a change, nothing."""
+    heads = [*re.finditer(r"(?m)^--- .*\n\+\+\+ .*\n", diff)]
+    lines = diff[heads[0].start() :].rstrip("\n").split("\n") if len(heads) == 1 else []
+    marks = [line[:1] for line in lines[2:]]
+    if not {"+", "-"} & {*marks}:
+        return {}
+    counts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+    return {"diffString": "\n".join(lines), **counts}
+
+
 def line_members(
     kind: str, subtype: str | None, session: str | None, members: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -2762,6 +2773,7 @@ class Dialect:
         self.read(line)
         if self.stamp is not None and (self.parts or not self.saved):
             self.last = self.stamp
+            self.first = self.stamp if self.first is None else self.first
         if self.parts:
             return self.parts
         apart = SAVED if self.saved else EARLY if early else APART
@@ -2881,7 +2893,7 @@ class Dialect:
 
     def end(self, subtype: str = "success", **members: Any) -> None:
         """End the run. A success that is none becomes an error; an error states its word."""
-        members["usage"] = members.get("usage") or self.usage.copy() or None
+        members["usage"] = self.usage_in(members.get("usage")) or self.usage.copy() or None
         told = {key: decode_raw(one) if type(one) is Raw else one for key, one in members.items()}
         if subtype == "success" and (flaw := self.flaw(Node(told))):
             subtype, told = "error", dict(zip(("error", "failure"), flaw, strict=True))
@@ -2923,18 +2935,22 @@ class Dialect:
         """The last message of a run, with the tokens that it took: as its result has them."""
         return as_text(told["result"]), tokens_out(told["usage"])
 
+    def usage_in(self, tokens: Any) -> dict[str, int]:
+        """Tokens as Cursor counts them: what was read from a cache, or written to one, is no part
+        of the input."""
+        told = Node(decode_raw(tokens) if isinstance(tokens, Raw) else tokens)
+        counts = {name: counts_in(map(told.__getitem__, paths)) for name, paths in USAGE.items()}
+        found = {name: count for name in counts if (count := next(counts[name], None)) is not None}
+        if self.agent in CACHE_IN_INPUT and "inputTokens" in found:
+            cached = found.get("cacheReadTokens", 0) + found.get("cacheWriteTokens", 0)
+            found["inputTokens"] = max(found["inputTokens"] - cached, 0)
+        return found
+
     def add_usage(self, tokens: Any, identity: Any = None, cost: Any = None) -> None:
         """Add the tokens of a message, and its dollars. Of its lines the last one states them."""
-        told, before = Node(tokens), self.counted.get(identity, {})
-        found = {
-            name: next(filter(None, (as_count(told[path]) for path in paths)), 0)
-            for name, paths in USAGE_PATHS.items()
-        }
+        found, before = self.usage_in(tokens), self.counted.get(identity, {})
         for name, count in found.items():
-            if more := count - before.get(name, 0):
-                self.usage[name] = self.usage.get(name, 0) + more
-        if tokens_out(tokens) == 0:  # that it took none may tell a failure
-            self.usage.setdefault("output", 0)
+            self.usage[name] = self.usage.get(name, 0) + count - before.get(name, 0)
         if identity is not None:
             remember(self.counted, identity, found)
         if (dollars := as_dollars(cost)) is not None:
@@ -3021,11 +3037,20 @@ class Saved(Dialect):
         self.parts[-1].hidden, self.parts[-1].line = self.maker.native, None
 
 
-USAGE_PATHS = {
-    "input": ("input", "input_tokens", "promptTokenCount"),
-    "output": ("output", "output_tokens", "outputTokens", "candidatesTokenCount"),
-    "cached": ("cacheRead", "cache.read", "cache_read_input_tokens", "cachedContentTokenCount"),
-}
+# Cursor's counts of tokens -> where other agents' lines state them.
+USAGE = {
+    "inputTokens": ("input_tokens", "input", "inputTokens", "promptTokenCount"),
+    "outputTokens": ("output_tokens", "output", "outputTokens", "candidatesTokenCount"),
+    "cacheReadTokens": (
+        "cache_read_input_tokens", "cached_input_tokens", "cached", "cacheRead", "cache.read",
+        "cacheReadTokens", "cachedContentTokenCount",
+    ),
+    "cacheWriteTokens": (
+        "cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite", "cache.write",
+        "cacheWriteTokens",
+    ),
+}  # fmt: skip
+CACHE_IN_INPUT = frozenset(("codex", "gemini", "qwen"))  # whose input is all that was read
 
 
 IDLE = "the agent said nothing and did nothing"
@@ -3040,8 +3065,7 @@ ERROR_ANSWER = regex(
 
 def tokens_out(usage: Any) -> int | None:
     """The tokens that the model wrote, if that is stated."""
-    counts = (as_count(Node(usage)[path]) for path in USAGE_PATHS["output"])
-    return next((count for count in counts if count is not None), None)
+    return next(counts_in(map(Node(usage).__getitem__, USAGE["outputTokens"])), None)
 
 
 def remember(known: dict[Any, Any], key: Any, value: Any, most: int = MAX_FINISHED) -> None:
@@ -3466,6 +3490,8 @@ class SavedClaude(Saved, Claude):
         super().__init__(maker, session)
         self.typed: list[str] = []  # slash commands that are not shown yet
         self.chains: dict[Any, str] = {}  # the calls of sub-agents' lines and messages, by ID
+        self.sizes: dict[Any, int] = {}  # characters of messages
+        self.begun_only: set[Any] = set()  # messages whose lines count few tokens of their output
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -3521,8 +3547,30 @@ class SavedClaude(Saved, Claude):
             self.model = self.model if model in (None, "<synthetic>") else model
             self.cut = bool(message and message.stop_reason == "tool_use")
         if self.in_turn:
-            usage = line.usageMetadata or (message and message.usage)
-            self.add_usage(usage, as_text(message and message.id) or line.uuid)
+            self.count(line, line.usageMetadata or (message and message.usage))
+
+    def count(self, line: Any, usage: Any) -> None:
+        """Add the tokens of a message. Before 2.1.38 its lines were written while it was not over,
+        and may state the output as it was when it began."""
+        message = line.message
+        identity = as_text(message and message.id) or line.uuid
+        blocks = message.content if message and isinstance(message.content, list) else ()
+        texts = ((one.text or "", one.thinking or "", encode_json(one.input)) for one in blocks)
+        size = self.sizes.get(identity, 0) + sum(len(text) for each in texts for text in each)
+        self.sizes[identity] = size
+        self.add_usage(usage, identity)
+        stated = self.counted.get(identity, {}).get("outputTokens", size)
+        if not message or message.stop_reason is not None or size <= stated * MAX_PER_TOKEN:
+            self.begun_only.discard(identity)
+        else:
+            self.begun_only.add(identity)
+
+    def end(self, subtype: str = "success", **members: Any) -> None:
+        if self.begun_only:
+            self.usage.pop("outputTokens", None)
+        self.begun_only.clear()
+        self.sizes.clear()
+        super().end(subtype, **members)
 
     def take(self, text: str) -> None:
         """Take what a person typed: a prompt, or a slash command, which the agent follows, or whose
@@ -3606,6 +3654,7 @@ def element_of(text: str, name: str) -> str:
     return inner.strip() if end else ""
 
 
+MAX_PER_TOKEN = 8  # characters of a message: more than that were not counted yet
 # What the host adds to what a person typed.
 INJECTED = regex(
     r"\s*(?:Caveat: The messages below|<(?:local-command-|bash-|system-reminder|task-notification"
@@ -3841,11 +3890,10 @@ class SavedCodex(Saved, Codex):
 
     def count(self, told: Any) -> None:
         """Add the difference of the totals."""
-        for name, total in as_object(Node(told.info)["total_token_usage"]).items():
-            count, before = as_count(total) or 0, self.tokens.get(name, 0)
-            self.tokens = {**self.tokens, name: count}
-            more = count - before if count >= before else count
-            self.usage[name] = self.usage.get(name, 0) + more
+        totals = as_object(Node(told.info)["total_token_usage"])
+        before, self.tokens = self.tokens, {name: as_count(totals[name]) or 0 for name in totals}
+        new = ((name, total - before.get(name, 0)) for name, total in self.tokens.items())
+        self.add_usage({name: self.tokens[name] if more < 0 else more for name, more in new})
 
     def turn_ended(self, told: Any) -> None:
         """A turn without an answer has failed, though only newer versions say why."""
@@ -4161,6 +4209,7 @@ class Copilot(Saved):
             self.begin_message(data["messageId"])
             parts = (as_count(data["chunkCount"]) or 1) > 1
             self.summary = self.summary if self.parent or not data["content"] else None
+            self.add_usage(line["data"], as_text(data["messageId"]))
             self.say(data["content"], delta=parts and data["messageId"] != self.streamed)
         elif kind in ("assistant.reasoning_delta", "assistant.reasoning"):
             delta = kind.endswith("_delta")
@@ -4219,8 +4268,14 @@ class Copilot(Saved):
         self.permission = ""
         kind = asked if failed and asked.startswith("denied") else data["error.code"]
         text = error_message(data["error"]) or content_text(data["result.content"])
-        code = find_code(r"(?:<exited|completed) with exit code (-?[0-9]{1,9})>\s*\Z", text)
-        self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code)
+        end = re.search(
+            r"\n?<(?:exited|[^<>\n]{1,99} completed) with exit code (-?[0-9]{1,9})>\s*\Z", text
+        )
+        code, text = (int(end[1]), text[: end.start()]) if end else (None, text)
+        known = self.calls.get(as_text(data["toolCallId"]))
+        shown = as_text(data["result.detailedContent"]) if known and known.tool == "edit" else ""
+        facts = diff_facts(shown)
+        self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code, facts=facts)
 
     def prompt(self, data: Any) -> None:
         """One that the user typed while the agent was idle follows a result, or a run cut off."""
@@ -4286,11 +4341,13 @@ class Pi(Saved):
     @staticmethod
     def line_type(base: type[Event]) -> Any:
         block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
-        message: Any = shape("role model", anys="usage stopReason errorMessage", base=Message)
+        anys = "usage stopReason errorMessage timestamp"
+        message: Any = shape("role model", anys=anys, base=Message)
         message = shape(base=message, content=list[block] | str)
         part = shape("type", anys="delta")
-        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd"
+        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd timestamp"
         own = {"message": message, "messages": list[message], "assistantMessageEvent": part}
+        own |= {"entry": shape(anys="timestamp")}
         return shape(anys=anys, base=base, **own)
 
     def read(self, line: Any) -> None:
@@ -4298,6 +4355,8 @@ class Pi(Saved):
         if part is not None:
             self.update(part.type, part.delta)
             return
+        dated = (one.timestamp for one in (line.message, line.entry) if one)
+        self.stamp = self.stamp or next(filter(None, dated), None)
         self.stopped = kind == "turn_end" and getattr(self.final, "stopReason", None) == "stop"
         if kind in self.entries:
             self.saved = True
@@ -4361,15 +4420,14 @@ class Pi(Saved):
 
     def entry(self, message: Any) -> None:
         """Read a message of a saved session; its first line has begun the first run."""
-        told, role = Node(details(self.event)), message.role if message else None
-        self.stamp = told["timestamp"]
+        role = message.role if message else None
         if role == "user" and self.latest == "system":
             self.first = self.stamp
             self.ask(message_text(message.content))
         elif role == "user":
             self.begin_prompt(message_text(message.content))
         elif role == "toolResult":
-            result = Node(told["message"])
+            result = Node(details(self.event).get("message"))
             names = ("toolCallId", "toolName", "content", "isError")
             self.returned(*map(result.__getitem__, names))
         elif role == "assistant":
@@ -6043,12 +6101,10 @@ class Notes:
         return {name: number for name, number in new.items() if number}
 
 
-TOKENS = (
-    ("in", "inputTokens input_tokens input".split()),
-    ("out", "outputTokens output_tokens output".split()),
-    ("from cache", "cacheReadTokens cache_read_input_tokens cached_input_tokens cached".split()),
-    ("to cache", "cacheWriteTokens cache_creation_input_tokens".split()),
-)
+TOKENS = {
+    "in": "inputTokens", "out": "outputTokens",
+    "from cache": "cacheReadTokens", "to cache": "cacheWriteTokens",
+}  # fmt: skip
 
 
 def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, float]:
@@ -6060,7 +6116,7 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
         "cost": as_dollars(cost),
-    } | {kind: next(counts_in(map(usage.get, names)), None) for kind, names in TOKENS}
+    } | {kind: as_count(usage.get(name)) for kind, name in TOKENS.items()}
     session, cost = event.run.session, found["cost"]
     if cost and session:
         before = costs.get(session, 0)
@@ -9127,7 +9183,7 @@ def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int
     yield 0, format_counts(totals.unknown, *nouns, named=named)
     yield 4, f"{plural(len(totals.files), 'file')} changed" if totals.files else ""
     units = iter([" token"])  # beside the first number only
-    for rank, (kind, _) in zip((2, 3, 7, 7), TOKENS, strict=True):
+    for rank, kind in zip((2, 3, 7, 7), TOKENS, strict=True):
         if number := totals.stated.get(kind):
             unit = next(units, "")
             yield rank, f"{number:,}{unit}{'s' * (unit != '' and number != 1)} {kind}"

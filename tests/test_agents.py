@@ -1342,6 +1342,122 @@ def test_repros(path: str) -> None:
     assert deleting == int(any("{delete}" in line for line in lines))
 
 
+# ---------------------------------------------------------------- tokens, times, diffs
+
+
+def copilot_message(identity: str, tokens: int) -> Line:
+    data = {"messageId": identity, "content": "Hi", "outputTokens": tokens}
+    return {"type": "assistant.message", "data": data}
+
+
+PI_USAGE = {"input": 4, "output": 7, "cacheRead": 6, "cacheWrite": 2, "totalTokens": 19}
+PI_SAID = {"role": "assistant", "content": [], "stopReason": "stop", "usage": PI_USAGE}
+USED = {"inputTokens": 4, "outputTokens": 7, "cacheReadTokens": 6, "cacheWriteTokens": 2}
+CLAUDE_USAGE = {
+    "output_tokens": 7, "cache_read_input_tokens": 6, "cache_creation_input_tokens": 2,
+    "service_tier": "standard", "server_tool_use": {"web_search_requests": 0},
+}  # fmt: skip
+CLAUDE_RESULT: Line = {"type": "result", "subtype": "success", "is_error": False, "session_id": "s"}
+CLAUDE_BEGUN: Line = {"type": "system", "subtype": "init", "session_id": "s", "uuid": "u"}
+CODEX_USAGE = {"cached_input_tokens": 6, "cache_write_input_tokens": 2, "output_tokens": 7}
+TOKENS: dict[str, list[Line]] = {
+    "claude": [CLAUDE_BEGUN, CLAUDE_RESULT | {"usage": CLAUDE_USAGE | {"input_tokens": 4}}],
+    "qwen": [
+        CLAUDE_BEGUN | {"qwen_code_version": "0.25"},
+        CLAUDE_RESULT | {"usage": CLAUDE_USAGE | {"input_tokens": 12, "total_tokens": 19}},
+    ],
+    "codex": [*THREAD, {"type": "turn.completed", "usage": CODEX_USAGE | {"input_tokens": 12}}],
+    "droid": [
+        {"type": "system", "subtype": "init", "session_id": "s", "reasoning_effort": "off"},
+        {"type": "completion", "session_id": "s", "usage": CLAUDE_USAGE | {"input_tokens": 4}},
+    ],
+    "opencode": [
+        STEP,
+        part("step_finish", reason="tool-calls", tokens={"input": 1, "output": 3}),
+        part("step_finish", reason="stop",
+             tokens={"input": 3, "output": 4, "cache": {"read": 6, "write": 2}}),
+    ],
+    "pi": [
+        {"type": "session", "id": "s"}, {"type": "agent_start"},
+        {"type": "message_end", "message": PI_SAID}, {"type": "agent_end", "willRetry": False},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOKENS)
+@pytest.mark.parametrize("to", ["cursor", "json"])
+def test_tokens_mean_the_same(name: str, to: str) -> None:
+    """Cursor's names, and nothing of the agent's own; the input has no part from a cache."""
+    last = convert(stream(TOKENS[name]), "-t", to).objects[-1]
+    assert (last["type"], last["usage"]) == ("result", USED)
+
+
+def test_tokens_of_gemini_and_copilot() -> None:
+    stats = {"total_tokens": 20, "input_tokens": 10, "output_tokens": 7, "cached": 6, "models": {}}
+    gemini: list[Line] = [INIT, GEMINI_OK | {"stats": stats}]
+    found = {"inputTokens": 4, "outputTokens": 7, "cacheReadTokens": 6}
+    assert convert(stream(gemini), "-t", "json").objects[0]["usage"] == found
+    lines = [
+        copilot_message("a", 3),
+        copilot_message("b", 4),
+        copilot_message("b", 4),
+        copilot_end(),
+    ]
+    assert convert(stream(lines), "-t", "json").objects[0]["usage"] == {"outputTokens": 7}
+
+
+def test_times_of_pi() -> None:
+    """They stand in messages; deltas say none that all outputs would read."""
+    begun = {"type": "session", "id": "s", "timestamp": "2026-08-17T10:00:00.000Z"}
+    update = {"type": "text_delta", "delta": "Hi"}
+    first, last = 1786960801000, 1786960805500
+    lines: list[Line] = [
+        begun, {"type": "agent_start"},
+        {"type": "message_end", "message": {"role": "user", "content": [], "timestamp": first}},
+        {"type": "message_update", "assistantMessageEvent": update,
+         "message": PI_SAID | {"timestamp": last + 9000}},
+        {"type": "message_end", "message": PI_SAID | {"timestamp": last}},
+        {"type": "agent_end", "willRetry": False},
+    ]  # fmt: skip
+    (row,) = convert(stream(lines), "-t", "runs").objects
+    assert (row["started_ms"], row["duration_ms"]) == (1786960800000, 5500)
+
+
+DIFF = (
+    "\ndiff --git a/w/a b/w/a\nindex 0..0\n--- a/w/a\n+++ b/w/a\n@@ -1,2 +1,3 @@\n x\n-y\n+z\n+z\n"
+)
+
+
+def test_diffs_of_copilot() -> None:
+    given = {"toolCallId": "c", "toolName": "edit", "arguments": {"path": "/w/a"}}
+    told = {"content": "File updated.", "detailedContent": DIFF}
+    data = stream([
+        {"type": "tool.execution_start", "data": given},
+        {"type": "tool.execution_complete",
+         "data": {"toolCallId": "c", "success": True, "result": told}},
+        copilot_end(),
+    ])  # fmt: skip
+    assert convert(data, "-d").lines == [*map(spelled, ["{edit} /w/a (+2 -1)"])]
+    assert "\n  -y\n  +z\n" in convert(data, "-t", "markdown").stdout.decode()
+    cursor = convert(data, "-t", "cursor").stdout
+    assert convert(cursor, "-d").lines == convert(data, "-d").lines
+
+
+SHELL_ENDS = ["<exited with exit code 1>", "<shellId: 0 completed with exit code 1>"]
+
+
+@pytest.mark.parametrize("mark", SHELL_ENDS)
+def test_what_copilot_adds_to_an_output_is_none(mark: str) -> None:
+    given = {"toolCallId": "c", "toolName": "bash", "arguments": {"command": "make"}}
+    told = {"toolCallId": "c", "success": True, "result": {"content": f"no rule\n{mark}"}}
+    lines = [{"type": "tool.execution_start", "data": given},
+             {"type": "tool.execution_complete", "data": told}, copilot_end()]  # fmt: skip
+    (row,) = convert(stream(lines), "-t", "calls").objects
+    assert (row["status"], row["exit_code"]) == ("nonzero", 1)
+    converted = convert(stream(lines), "-t", "cursor").objects[2]
+    assert converted["tool_call"]["shellToolCall"]["result"]["failure"]["stdout"] == "no rule"
+
+
 # ---------------------------------------------------------------- the smallest real faults
 
 FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d

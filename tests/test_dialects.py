@@ -584,7 +584,7 @@ def test_vocabulary() -> None:
         "cwd": "/home/dev/app", "model": "claude-opus-5", "session_id": SESSION,
     }  # fmt: skip
     assert events[4]["message"] == {"role": "assistant", "content": [text("I will.")]}
-    assert (events[-1]["total_cost_usd"], events[-1]["usage"]) == (0.5, {"input_tokens": 1})
+    assert (events[-1]["total_cost_usd"], events[-1]["usage"]) == (0.5, {"inputTokens": 1})
     assert {event["session_id"] for event in events} == {SESSION}
     assert not any(kind.startswith("thinking") for kind in kinds(made(data)))
 

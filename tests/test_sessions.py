@@ -1,7 +1,7 @@
 """Saved sessions: the samples beside the checkout, and what each kind of line means.
 
 tests/sessions.tsv says what the samples hold, as counted by reading them: runs, those that
-succeeded, finished calls, and tokens, each message once.
+succeeded, finished calls, and tokens, each message once (0 where they are not known).
 """
 
 from __future__ import annotations
@@ -543,6 +543,28 @@ def test_a_saved_form_that_is_not_known(data: bytes, to: str) -> None:
         assert (ended.status, ended.stderr.count("\n")) == (1, 1)
         assert ended.stderr.startswith(f"agentfmt: {shown}: no agent that I know wrote this")
         assert "--from" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("counts", "ended", "tokens"),
+    [
+        ([1], None, None), ([1, 1], None, None), ([1, 40], None, 40), ([25], None, 25),
+        ([1], "end_turn", 1),
+    ],
+)  # fmt: skip
+def test_a_count_from_when_the_message_began_is_none(
+    counts: list[int], ended: str | None, tokens: int | None
+) -> None:
+    """Older versions wrote the lines of a message before it was over."""
+    lines = [
+        json.loads(claude("assistant", [{"type": "text", "text": "word " * 30}], id="m"))
+        for _ in counts
+    ]
+    for line, count in zip(lines, counts, strict=True):
+        line["message"] |= {"usage": {"input_tokens": 4, "output_tokens": count}}
+        line["message"] |= {"stop_reason": ended}
+    (row,) = runs(ASK + b"".join(map(as_line, lines)))
+    assert (row["tokens_in"], row["tokens_out"]) == (4, tokens)
 
 
 def test_tokens_of_codex_are_differences() -> None:
