@@ -4,8 +4,8 @@
 # ///
 """agentfmt: read the event stream of a headless coding agent and write it in another form.
 
-    stdin -> chunks -> frames -> lines and events -> conversations -> runs
-          -> selected -> redacted -> shortened -> writer -> stdout
+    stdin -> chunks -> frames -> lines -> sessions -> selected -> redacted -> shortened
+          -> writer -> stdout
 
 A chunk is the result of one read. A frame is a block of whole lines. An event is a line, decoded
 into the few members that the chosen output needs; it keeps the line itself. Another agent's line is
@@ -33,8 +33,9 @@ Contents, in the order of the file:
     Codex            its stream, and its saved sessions
     other agents     Gemini, OpenCode, Droid, Copilot, Pi
     more agents      Kimi, Grok Build, Antigravity, Cline, Goose, ACP; transcripts of Cursor
-    recognition      which agent wrote a line; one conversation per session
+    recognition      which agent wrote a line, and in which form
     runs             the state machine: when runs open and end, and their verdicts
+    sessions         one table of conversations: whose a line is, and when a session is over
     words            the assistant's words, each text once
     notes            what writers read of runs: open calls, counts, how runs ended
     selecting        selectors, and which events are printed
@@ -772,6 +773,23 @@ def file_name(name: str) -> str:
     return "stdin" if name == "-" else escape(name)
 
 
+class Source:
+    """A FILE: its name, the place that is read, and what its lines are."""
+
+    def __init__(self, name: str) -> None:
+        self.name = file_name(name)
+        self.at = 0  # the number of the current line, or object
+        self.documents = False  # JSON that is not lines
+        self.looks_like = ""  # the format of a FILE that is no stream, and a hint
+        self.recognized = False  # an event has shown its agent
+        self.decode: Callable[[bytes], Any] = (
+            bytes  # for the lines of the agent that wrote the last
+        )
+
+    def where(self) -> str:
+        return f"{self.name}:{'#' if self.documents else ''}{self.at}"
+
+
 @contextlib.contextmanager
 def output_errors(name: str) -> Iterator[None]:
     try:
@@ -817,14 +835,12 @@ else:
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix; where no stage
-    reads the lines that dialects make, a function that returns the members of such a line;
-    ``run`` is the run it belongs to; ``started`` is the event that started a completed call;
-    ``hidden`` events count but aren't printed; ``line`` is the line of another agent that is
-    printed in its place; ``apart`` is set if it stands for another agent's line that has no
-    counterpart, and says what that means for runs; ``where`` is its FILE:LINE; ``done`` is the call
-    that it ends, while writers read it. An event without a line is implied: its run ended without
-    one.
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``made``
+    returns the members of the line of a translated event, where no stage reads such lines;
+    ``kind`` says what it means for runs; ``run`` is the run it belongs to; ``started`` is the event
+    that started a completed call; ``hidden`` events count but aren't printed; ``line`` is the line
+    of another agent that is printed in its place; ``where`` is its FILE:LINE; ``done`` is the call
+    that it ends, while writers read it.
     """
 
     type: str | None = None
@@ -834,8 +850,9 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
+    made: Internal = msgspec.field(name="\x7fmade", default=None)
     line: Internal = msgspec.field(name="\x7fline", default=None)
-    apart: Internal = msgspec.field(name="\x7fapart", default=None)
+    kind: Internal = msgspec.field(name="\x7fkind", default="act")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
     hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
@@ -852,13 +869,21 @@ class Line(Struct, gc=False, eq=False):
     run: Internal = None  # of its last event: redaction keeps its events together
 
 
-# What lines without a counterpart mean for runs (``Event.apart``): they belong to the open run of
-# their session; without one, they show that there was a run whose end nobody knows,
-APART = "apart"
+# Kinds of events (``Event.kind``): an init or an act opens a run, an end closes one; other events
+# belong to the open run of their session.
+INIT, ACT, END, OTHER = "init", "act", "end", "other"
+IMPLIED = "implied"  # stands for an end that no line states: that of a run, else of the input
+# Of lines of other agents without a counterpart: without an open run they show that there was one
+# whose end nobody knows,
+ASIDE = "aside"
 SAVED = "saved"  # or that there need be none: a saved session may hold no prompt,
 RUNLESS = "runless"  # or nothing at all,
-EARLY = "early"  # or belong to the next run of their FILE, whatever session they name;
-# an agent's name: or to that agent's next run.
+EARLY = "early"  # or belong to the next run of their FILE, whatever session they name,
+STRAY = "stray"  # or, an error that names nobody, to that of an agent that has such errors
+APART = (ASIDE, SAVED, RUNLESS, EARLY, STRAY)
+GOING_ON = (ACT, *APART)  # kinds that change nothing of a run that is begun
+UNREADABLE = "unreadable"  # an agent's event, of a run that isn't read: in an envelope, or as
+# the user's --from excludes that agent
 NO_SESSION = object()  # differs from any event's session
 
 
@@ -888,7 +913,11 @@ class SpokenEvent(Event, gc=False):
 
 def line_of(event: Event) -> bytes:
     """The line of an event; one that a dialect made is encoded where somebody reads it."""
-    return encode_json(event.raw()) if callable(event.raw) else event.raw
+    return encode_json(event.made()) if event.made else event.raw
+
+
+def ends_run(event: Event) -> bool:
+    return event.kind in (END, IMPLIED)
 
 
 def details(event: Event) -> dict[str, Any]:
@@ -896,9 +925,9 @@ def details(event: Event) -> dict[str, Any]:
     return as_object(decode_raw(line_of(event)))
 
 
-def line_time(line: Any) -> int | None:
+def line_time(line: bytes) -> int | None:
     """When an event's line was written, in milliseconds since 1970, if it says so."""
-    if callable(line) or b'"timestamp' not in line:
+    if b'"timestamp' not in line:
         return None
     stated = decode_as(line, shape(anys="timestamp_ms timestamp"))
     return as_time(stated.timestamp if stated.timestamp_ms is None else stated.timestamp_ms)
@@ -1422,7 +1451,7 @@ def target_in(tool: str, args: dict[str, Any], here: str) -> str:
 
 def end_of_subagent(event: Event) -> Action | None:
     """The action that the end of a background task becomes, unless its line is untranslated."""
-    if event.subtype != "task_notification" or event.apart or event.hidden:
+    if event.subtype != "task_notification" or event.kind != OTHER or event.hidden:
         return None
     told = Node(details(event))
     status, took = as_text(told["status"]), as_count(told["duration_ms"])
@@ -1496,8 +1525,8 @@ NOT_BEGUN = OpenCall()
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word: for writers that want no more."""
-    unread = event.tool_call is None and callable(event.raw)  # its line need not be made
-    return label_call(event.raw.outcome(event) if unread else outcome_of(event))
+    unread = event.tool_call is None and event.made  # its line need not be made
+    return label_call(event.made.outcome(event) if unread else outcome_of(event))
 
 
 def running_action(call: OpenCall, here: str) -> Action:
@@ -1625,8 +1654,8 @@ OVERWRITTEN = regex(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 
 # ---------------------------------------------------------------- messages
 #
-# Messages on stderr, excerpts, rejected lines, the exit status.
-# Errors, rejected lines and failed runs in, messages out. It must not know formats.
+# Messages on stderr, excerpts, rejected lines, the exit status; what is known of a FILE for them.
+# What went wrong in, messages out. It must not know formats, sessions or runs.
 
 
 # Characters that text has few of; in another encoding it has many, but no controls among them.
@@ -1639,20 +1668,49 @@ def is_binary(line: bytes) -> bool:
     return len(strange) > 5 and len(strange) > len(text) // 4 and {*strange} != {"\ufffd"}
 
 
+class OutsideEvents(Struct):
+    """The events of a FILE outside any run that may belong to the same one."""
+
+    where: str  # FILE:LINE of the first
+    count: int = 0
+    certain: bool = False  # they are of a run whose beginning or end nobody knows
+    known: bool = False  # one shows an agent that is known
+    types: dict[str, None] = {}
+    error: str = ""  # the message of the last error event
+
+
+class FileNotes:
+    """What is known of a FILE, for messages about it."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
+        self.due = ""  # what its last line begins, and the next one may go on with
+        self.rejected = 0  # lines since the last end of a run
+        self.runs = 0  # that began in it
+        self.has_run = self.ended = False
+        self.told = ""  # the last of STORIES that was told
+        self.outside: dict[
+            object, OutsideEvents
+        ] = {}  # by the session, or the next run that counts
+
+    def is_stream(self) -> bool:
+        return self.has_run or not self.source.looks_like
+
+
 class Report:
     """Reports what goes wrong on stderr, saves rejected lines, and knows the exit status."""
 
     def __init__(
         self,
-        out: Output,
-        redaction: EventRedactor,
+        out: Any,
+        redaction: Any,
         rejects: int | None = None,
     ) -> None:
         """``rejects`` is a descriptor; ``redaction`` hides what untrusted texts may not show."""
         self.out = out
         self.rejects = rejects
         self.redaction = redaction
-        self.prose: str | None = None  # its last line, usually the reason for a failure
         self.counts = {"damaged line": 0, "prose line": 0}
         # Values of variables and files that are too weak to search for.
         self.unused = redaction.scanner.unused if redaction.scanner else 0
@@ -1686,70 +1744,71 @@ class Report:
             with output_errors("--rejects"):
                 write_all(self.rejects, data)
 
-    def reject(self, source: Source, reason: str | None, line: bytes) -> None:
+    def reject(self, file: FileNotes, reason: str | None, line: bytes) -> None:
         """Save a line that isn't an event, and show or count it; without a reason it is prose."""
         self.save_rejected(line)
         seen = line.strip(BLANKS).decode("utf-8", "backslashreplace")
-        shown, source.due = self.redaction.prose(seen, source.due)
+        shown, file.due = self.redaction.prose(seen, file.due)
         text = excerpt(shown)
         if reason is None:
-            self.prose = source.prose = text
-            if not source.has_run and is_binary(line):
-                source.looks_like = "binary data"
+            file.prose = text
+            if not file.has_run and is_binary(line):
+                file.source.looks_like = "binary data"
         else:
             self.damaged = True
         self.counts["prose line" if reason is None else "damaged line"] += 1
-        source.rejected += 1
-        if source.rejected <= REJECTS_SHOWN and source.is_stream():
-            self.message(": ".join(filter(None, (source.where(), reason, text))))
-        self.explain_early(source)
+        file.rejected += 1
+        if file.rejected <= REJECTS_SHOWN and file.is_stream():
+            self.message(": ".join(filter(None, (file.source.where(), reason, text))))
+        self.explain_early(file)
 
-    def explain_early(self, source: Source, *, silent: bool = False) -> None:
+    def explain_early(self, file: FileNotes, *, silent: bool = False) -> None:
         """Explain a FILE without a run after some lines, or when it falls silent, unless a run is
         to be expected, since it shows an agent."""
-        due = source.number() >= (1 if silent else LINES_TO_HINT)
-        if source.told or source.has_run or not due:
+        due = file.source.at >= (1 if silent else LINES_TO_HINT)
+        if file.told or file.has_run or not due:
             return
-        outside = source.outside.values()
-        if not (any(one.known for one in outside) if outside else source.dialect):
-            self.explain(source)
+        outside = file.outside.values()
+        if not (any(one.known for one in outside) if outside else file.source.recognized):
+            self.explain(file)
 
-    def explain(self, source: Source) -> None:
+    def explain(self, file: FileNotes) -> None:
         """Say what a FILE is that has no run, or has events outside any; no story is told twice."""
-        stories = ((name, tell(self, source)) for name, tell in STORIES.items())
+        stories = ((name, tell(self, file)) for name, tell in STORIES.items())
         name, what = next(story for story in stories if story[1])
-        if name != source.told:
+        if name != file.told:
             self.message(what)
-        source.told = name
+        file.told = name
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names of tools or types, without secrets."""
         shown = (one if one in TOOLS else self.redaction.text(one, "type") for one in names)
         return first_names(excerpt(one) or "?" for one in shown)
 
-    def report_unshown(self, source: Source) -> None:
+    def report_unshown(self, file: FileNotes) -> None:
         """Say how many rejected lines weren't shown, at the end of a run or a FILE."""
-        if source.rejected > REJECTS_SHOWN and source.is_stream():
-            more = plural(source.rejected - REJECTS_SHOWN, "more line")
-            self.message(f"{source.name}: {more} without an event")
-        source.rejected = 0
+        if file.rejected > REJECTS_SHOWN and file.is_stream():
+            more = plural(file.rejected - REJECTS_SHOWN, "more line")
+            self.message(f"{file.source.name}: {more} without an event")
+        file.rejected = 0
 
 
-def what_it_is(_report: Report, source: Source) -> str:
-    return "" if source.is_stream() else f"{source.name}: this is {source.looks_like}"
+def what_it_is(_report: Report, file: FileNotes) -> str:
+    source = file.source
+    return "" if file.is_stream() else f"{source.name}: this is {source.looks_like}"
 
 
-def events_outside(report: Report, source: Source) -> str:
+def events_outside(report: Report, file: FileNotes) -> str:
     """The events of a FILE that belong to no run; without a run they may be an unknown agent's."""
-    found = list(source.outside.values())
+    found = [one for one in file.outside.values() if one.certain or not file.has_run]
     if not found:
         return ""
     types = {kind: None for one in found for kind in one.types}
     listed, s = report.list_names(types), "s" * (len(types) > 1)
     known = any(one.known for one in found)
-    if not known and not source.has_run:
+    if not known and not file.has_run:
         what = f"type{s}: {listed}" if types else "objects without a type"
-        return f"{source.name}: no agent that I know wrote this ({what})"
+        return f"{file.source.name}: no agent that I know wrote this ({what})"
     kinds = f" of unknown type{s}" * (not known) + f" ({listed})" if types else " without a type"
     count = sum(one.count for one in found)
     error = next(filter(None, (one.error for one in found)), "")
@@ -1763,18 +1822,19 @@ AS_EVENTS = (
 )
 
 
-def text_so_far(_report: Report, source: Source) -> str:
-    what = f"no event in {plural(source.number(), 'line')}: if this is an agent's text, {AS_EVENTS}"
-    return "" if source.ended else f"{source.name}: {what}"
+def text_so_far(_report: Report, file: FileNotes) -> str:
+    source, lines = file.source, plural(file.source.at, "line")
+    what = f"no event in {lines}: if this is an agent's text, {AS_EVENTS}"
+    return "" if file.ended else f"{source.name}: {what}"
 
 
-def no_events(_report: Report, source: Source) -> str:
-    hint = f"; if this is an agent's text, {AS_EVENTS}" * (not source.told)
-    return f"{source.name}: no events: {source.prose + hint if source.prose else AS_EVENTS}"
+def no_events(_report: Report, file: FileNotes) -> str:
+    hint = f"; if this is an agent's text, {AS_EVENTS}" * (not file.told)
+    return f"{file.source.name}: no events: {file.prose + hint if file.prose else AS_EVENTS}"
 
 
 # What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
-STORIES: dict[str, Callable[[Report, Source], str]] = {
+STORIES: dict[str, Callable[[Report, FileNotes], str]] = {
     "form": what_it_is, "events": events_outside, "text": text_so_far, "end": no_events,
 }  # fmt: skip
 
@@ -1799,67 +1859,6 @@ class RejectedPiece(NamedTuple):
 
 
 Frame: TypeAlias = "bytes | RejectedPiece"
-
-
-class Source:
-    """The state of one FILE. ``limit``: bytes of a line; ``unwrap``: auto, none, or the member of
-    an envelope that holds the agent's lines."""
-
-    def __init__(self, name: str, limit: int = MAX_LINE, unwrap: str = "auto") -> None:
-        self.name = file_name(name)
-        self.limit = limit
-        self.unwrap = unwrap
-        self.too_long = f"longer than --max-line {limit}"
-        self.lines = 0  # or objects, up to the end of the current block
-        self.left = iter(list[bytes]())  # lines of the block that are still unread
-        self.events: Sequence[Event] = ()  # of the block, unless they are read one by one
-        self.coming = iter(list[Event]())  # those of them that are still unread
-        self.with_events = 0  # lines that hold one, up to the end of the current block
-        self.documents = False  # JSON that is not lines
-        self.prefixed = False  # an event followed a prefix
-        self.rejected = 0  # lines since the last end of a run
-        self.prose = ""  # its last line
-        self.due = ""  # what its last line begins, and the next one may go on with
-        self.looks_like = ""  # the format of a FILE that is no stream, and a hint
-        self.told = ""  # the last of STORIES that was told
-        self.ended = False
-        self.outside: dict[object, OutsideEvents] = {}  # events outside any run, by key of Runs
-        self.has_run = False
-        self.runs = 0  # that began in it
-        self.last: Run | None = None  # the run that had the last event
-        self.dialect: Dialect | None = None  # of the last event that has one
-        self.agent: str | None = None  # the last event's, if it is known
-        self.translated = False  # are the lines of the dialect translated?
-        self.session: object = NO_SESSION  # that the last event named, if its dialect is sure
-        self.agents: dict[str, Dialect] = {}  # the last conversation with each agent
-        self.undecided: str | None = None  # the session of the last event, if that shows no agent
-        self.nameless = False  # has it an agent whose lines name no session?
-
-    def begin(self, block: bytes) -> list[bytes]:
-        """Start the next block; its lines."""
-        lines = lines_of(block)
-        self.lines += len(lines)
-        self.left, self.events = iter(lines), ()
-        return lines
-
-    def take(self, events: list[Event]) -> Iterator[tuple[bytes, Event]]:
-        """The events of the current block, one a line, with their lines."""
-        self.events, self.coming = events, iter(events)
-        self.with_events += len(events)
-        return zip(self.left, self.coming, strict=True)
-
-    def number(self) -> int:
-        """The number of the current line, or object."""
-        return self.lines - operator.length_hint(self.left)
-
-    def events_read(self) -> int:
-        return self.with_events - operator.length_hint(self.coming)
-
-    def is_stream(self) -> bool:
-        return self.has_run or not self.looks_like
-
-    def where(self) -> str:
-        return f"{self.name}:{'#' if self.documents else ''}{self.number()}"
 
 
 # Heads of files in other formats, in lower case -> the format, and a hint.
@@ -1887,8 +1886,12 @@ def format_of(text: bytes, formats: dict[bytes, str]) -> str:
     return next((what for known, what in formats.items() if start.startswith(known)), "")
 
 
-def read_frames(source: Source, arriving: Iterator[bytes]) -> Iterator[Frame]:
-    """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk."""
+def read_frames(
+    source: Source, arriving: Iterator[bytes], limit: int = MAX_LINE, unwrap: str = "auto"
+) -> Iterator[Frame]:
+    """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
+    ``limit``: bytes of a line; ``unwrap``: auto, none, or the member of an envelope that holds the
+    agent's lines."""
     head = b""
     for chunk in arriving:
         head += chunk
@@ -1901,9 +1904,9 @@ def read_frames(source: Source, arriving: Iterator[bytes]) -> Iterator[Frame]:
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    frames = first_alone(framing(source, itertools.chain((head,), arriving)))
-    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(source.unwrap, 1)):
-        frames = Unwrapper(source).frames(frames)
+    frames = first_alone(framing(itertools.chain((head,), arriving), limit))
+    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)):
+        frames = Unwrapper(source, limit, unwrap).frames(frames)
     return frames
 
 
@@ -1919,9 +1922,8 @@ def first_alone(frames: Iterator[Frame]) -> Iterator[Frame]:
     yield from frames
 
 
-def line_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
+def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
     """Blocks of whole lines; a line that is too long is rejected in pieces."""
-    limit = source.limit
     tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning rejected?
     for chunk in arriving:
         if not chunk:
@@ -1941,10 +1943,10 @@ def line_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
             chunk, end = chunk[stop:], end - stop
             for frame in (block,) if len(block) <= limit else io.BytesIO(block):
                 whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
-                yield RejectedPiece(whole, source.too_long) if whole else frame
+                yield RejectedPiece(whole, too_long(limit)) if whole else frame
         tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
         if tail.tell() > limit:
-            yield RejectedPiece(tail.getvalue(), source.too_long)
+            yield RejectedPiece(tail.getvalue(), too_long(limit))
             tail, cut = io.BytesIO(), True
     if cut:
         yield RejectedPiece(b"\n")
@@ -1958,7 +1960,7 @@ def lines_of(block: bytes) -> list[bytes]:
     return [block] if alone and block else io.BytesIO(block).readlines()
 
 
-def document_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame]:
+def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
     """Turn JSON documents into lines: one for each object of a stream or of an array.
 
     ijson's lexer for Python finds the tokens; they are joined unchanged, and the line is decoded
@@ -2003,19 +2005,23 @@ def document_frames(source: Source, arriving: Iterable[bytes]) -> Iterator[Frame
                     yield RejectedPiece(line() + rest, skipped)
                     break
                 whole, size = line() + b"\n", 0
-                long = len(whole) > source.limit + 1
-                yield RejectedPiece(whole, source.too_long) if long else whole
+                long = len(whole) > limit + 1
+                yield RejectedPiece(whole, too_long(limit)) if long else whole
                 tokens.clear()
             found.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
                 yield RejectedPiece(line() + b"\n", "the document ends too early")
-            elif not skipped and size > source.limit + BLOCK:
-                skipped = source.too_long + REST_SKIPPED
+            elif not skipped and size > limit + BLOCK:
+                skipped = too_long(limit) + REST_SKIPPED
                 yield RejectedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
         with contextlib.suppress(IncompleteJSONError):
             lexer.close()
+
+
+def too_long(limit: int) -> str:
+    return f"longer than --max-line {limit}"
 
 
 REST_SKIPPED = "; the rest of the file is skipped"
@@ -2099,10 +2105,10 @@ class Unwrapper:
     """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
     is looked for; other lines stay as they are."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.named = source.unwrap != "auto"
-        self.places = (source.unwrap,) if self.named else ENVELOPES
+    def __init__(self, source: Source, limit: int, unwrap: str) -> None:
+        self.source, self.limit = source, limit
+        self.named = unwrap != "auto"
+        self.places = (unwrap,) if self.named else ENVELOPES
         self.probed = 0
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
         self.size = 0  # bytes of these
@@ -2116,7 +2122,7 @@ class Unwrapper:
             for kind, group in itertools.groupby(lines, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
-            if self.probed > EVENTS_PROBED or (self.probed and self.source.dialect):
+            if self.probed > EVENTS_PROBED or (self.probed and self.source.recognized):
                 yield from wrapped
         if self.begun:
             yield b"\n".join((*self.begun.values(), b""))
@@ -2144,10 +2150,10 @@ class Unwrapper:
         closed = text.rstrip(BLANKS)[-1:] == b"}"
         if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
             return bytes(line.removesuffix(b"\n") + b"\n")
-        long = self.size + len(line) > self.source.limit
+        long = self.size + len(line) > self.limit
         self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
         self.size += 1 if long else len(line)
-        return RejectedPiece(bytes(line + b"\n"), self.source.too_long) if long else b"\n"
+        return RejectedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
 
 
 # What a terminal takes for a command: to set a title or a color, to clear the screen.
@@ -2162,49 +2168,58 @@ def without_codes(text: bytes) -> bytes:
     return text[:end] if end > 0 and TERMINAL_CODES.fullmatch(text, end) else text
 
 
+class Rejected(NamedTuple):
+    """What stands in the place of an event for a line that is none: the reason for damage; None if
+    it is prose; "" if it is the rest of a line that was rejected before."""
+
+    reason: str | None
+    session_id: object = NO_SESSION
+    type: None = None
+
+
 class Reader:
-    """Turns frames into events with their lines; other lines go to the report."""
+    """Turns the frames of a FILE into events with their lines; other lines are rejected."""
 
-    def __init__(self, kind: type[Event], report: Report) -> None:
+    def __init__(self, source: Source, kind: type[Event]) -> None:
+        self.source = source
         self.kind = kind
-        self.report = report
-        self.decode = msgspec.json.Decoder(kind).decode
+        source.decode = msgspec.json.Decoder(kind).decode
+        self.prefixed = False  # an event followed a prefix
 
-    def read(self, source: Source, frame: Frame) -> Iterable[tuple[bytes, Event]]:
+    def read(self, frame: Frame) -> Iterable[tuple[bytes, Any]]:
+        """The lines of a frame with their events; whoever takes them counts them."""
         if isinstance(frame, RejectedPiece):
-            self.reject(source, frame)
-            return ()
-        lines = source.begin(frame)
+            return [(frame.data, self.reject(frame))]
+        lines = lines_of(frame)
         try:  # msgspec doesn't validate the strings that it skips
             if not frame.isascii():
                 b"".join([line for line in lines if not line.isascii()]).decode()
-            decode = (source.dialect or self).decode
-            return source.take([*map(decode, lines)])
+            return zip(lines, [*map(self.source.decode, lines)], strict=True)
         except DECODE_ERRORS:
-            return self.read_one_by_one(source)
+            return self.read_one_by_one(lines)
 
-    def reject(self, source: Source, piece: RejectedPiece) -> None:
+    def reject(self, piece: RejectedPiece) -> Rejected:
         if not piece.reason:
-            self.report.save_rejected(piece.data)
-            return
-        source.lines += 1
-        braced = source.prefixed or source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-        self.report.reject(source, piece.reason if braced else None, piece.data)
+            self.source.at -= 1  # it goes on in a line that counts
+            return Rejected("")
+        braced = self.prefixed or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+        return Rejected(piece.reason if braced else None)
 
-    def read_one_by_one(self, source: Source) -> Iterator[tuple[bytes, Event]]:
+    def read_one_by_one(self, lines: list[bytes]) -> Iterator[tuple[bytes, Any]]:
         """The same for a block with a difficult line: damage affects that line alone."""
-        for line in source.left:
+        begin = self.source.at
+        for number, line in enumerate(lines, begin):
             # A log truncated by copytruncate begins with NULs.
             text = without_codes(line.lstrip(BLANKS + b"\0").rstrip(BLANKS))
-            examined = self.examine(source, text) if text else None
-            if isinstance(examined, list):
-                for pair in examined:
-                    source.with_events += 1
-                    yield pair
-            elif text:
-                self.report.reject(source, examined, line.removesuffix(b"\n") + b"\n")
+            found: Any = self.examine(text) if text else []
+            if not isinstance(found, list):
+                found = [(line.removesuffix(b"\n") + b"\n", Rejected(found))]
+            for pair in found:
+                self.source.at = number
+                yield pair
+        self.source.at = begin + len(lines)
 
-    def examine(self, source: Source, text: bytes) -> list[tuple[bytes, Event]] | str | None:
+    def examine(self, text: bytes) -> list[tuple[bytes, Event]] | str | None:
         """An event with its line, less a collector's prefix; the reason for damage; None: prose.
 
         A line may hold several events: files that were joined without LF between them, or an array.
@@ -2219,16 +2234,16 @@ class Reader:
         if brace < 0:
             return None
         try:
-            event = self.reread(text[brace:])
+            event = read_again(self.kind, text[brace:])
         except (ValueError, RecursionError) as error:
             if several := self.read_several(text[brace:]):
                 return several
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            damaged = brace == 0 or (source.prefixed and brace < MAX_PREFIX)
+            damaged = brace == 0 or (self.prefixed and brace < MAX_PREFIX)
             return reason if damaged else None
         if brace and event.type is None:
             return None
-        source.prefixed = source.prefixed or brace > 0
+        self.prefixed = self.prefixed or brace > 0
         return [(text[brace:], event)]
 
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
@@ -2247,17 +2262,18 @@ class Reader:
                 after = (at for at in range(end, len(chars)) if chars[at] not in " \t\r")
                 position = next(after, len(chars))
             named = all("type" in members(one) for one in found)
-            return [(one, self.reread(one)) for one in found if named]
+            return [(one, read_again(self.kind, one)) for one in found if named]
         except (*DECODE_ERRORS, ValueError):
             return []
 
-    def reread(self, text: bytes) -> Event:
-        """Decode a line. Raises ValueError with the reason, or RecursionError."""
-        try:
-            text.decode()
-            return self.decode(text)
-        except DECODE_ERRORS:
-            return coerce_struct(decode_json(text), self.kind)
+
+def read_again(kind: type[T], text: bytes) -> T:
+    """Decode a line. Raises ValueError with the reason, or RecursionError."""
+    try:
+        text.decode()
+        return msgspec.json.decode(text, type=kind)
+    except DECODE_ERRORS:
+        return coerce_struct(decode_json(text), kind)
 
 
 # ---------------------------------------------------------------- foreign calls
@@ -2626,9 +2642,10 @@ CURSOR_TYPES = SHARED_TYPES | frozenset(
     "system thinking tool_call interaction_query connection retry turn_ended".split()
 )
 CURSOR_ALONE = CURSOR_TYPES - SHARED_TYPES - {"system"}
-ACTS = frozenset[str | None](("assistant", "thinking", "tool_call"))
+ACTS: Sequence[str | None] = ("assistant", "thinking", "tool_call")
 STRUCTURED = {"structured_output", "structured_result"}  # of results: the answer by a schema
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
+KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
 
@@ -2638,7 +2655,8 @@ class EventMaker(Struct, frozen=True, gc=False):
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``blanks``: fragments, which can't be redacted, are blanked. ``lines``: a stage reads the line
     of each event; else it is made where a stage asks for details. ``unread`` are the types of words
-    that no stage reads; ``silent``: no stage reads any, nor deltas.
+    that no stage reads; ``silent``: no stage reads any, nor deltas. ``strict``: classes of
+    redaction for which lines must be Cursor's own.
     """
 
     kind: type[Event]
@@ -2648,9 +2666,9 @@ class EventMaker(Struct, frozen=True, gc=False):
     lines: bool = False
     unread: tuple[str, ...] = ()
     silent: bool = False
+    strict: str = ""
 
 
-UNREAD = b"{}"  # stands for a line of words that no stage reads
 # Lines of words up to their text, by type: templates take a third of the time of dicts.
 SAID = {
     "thinking": b'thinking","subtype":"delta","text":%b',
@@ -2667,7 +2685,8 @@ class Dialect:
     ``names_session`` says where lines name the session if not in session_id ("": those of any
     type). Lines of the types in ``deltas`` hold nothing but pieces of words; those of the types in
     ``own`` are no other agent's, whatever they hold. Where its ``init_names`` the session, other
-    lines may lack it; those of a ``nameless`` agent do.
+    lines may lack it; ``named_late``: only its last line
+    names it; ``takes_strays``: its errors may come before all else, and name nobody.
     """
 
     name: ClassVar[str]
@@ -2675,7 +2694,7 @@ class Dialect:
     own = deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
-    init_names = nameless = False
+    init_names = named_late = takes_strays = False
     saved = False  # is it a session that the agent saved? No line ends its runs.
     # What few conversations set has its value here: of more than thirty attributes of an object the
     # interpreter looks up each in a dictionary.
@@ -2698,7 +2717,6 @@ class Dialect:
         self.kind: Any = kind if kind is not maker.kind else None  # its own, if any
         self.session = session
         self.passing = tuple(self.deltas) if maker.silent else ()
-        self.unread = (*self.passing, *maker.unread)
         self.begun = False
         self.latest = ""  # the type of the last event made, but errors and ends of tasks
         self.parent: str | None = None  # the call of the current event's sub-agent
@@ -2726,11 +2744,18 @@ class Dialect:
         """Nothing was said or done since the last result."""
         return self.latest == "result"
 
-    def goes_on(self, source: Source, named: str | None) -> bool:
-        """May lines with nothing but deltas pass untranslated? They are only counted."""
+    def goes_on(self, named: object) -> bool:
+        """May lines with nothing but deltas pass untranslated, in the session that they name?"""
         sure = named is not None or self.deltas <= self.own
-        sure = sure and source.dialect is self and named == source.session
-        return sure and self.latest in ACTS
+        return bool(self.passing) and sure and self.latest in ACTS
+
+    def close(self) -> list[Event]:
+        """The events that are due at the end."""
+        self.parts, self.line = [], None
+        self.finish()
+        for event in self.parts:
+            event.hidden = self.maker.native
+        return self.parts
 
     @property
     def in_turn(self) -> bool:
@@ -2776,9 +2801,9 @@ class Dialect:
             self.first = self.stamp if self.first is None else self.first
         if self.parts:
             return self.parts
-        apart = SAVED if self.saved else EARLY if early else APART
-        event.line, event.apart = self.line, event.apart or apart
-        event.hidden = not maker.native and event.type not in CURSOR_ALONE
+        if event.kind is ACT and event.type not in ACTS:
+            event.kind = SAVED if self.saved else EARLY if early else ASIDE
+        event.line, event.hidden = self.line, not maker.native and event.type not in CURSOR_ALONE
         return (event,)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
@@ -2790,8 +2815,9 @@ class Dialect:
     ) -> Any:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
-        raw = encode_json(made()) if maker.lines and made else made or UNREAD
-        new = maker.kind(kind, subtype, self.session, call_id, None, parent, raw, self.line)
+        raw, made = (encode_json(made()), None) if maker.lines and made else (b"", made)
+        new = maker.kind(kind, subtype, self.session, call_id, None, parent, raw, made, self.line)
+        new.kind = INIT if subtype == "init" else KINDS.get(kind, OTHER)
         self.parts.append(new)
         if kind != "error" and subtype != "task_notification":
             self.latest = kind
@@ -3082,10 +3108,6 @@ class Cursor(Dialect):
     name = "cursor"
     translates = False
 
-    def goes_on(self, source: Source, named: str | None) -> bool:
-        """Without a session its lines may be another agent's."""
-        return named is not None and named == source.session
-
     def finish(self) -> None:
         """There is nothing to add."""
 
@@ -3173,9 +3195,9 @@ class Claude(Dialect):
         elif subtype == "init":
             self.init()
         elif kind in CONTROL_TYPES:
-            self.event.apart = RUNLESS
+            self.event.kind = RUNLESS
         elif (line.hook_name or "").endswith(":resume"):
-            self.event.apart = EARLY
+            self.event.kind = EARLY
         elif subtype == "permission_denied" and line.tool_use_id:
             self.denied.add(line.tool_use_id)
         elif subtype in CLAUDE_TASKS:
@@ -3236,7 +3258,7 @@ class Claude(Dialect):
         content = line.message.content if line.message else None
         printed = LOCAL_COMMAND.match(message_text(content)) if role == "user" else None
         if self.ended and printed:
-            self.event.apart = RUNLESS  # what a command of the host printed
+            self.event.kind = RUNLESS  # what a command of the host printed
             return
         if printed:
             self.doubt = printed[2].strip() if printed[1] == "stderr" else ""
@@ -3289,7 +3311,7 @@ class Claude(Dialect):
         subtype = self.event.subtype
         work = {bytes(own.get(name, b"")) for name in ("num_turns", "duration_ms")}
         if self.ended and subtype != "success" and work == {b"0"}:
-            self.event.apart = RUNLESS
+            self.event.kind = RUNLESS
             return
         for one in Node(decode_raw(own.get("permission_denials", b""))).each():
             if as_text(one["tool_use_id"]) in self.calls:  # it got no result
@@ -3681,7 +3703,7 @@ class Codex(Dialect):
     """
 
     name = "codex"
-    nameless = True
+    takes_strays = True
     own = frozenset("item.started item.updated item.completed turn.started turn.completed".split())
     places = places_in("item.completed item.text")
     fragments = places_in(
@@ -3719,7 +3741,7 @@ class Codex(Dialect):
         elif kind == "turn.failed":
             self.end("error", error=error_message(details(self.event).get("error")))
         elif kind == "error" and not self.latest:
-            self.event.apart = EARLY
+            self.event.kind = EARLY
         elif kind == "error":
             self.report_error(details(self.event).get("message"))
         elif kind == "request_user_input":
@@ -3965,7 +3987,6 @@ class Gemini(Dialect):
     """
 
     name = "gemini"
-    nameless = True
     places = places_in("message content")
     stops = r"Loop detected, stopping|Agent execution (?:blocked|stopped)"  # warnings that say so
 
@@ -3974,7 +3995,7 @@ class Gemini(Dialect):
         asks = kind == "message" and line["role"] == "user"
         if asks and self.latest in ("", "result"):  # a wrapper logged it before the init
             self.prompts.append(line["content"])
-            self.event.apart = EARLY
+            self.event.kind = EARLY
             return
         if kind == "init":
             self.begin(model=line["model"])
@@ -4170,7 +4191,7 @@ class Copilot(Saved):
     """
 
     name = "copilot"
-    nameless = True
+    named_late = True
     places = places_in(
         "assistant.message data.content",
         "assistant.message_delta data.deltaContent",
@@ -4295,7 +4316,6 @@ class Copilot(Saved):
         good = code == 0 and code is not False
         error = {} if good else {"error": self.fatal_error or f"exit {code}"}
         told = {"duration_ms": line["usage.sessionDurationMs"], "result": self.summary}
-        told |= {"begun_as": session} if self.session != session else {}
         self.end("error" if error else "success", **told, **error)
         self.session, self.summary, self.agents = session, None, {}
 
@@ -4309,7 +4329,6 @@ class Pi(Saved):
     """
 
     name = "pi"
-    nameless = True
     own = frozenset(
         "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
         "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
@@ -5032,8 +5051,8 @@ ACP_TOOLS = {
 
 # ---------------------------------------------------------------- recognition
 #
-# Which agent wrote a line; one conversation per session.
-# Events in, events in Cursor's vocabulary out. It must not know runs or writers.
+# Which agent wrote a line, and in which form.
+# A line in, the name of an agent out. It must not know sessions.
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
 CLAUDE_MEMBERS = {"claude_code_version", "uuid", "slash_commands"}  # of inits
@@ -5187,239 +5206,40 @@ def form_of(kind: type[Dialect], event: Event) -> type[Dialect]:
 CLAUDE_TYPES = ("system", "assistant", "user", "result", "stream_event")
 
 
-# Lines and events that name the same session: the session; the types of those that no stage reads
-# (few: comparing them is faster than hashing a type); the pairs; and whether they are all of these
-# types. A named tuple takes longer to make than all the rest of a line's way.
-Stretch: TypeAlias = (
-    "tuple[str | None, tuple[str | None, ...], Iterable[tuple[bytes, Event]], bool]"
-)
+# Agents whose last line alone names the session.
+NAMED_LATE = [name for name, kind in DIALECTS.items() if kind.named_late]
 
 
-class Conversations:
-    """Recognizes the agent of each session, and has its events translated.
-
-    A session has one agent. An event without a session belongs to the agent that it shows, else to
-    the last conversation of its FILE. Until an event decides, it is Cursor's.
-    """
-
-    def __init__(self, given: str, maker: EventMaker, *, strict: str = "") -> None:
-        """``given`` overrides recognition; ``strict``: classes for which lines must be Cursor's."""
-        self.given = None if given == "auto" else given
-        self.maker = maker
-        self.strict = strict
-        self.sessions: dict[str, Dialect] = {}
-        self.due: list[Event] = []  # made at the end of conversations
-
-    def translate(self, source: Source, pairs: Iterable[tuple[bytes, Event]]) -> Iterator[Stretch]:
-        """A block in Cursor's vocabulary, in stretches. Nearly always it is one: it goes on in the
-        Cursor session of the event before it."""
-        session, events, pairs = source.session, source.events, iter(pairs)
-        one = not [event for event in events if event.session_id != session]
-        known = source.dialect
-        if one and session and events and known and not known.translates:
-            yield known.session, known.unread, pairs, False
-            return
-        passing = known.passing if known else ()
-        for named, silent, count in self.groups(events, passing, one=one):
-            group, known = itertools.islice(pairs, count), source.dialect
-            silent = silent and known is not None and known.passing == passing
-            if silent and known and known.goes_on(source, named):
-                yield known.session, known.unread, group, silent
-            for line, event in group:
-                event.raw = line
-                found = self.translate_one(source, event)
-                if self.due:
-                    yield from self.take_due()
-                known = source.dialect
-                unread = known.unread if known else self.maker.unread
-                yield found[0].session_id, unread, [(line, one) for one in found], False
-                if known and (silent or not known.translates) and known.goes_on(source, named):
-                    yield known.session, unread, group, silent
-
-    def groups(
-        self, events: Sequence[Event], passing: tuple[str | None, ...], *, one: bool
-    ) -> Iterator[tuple[str | None, bool, int]]:
-        """The events of a block that name the same session, and are either all of types that may
-        pass as they are, or none; their number. Which are is unknown where they are read one by
-        one."""
-        begin = 0
-        if not events:
-            yield None, False, sys.maxsize
-        kinds = [event.type in passing for event in events] if passing else [False] * len(events)
-        sessions = [event.session_id for event in events] if not one else ()
-        for _, same in itertools.groupby(zip(sessions, kinds, strict=True) if sessions else kinds):
-            count = len([*same])
-            yield events[begin].session_id, kinds[begin], count
-            begin += count
-
-    def translate_one(self, source: Source, event: Event) -> Sequence[Event]:
-        """Translate an event; one of Cursor's is returned itself.
-
-        Raises OutputError if only Cursor's lines may be printed.
-        """
-        known = source.dialect
-        if event.session_id is None and known and known.saved and event.type not in known.own:
-            event.session_id = known.session_in(event)
-        named = event.session_id
-        if known and not named:
-            own = known.own if known.translates else ACTS
-            known = known if event.type in own else None
-        if named != source.session or known is None:
-            known = self.conversation_of(source, event)
-        if known is None or not known.translates:
-            return (event,)
-        if self.strict:
-            what = f"with -t stream-json, -r {self.strict} works only on Cursor's own streams"
-            raise OutputError(f"{source.where()}: {what}; use -t cursor")
-        parts = known.translate(event)
-        if source.session is NO_SESSION and not named and event.apart:
-            event.session_id, event.hidden = named, False
-            event.apart = None if event.type in SHARED_TYPES else event.apart
-            return (event,)  # nothing shows that it is this agent's
-        return parts
-
-    def conversation_of(self, source: Source, event: Event) -> Dialect | None:
-        """The conversation of an event; None if it may be any agent's. Without a session it is the
-        FILE's last one if the type shows that, unless that may name a session."""
-        last, session = source.dialect, event.session_id
-        known = self.sessions.get(session) if session else last
-        sure = known and (session or event.type in known.own)
-        if not sure:
-            sign = recognize(event.raw)
-            sure = name = self.given or sign
-            if known and known.saved and not sign:  # a type that is new in its agent
-                return known
-            another = self.given and sign and DIALECTS[sign] is not DIALECTS[self.given]
-            stray = event.type == "error" and not (session or sign)
-            if stray and not last:
-                event.apart = Codex.name  # only its errors show neither agent nor session
-            late = stray and last and last.ended
-            if late or (another and not session):
-                known = sure = None
-                if event.type == "error" and last and last.ended:  # its next run may take it
-                    event.apart = EARLY
-            elif name:
-                known = self.named_conversation(source, event, name)
-                if isinstance(known, Cursor) and last and not isinstance(last, Cursor):
-                    self.name_session(event, known.session)
-        goes_on = session or (event.type in ACTS if isinstance(known, Cursor) else sure)
-        source.session = session if known and goes_on else NO_SESSION
-        source.undecided = None if known else session or source.undecided
-        source.agent = known.agent if known else None
-        if known and known is not last:
-            source.dialect = source.agents[known.name] = known
-            source.translated = known.translates
-            if session in self.sessions:  # the most recently active one
-                self.sessions[session] = self.sessions.pop(session)
-        return known
-
-    def name_session(self, event: Event, session: str | None) -> None:
-        """Add the session to a Cursor event that stands among another agent's."""
-        if self.maker.converts and not event.session_id:
-            named = b',"session_id":%b}' % encode_json(session)
-            event.raw = event.raw.rstrip().removesuffix(b"}") + named
-        event.session_id = event.session_id or session
-
-    def named_conversation(self, source: Source, event: Event, name: str) -> Dialect:
-        """The conversation of an event that shows its agent: of its session, or the FILE's last."""
-        kind = form_of(DIALECTS[name], event)
-        session = named = kind.session_in(event)
-        known = self.sessions.get(session) if session else source.agents.get(kind.name)
-        if not isinstance(known, kind):
-            before = source.agents.get(kind.name)
-            session = named or (source.undecided if kind.init_names else None)
-            known = kind(self.maker, session or self.new_name(event))
-            stated = details(event).get("converted_from")
-            known.agent = stated if stated in AGENTS else name
-            source.nameless |= not named or DIALECTS[known.agent].nameless
-            if before:
-                known.prompts, before.prompts = before.prompts, []
-        if session:
-            self.sessions[session] = known
-            if len(self.sessions) > MAX_RUNS:
-                self.forget(next(iter(self.sessions.values())))
-        return known
-
-    def new_name(self, event: Event) -> str:
-        """A session for an agent's lines in a FILE that name none, so that they stay together. It
-        is the same wherever this event stands, and another one for any other event."""
-        import json
-        import zlib
-
-        line = json.dumps(details(event), sort_keys=True).encode()
-        names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
-        return next(name for name in names if name not in self.sessions)
-
-    def end_file(self, source: Source) -> list[Stretch]:
-        """What saved sessions add at the end of their FILE."""
-        known = (*self.sessions.values(), *source.agents.values())
-        for saved in {one.session: one for one in known if one.saved}.values():
-            self.forget(saved)
-        return self.take_due()
-
-    def forget(self, known: Dialect) -> None:
-        """Forget a conversation; what it adds at its end is due."""
-        self.sessions.pop(known.session or "", None)
-        known.parts, known.line = [], None
-        known.finish()
-        for part in known.parts:
-            part.hidden = self.maker.native
-        self.due += known.parts
-
-    def take_due(self) -> list[Stretch]:
-        """What ends of conversations added; it comes from no line."""
-        due, self.due = self.due, []
-        return [(one.session_id, self.maker.unread, ((b"", one),), False) for one in due]
-
-    def finish(self) -> list[Stretch]:
-        """What all conversations add at their ends."""
-        for known in list(self.sessions.values()):
-            self.forget(known)
-        return self.take_due()
-
-    def unnamed(self, source: Source) -> list[str | None]:
-        """Sessions that go with their FILE, because no line names them."""
-        named = (known.session for known in source.agents.values())
-        return [session for session in named if session not in self.sessions]
+def event_kind(event: Event) -> str:
+    """The kind of an event of Cursor's, or of an unknown agent."""
+    if event.type == "system":
+        return INIT if event.subtype == "init" else OTHER
+    if event.type == "turn_ended":
+        return END if details(event).get("status") == "error" else OTHER
+    if event.type is None and wraps_event(event):
+        return UNREADABLE
+    return KINDS.get(event.type or "", OTHER)
 
 
 # ---------------------------------------------------------------- runs
 #
 # The state machine: when runs open and end, and their verdicts.
-# Events in, the same events with their run out. It must not know dialects or writers.
+# Events of a session in, the same events with their run out. It must not know agents or writers.
 
-# Kinds of events, and states of a run: it is open before its init, begun after it or its first act.
-INIT, ACT, END, OTHER = "init", "act", "end", "other"
+# States of a run: it is open before its init, begun after it or its first act.
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 
-KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
-END_OF_INPUT = SpokenEvent(hidden=True)  # has no line, like implied ends, and no run
-SURE_FOREIGN = 3  # unknown events, or types within a run, that prove another agent
-NAMELESS = "nameless"  # the key of events of unknown type that name no session
+TAKEN_BY_KIND = (EARLY, STRAY, UNREADABLE)  # of events outside any run, whatever they name
 
-# Members that show that a line without a type is an ordinary log's, or an agent's.
-LOG_MEMBERS = frozenset("level severity lvl loglevel levelname".split())
-AGENT_MEMBERS = frozenset("event role session stream session_id sessionId conversation_id".split())
-
-
-class OutsideEvents(Struct):
-    """The events of one key outside any run."""
-
-    where: str  # FILE:LINE of the first
-    count: int = 0
-    evidence: int = 0  # that they are another agent's: from SURE_FOREIGN on, they are
-    known: bool = False  # one shows an agent that is known
-    types: dict[str, None] = {}
-    error: str = ""  # the message of the last error event
+Matches: TypeAlias = "dict[str, tuple[int, str]]"  # selector -> matches, FILE:LINE of the first
 
 
 class Run:
     """One answer of an agent, from its first event to its terminal event."""
 
-    def __init__(self, session: str | None, where: str, key: object = None) -> None:
+    def __init__(self, session: str | None, where: str) -> None:
         self.session = session
         self.label = session  # as it is printed
-        self.key = key  # its session, or its FILE
         self.where = where  # FILE:LINE of its first event
         self.number = 0  # of the runs that begin in its FILE, from 1
         self.state = OPEN
@@ -5428,7 +5248,6 @@ class Run:
         self.agent = "cursor"
         self.started_ms: int | None = None  # since 1970, as its first event states
         self.reason: str | None = None  # why it failed
-        self.resumed = False  # it was given up before, and has failed
         self.hidden = False  # its session is not selected
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
@@ -5451,104 +5270,57 @@ def short_label(run: Run) -> str:
     return escape(label if "[" in label else label[:SESSION_PREFIX])
 
 
-Matches: TypeAlias = "dict[str, tuple[int, str]]"  # selector -> matches, FILE:LINE of the first
+class Session:
+    """One conversation with an agent, whoever names it: what translates its lines (None: they are
+    Cursor's, or nothing shows yet whose they are), its open run, and what outlives that."""
+
+    def __init__(self, key: str | int | None, file: FileNotes) -> None:
+        self.key = key  # its name, the hash of a long one, or None
+        self.file = file  # of its last event
+        self.agent: str | None = None  # if an event shows it
+        self.translator: Any = None
+        self.takes_strays = False
+        self.anonymous = False  # no line names it: it goes with its FILE
+        self.run: Run | None = None
+        self.had_run = False
 
 
 class Runs:
-    """The state machine: which run an event belongs to, when runs open and end, and how.
-
-    Words are most of a stream. Those that no stage reads are counted here and dropped.
-    """
+    """Follows events through the runs of their sessions. What happens to an event is told by the
+    state of the run and the kind of the event."""
 
     def __init__(
         self,
         report: Report,
         *,
-        fail_on: Sequence[Selector] = (),
+        fail_on: Sequence[Any] = (),
         locates: bool = False,
         tells: bool = True,
     ) -> None:
-        """``locates``: calls get their FILE:LINE. ``tells``: messages say why runs failed; else a
-        summary does, unless the run is hidden."""
+        """``fail_on`` are selectors. ``locates``: calls get their FILE:LINE. ``tells``: messages
+        say why runs failed; else a summary does, unless the run is hidden."""
         self.locates, self.tells = locates, tells
         self.report = report
         self.fail_on = fail_on
-        self.runs: dict[object, Run] = {}  # open runs by key, least recently active first
-        self.had_run: dict[int, bool] = {}  # hashes of the last MAX_RUNS keys -> had it a run?
-        self.given_up: dict[int, None] = {}  # hashes of keys whose run was given up
-        self.first_given_up, self.given_up_count = "", 0
         self.matches: Matches = {}  # of --fail-on, outside any run
-        self.source = Source("")
+        self.file = FileNotes(Source(""))
         self.line = b""  # the current one, as it was read
-        self.counted = 0  # events of the FILE that were read so far
         self.fresh = True  # the current event is the first one that its line makes
-        self.run: Run | None = None  # of the previous event
-        self.session: object = NO_SESSION  # of the previous event, while its run is begun
         self.implied_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
+        self.first_given_up, self.given_up = "", 0
 
-    def follow(self, source: Source, stretches: Iterable[Stretch]) -> Iterator[Event]:
-        """Each event with its run. Most are acts in the run that goes on, and only counted."""
-        if source is not self.source:
-            self.source, self.session, self.counted = source, NO_SESSION, source.events_read()
-            if not self.runs:
-                self.report.prose = None
-        # The short ways must do what ``advance`` does with an act in a run that is begun.
-        for session, unread, pairs, silent in stretches:
-            run = self.run if session == self.session else None
-            if silent and run is not None:
-                collections.deque(pairs, maxlen=0)
-                continue
-            for line, event in pairs:
-                kind = event.type
-                if run is not None and kind in unread:
-                    continue
-                if run is not None and (kind in ACTS or (session and event.apart)):
-                    if not event.hidden:
-                        event.run = run
-                        if not event.raw:  # a line of Cursor's that goes on in its session
-                            event.raw = line
-                        if kind == "tool_call":
-                            self.track(run, event)
-                        yield event
-                    continue
-                self.line, event.raw = line, event.raw or line
-                yield from self.advance(event, unread)
-                run = self.run if session == self.session else None
-        self.count()
-
-    def count(self, ahead: int = 0) -> int:
-        """How many events were read since the last time. Those but the ones ahead are acts of the
-        run that goes on; what a dialect makes of one line is one event."""
-        new = self.source.events_read() - self.counted
-        self.counted += new
-        if self.run is not None:
-            self.run.events += max(0, new - ahead)
-        return new
-
-    def advance(self, event: Event, unread: Sequence[str | None]) -> Iterator[Event]:
-        """Follow an event that may open or end runs; with the implied ends before it."""
-        self.fresh = self.count(ahead=1) > 0
-        self.step(event)
-        begun = self.run and self.run.state == BEGUN and not self.fail_on
-        self.session = event.session_id if begun else NO_SESSION
-        yield from self.ends() if self.implied_ends else ()
-        if event.type not in unread and not (event.hidden and event.apart):
-            yield event
-        yield from self.ends() if self.failures else ()
-
-    def step(self, event: Event) -> None:
-        kind, key = event_kind(event), event.session_id or self.source
-        event.run = run = self.find_run(event, key, kind)
-        if run is None and event.parent_tool_use_id is not None and self.had_run.get(hash(key)):
+    def step(self, session: Session, event: Event) -> None:
+        """Give an event its run. ``ends`` has what must precede it, or follow it."""
+        kind, run = event.kind, session.run
+        event.run = run
+        if run is None and event.parent_tool_use_id is not None and session.had_run:
             kind = OTHER  # a sub-agent in the background outlives the result
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
-            run = action(self, run, event)
-        self.run = event.run = run
-        if run:
-            self.source.has_run = True
-            if self.line:
-                self.source.last, run.agent = run, self.source.agent or run.agent
+            action(self, session, event)
+        if run := event.run:
+            self.file.has_run, session.file = True, self.file
+            run.agent = session.agent or run.agent
             if event.type == "tool_call":
                 self.track(run, event)
             elif event.type == "error":
@@ -5562,65 +5334,49 @@ class Runs:
         elif event.subtype == "completed":
             event.started = run.calls.pop(event.call_id, None)
         if self.locates:
-            event.where = self.source.where()
+            event.where = self.where()
+
+    def where(self) -> str:
+        return self.file.source.where()
+
+    def take_implied(self) -> list[Event]:
+        found, self.implied_ends = self.implied_ends, []
+        return found
 
     def ends(self) -> Iterator[Event]:
         """The implied ends: events without a line. Then report why runs failed."""
-        yield from self.implied_ends
-        self.implied_ends.clear()
+        yield from self.take_implied()
         for run, why in self.failures:
             if self.tells or run.hidden:
                 self.report.failure(f"{run} failed: {why}")
         self.failures.clear()
 
-    def find_run(self, event: Event, key: object, kind: str) -> Run | None:
-        """The run that an event of a key belongs to."""
-        last, run = self.source.last, self.runs.get(key)
-        if key is self.source:
-            return run if kind == INIT or not last or last.state == ENDED else last
-        known = self.had_run.get(hash(key), False)
-        if run is None and kind == END and not known:  # only its last line may name the session
-            begun = as_text(details(event).get("begun_as"))
-            run = self.runs.get(begun if begun or self.source.translated else self.source)
-        if key in self.runs:
-            self.runs[key] = self.runs.pop(key)  # the most recently active one
-        remember(self.had_run, hash(key), known, MAX_RUNS)
-        return run
+    # Actions of transitions.
 
-    # Actions of transitions: each takes the open run, if any, and returns the next one.
-
-    def outside_run(self, _run: Run | None, event: Event) -> None:
-        """An event of a session that had a run is late, and ignored. A known type of another
-        session, or an error without a session, shows a run whose end is unknown; so do events of
-        several unknown types, or without a type unless they look like an ordinary log's."""
-        source, stray = self.source, event.type == "error" and not event.session_id
-        key = self.outside_key(event)
+    def check_outside(self, _session: Session, event: Event) -> None:
         self.check_fail_on(event, self.matches)
-        late = self.had_run.get(hash(key), False)
-        source.has_run = source.has_run or late or event.apart is SAVED
-        if late or event.apart in (RUNLESS, SAVED):
+
+    def need_no_run(self, _session: Session, _event: Event) -> None:
+        self.file.has_run = True
+
+    def outside_run(self, session: Session, event: Event) -> None:
+        """An event of a session that had a run is late, and ignored. One of a type that is known,
+        or an error, belongs to a run whose beginning or end nobody knows."""
+        stray = event.type == "error" and session.key is None
+        if session.had_run and not stray and event.kind not in TAKEN_BY_KIND:
+            self.file.has_run = True
             return
-        log = event.type is None and not LOG_MEMBERS.isdisjoint(details(event))
-        log = log and b'type\\"' not in self.line and b'"type"' not in self.line
-        known = event.type in CURSOR_TYPES or (event.apart and event.session_id)
-        certain = stray or (key is not source and known) or wraps_event(event)
-        new = not log and event.type not in CURSOR_TYPES and self.is_new(event)
-        evidence = SURE_FOREIGN if certain else new
-        room = key in source.outside or len(source.outside) < MAX_RUNS
-        self.add_outside(key if room else source, event, evidence)
-        self.report.explain_early(source)
+        known = event.type in CURSOR_TYPES or event.kind != OTHER
+        certain = stray or (known and session.key is not None) or event.kind == UNREADABLE
+        self.note_outside(session, event, certain=certain)
 
-    def outside_key(self, event: Event) -> object:
-        """To whom an event outside any run may belong."""
-        if event.apart in (EARLY, *AGENTS):
-            return event.apart
-        unknown = event.type and event.type not in CURSOR_TYPES
-        return event.session_id or (NAMELESS if unknown else self.source)
-
-    def add_outside(self, key: object, event: Event, evidence: int) -> None:
-        found = self.source.outside.setdefault(key, OutsideEvents(self.source.where()))
+    def note_outside(self, session: Session, event: Event, *, certain: bool) -> None:
+        outside: dict[object, OutsideEvents] = self.file.outside
+        key = event.kind if event.kind in TAKEN_BY_KIND else session.key
+        key = key if key in outside or len(outside) < MAX_RUNS else None
+        found = outside.setdefault(key, OutsideEvents(self.where()))
         found.count += 1
-        found.evidence += evidence
+        found.certain = found.certain or certain
         new = event.type and event.type not in found.types
         if not found.known and (new or found.count <= LINES_TO_HINT):
             found.known = shows_agent(event, self.line)
@@ -5628,53 +5384,33 @@ class Runs:
             found.types[event.type] = None
         if event.type == "error":
             found.error = excerpt(self.redacted(error_text(event), "error")) or found.error
+        self.report.explain_early(self.file)
 
     def redacted(self, text: str, member: str, run: Run | None = None) -> str:
         """The text of a member, for people."""
-        return self.report.redaction.text(text, member, cwd=run.cwd if run else "")
+        shown: str = self.report.redaction.text(text, member, cwd=run.cwd if run else "")
+        return shown
 
-    def check_unknown(self, run: Run, event: Event) -> Run:
-        """An unknown type within a run may be new in its agent. Several that lack the run's session
-        are another agent's; so are events without a type that look like an agent's."""
-        strange = run.session and not event.session_id and event.type not in CURSOR_TYPES
-        if strange and event.type is None:
-            known = details(event).keys()
-            strange = LOG_MEMBERS.isdisjoint(known) and not AGENT_MEMBERS.isdisjoint(known)
-        if wraps_event(event):
-            self.add_outside(self.source, event, SURE_FOREIGN)
-        elif strange:
-            self.add_outside(self.outside_key(event), event, self.is_new(event))
-        return run
-
-    def is_new(self, event: Event) -> bool:
-        """Is its type another one than those of its FILE that belong to no run?"""
-        found = self.source.outside.get(NAMELESS)
-        return event.type is None or found is None or event.type not in found.types
-
-    def start(self, _run: Run | None, event: Event) -> Run:
-        key = event.session_id or self.source
-        event.run = run = Run(event.session_id or None, self.source.where(), key)
-        self.source.runs += 1
-        run.number, run.started_ms = self.source.runs, line_time(self.line)
+    def start(self, session: Session, event: Event) -> None:
+        event.run = session.run = run = Run(event.session_id or None, self.where())
+        session.had_run = True
+        self.file.runs += 1
+        run.number, run.started_ms = self.file.runs, line_time(self.line)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
-        for taken in (EARLY, self.source.agent):
-            self.source.outside.pop(taken, None)
         if run.session:
             run.label = self.report.redaction.identity(run.session)
-            self.had_run[hash(key)] = True
-            self.source.outside.pop(key, None)
-        if len(self.runs) >= MAX_RUNS:
-            self.give_up(next(iter(self.runs.values())))
-        self.runs[key] = run
-        run.resumed = hash(key) in self.given_up
-        return run
+        self.file.outside.pop(EARLY, None)
+        if session.takes_strays:
+            self.file.outside.pop(STRAY, None)
+        if session.key is not None:
+            self.file.outside.pop(session.key, None)
 
-    def count_event(self, run: Run, event: Event) -> Run:
+    def count_event(self, session: Session, event: Event) -> None:
+        run = cast("Run", session.run)
         run.events += self.fresh
         run.state = BEGUN if event.type in ACTS else run.state
         self.check_fail_on(event, run.matches)
-        return run
 
     def check_fail_on(self, event: Event, matches: Matches) -> None:
         """Note matches of --fail-on, which fail a run whatever its result says: how many, and where
@@ -5684,124 +5420,123 @@ class Runs:
         for choice in self.fail_on:
             known = event.started and choice.matches(event.started)
             if not known and choice.matches(event):
-                count, where = matches.get(choice.text, (0, self.source.where()))
+                count, where = matches.get(choice.text, (0, self.where()))
                 matches[choice.text] = (count + 1, where)
 
-    def begin(self, run: Run, event: Event) -> Run:
+    def begin(self, session: Session, event: Event) -> None:
+        run = cast("Run", session.run)
         run.state = BEGUN
         run.cwd = first_text(details(event).get("cwd"))
-        return run
 
-    def supersede(self, run: Run, _event: Event) -> None:
-        self.close_unfinished(run, f"superseded by another init at {self.source.where()}")
-        self.report.prose = None
+    def supersede(self, session: Session, _event: Event) -> None:
+        self.close_unfinished(session, f"superseded by another init at {self.where()}")
+        self.file.prose = ""
 
-    def close(self, run: Run, event: Event) -> Run:
-        failure = failure_of(event)
+    def close(self, session: Session, event: Event) -> None:
+        run, failure = cast("Run", session.run), failure_of(event)
         if failure is None and not run.matches:
             run.succeeded = True
-            self.end(run)
+            self.end(session)
         else:
             stated, matches = (
                 self.redacted(*failure or ("", ""), run),
                 describe_matches(run.matches),
             )
             why = stated or matches or run.error or "its result does not say that it succeeded"
-            self.fail(run, why, why if why == matches else excerpt(why))
-        self.report.prose = None
-        return run
+            self.fail(session, why, why if why == matches else excerpt(why))
+        self.file.prose = ""
 
     #  state  kind         actions, in this order
-    TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., Any], ...]]] = {
+    TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., None], ...]]] = {
         (ABSENT, INIT): (start, begin),
         (ABSENT, ACT): (start,),
         (ABSENT, END): (start, close),
-        (ABSENT, OTHER): (outside_run,),
         (OPEN, INIT): (count_event, begin),
         (OPEN, ACT): (count_event,),
         (OPEN, END): (count_event, close),
-        (OPEN, OTHER): (count_event, check_unknown),
         (BEGUN, INIT): (supersede, start, begin),
         (BEGUN, ACT): (count_event,),
         (BEGUN, END): (count_event, close),
-        (BEGUN, OTHER): (count_event, check_unknown),
+        (ABSENT, OTHER): (check_outside, outside_run),
+        (ABSENT, ASIDE): (check_outside, outside_run),
+        (ABSENT, EARLY): (check_outside, outside_run),
+        (ABSENT, STRAY): (check_outside, outside_run),
+        (ABSENT, SAVED): (check_outside, need_no_run),
+        (ABSENT, RUNLESS): (check_outside,),
+        (ABSENT, UNREADABLE): (outside_run,),
+        (OPEN, UNREADABLE): (outside_run,),
+        (BEGUN, UNREADABLE): (outside_run,),
+        **dict.fromkeys(itertools.product((OPEN, BEGUN), (OTHER, *APART)), (count_event,)),
     }
 
     # How runs end.
 
-    def end(self, run: Run) -> None:
+    def end(self, session: Session) -> None:
+        run, session.run = cast("Run", session.run), None
         run.state = ENDED
         run.calls.clear()  # they refer to the run, and events are not collected
-        del self.runs[run.key]
-        self.report.report_unshown(self.source)
+        self.report.report_unshown(self.file)
 
-    def fail(self, run: Run, why: str, shown: str) -> None:
-        self.end(run)
+    def fail(self, session: Session, why: str, shown: str) -> None:
+        run = cast("Run", session.run)
+        self.end(session)
         run.reason, self.report.failed = why, True
         self.failures.append((run, shown))
 
-    def close_unfinished(self, run: Run, why: str, shown: str = "") -> None:
-        """Fail a run without a terminal event, unless it failed before when it was given up."""
-        self.fail(run, why, shown or why) if why and not run.resumed else self.end(run)
-        self.implied_ends.append(SpokenEvent(run=run, hidden=True))
+    def close_unfinished(self, session: Session, why: str, shown: str = "") -> None:
+        """Fail a run without a terminal event."""
+        self.implied_ends.append(implied_end(session.run))
+        self.fail(session, why, shown or why)
 
-    def give_up(self, run: Run) -> None:
-        """Close a run because too many are open; one message at the end counts them all."""
-        self.report.failed = True
-        self.first_given_up = self.first_given_up or str(run)
-        self.given_up_count += not run.resumed
-        self.given_up[hash(run.key)] = None
-        if len(self.given_up) > MAX_GIVEN_UP:
-            del self.given_up[next(iter(self.given_up))]
-        self.close_unfinished(run, "")
+    def give_up(self, session: Session) -> None:
+        """Close the run, if any, of a session that is one too many; one message at the end counts
+        them all."""
+        if session.run:
+            self.report.failed = True
+            self.first_given_up = self.first_given_up or str(session.run)
+            self.given_up += 1
+            self.implied_ends.append(implied_end(session.run))
+            self.end(session)
 
-    def end_unfinished(self, run: Run) -> None:
-        """Fail a run that is open at the end of the input."""
+    def end_unfinished(self, session: Session) -> None:
+        """Fail the run, if any, of a session that is over."""
+        run = session.run
+        if run is None:
+            return
         if run.error:
-            self.close_unfinished(run, run.error, excerpt(run.error))
+            self.close_unfinished(session, run.error, excerpt(run.error))
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
             names = self.report.list_names(tool_of(call)[0] for call in run.calls.values())
             why.append(f"{plural(len(run.calls), 'call')} open ({names})")
-        if self.report.prose:
-            why.append(self.report.prose)
-        self.close_unfinished(run, "; ".join(why))
+        if session.file.prose:
+            why.append(session.file.prose)
+        self.close_unfinished(session, "; ".join(why))
 
-    def interrupted(self) -> Iterator[Event]:
-        """The implied ends of runs that a signal interrupts; they get no verdict."""
-        for run in self.runs.values():
-            yield SpokenEvent(run=run, hidden=True)
-        yield END_OF_INPUT
-
-    def end_of_file(self, source: Source, unnamed: Iterable[str | None]) -> Iterator[Event]:
-        """Runs of ``unnamed`` sessions end, too."""
-        for key in (source, *unnamed):
-            if key in self.runs:
-                self.end_unfinished(self.runs[key])
-            self.had_run.pop(hash(key), None)
-        yield from self.ends()
-        self.report.report_unshown(source)
+    def end_file(self) -> None:
+        """The verdict of a FILE, after those of its runs."""
+        file, report = self.file, self.report
+        report.report_unshown(file)
         if matches := describe_matches(self.matches):
-            self.report.failure(f"{matches} after the end of a run")
+            report.failure(f"{matches} after the end of a run")
         self.matches = {}
-        if source.has_run and source.nameless:  # nothing tells such lines from the agent's own
-            source.outside.pop(NAMELESS, None)
-        groups, source.ended = source.outside.values(), True
-        foreign = any(one.evidence >= SURE_FOREIGN or not source.has_run for one in groups)
-        if foreign or not (source.has_run or self.report.has_error):
-            self.report.failed = True
-            self.report.explain(source)
+        file.ended = True
+        unknown = any(one.certain or not file.has_run for one in file.outside.values())
+        if unknown or not (file.has_run or report.has_error):
+            report.failed = True
+            report.explain(file)
 
-    def end_of_input(self) -> Iterator[Event]:
-        if self.given_up_count:
-            more = f" and {self.given_up_count - 1} more" if self.given_up_count > 1 else ""
+    def end_input(self) -> None:
+        if self.given_up:
+            more = f" and {self.given_up - 1} more" if self.given_up > 1 else ""
             why = f"least recently active of more than {MAX_RUNS} open runs"
             self.report.failure(f"{self.first_given_up}{more} failed: {why}")
-        for run in list(self.runs.values()):
-            self.end_unfinished(run)
-        yield from self.ends()
-        yield END_OF_INPUT
+
+
+def implied_end(run: Run | None) -> Event:
+    """What stands for the end of a run that no line states; without one, for that of the input."""
+    return SpokenEvent(run=run, hidden=True, kind=IMPLIED)
 
 
 def describe_matches(matches: Matches) -> str:
@@ -5809,20 +5544,6 @@ def describe_matches(matches: Matches) -> str:
         f"--fail-on {text} matched {f'{count} times, first ' if count > 1 else ''}at {where}"
         for text, (count, where) in matches.items()
     )
-
-
-def event_kind(event: Event) -> str:
-    if event.type not in ACTS and event.apart:
-        return OTHER
-    if event.type == "system":
-        return INIT if event.subtype == "init" else OTHER
-    if event.type == "turn_ended":
-        return END if details(event).get("status") == "error" else OTHER
-    return KINDS.get(event.type or "", OTHER)
-
-
-def ends_run(event: Event) -> bool:
-    return event.type not in ACTS and (not event.raw or event_kind(event) == END)
 
 
 def failure_of(event: Event) -> tuple[str, str] | None:
@@ -5837,6 +5558,317 @@ def failure_of(event: Event) -> tuple[str, str] | None:
     reasons = {"error": error_text(event), "result": error_message(end.get("result"))}
     reasons["subtype"] = event.subtype or "" if error else ""
     return next(((why, name) for name, why in reasons.items() if why), ("", ""))
+
+
+# ---------------------------------------------------------------- sessions
+#
+# One table of conversations: which one a line belongs to, who translates it, and when it is over.
+# Lines in, events in Cursor's vocabulary with their run out. It must not know selectors or writers.
+
+
+class FileSessions:
+    """What is known of the sessions in a FILE."""
+
+    def __init__(self, source: Source) -> None:
+        self.notes = FileNotes(source)
+        self.unnamed = Session(None, self.notes)  # of Cursor's events that name none
+        self.last: Session | None = None  # that had the last event within a run
+        self.shown: Session | None = None  # of the last event that shows its agent
+        self.agents: dict[str, Session] = {}  # the last one of each agent
+        self.named: object = NO_SESSION  # what the last event named, if it is sure whose that is
+        self.undecided: str | None = None  # the session of the last event, if that shows no agent
+
+
+class Sessions:
+    """The sessions of all FILEs, the least recently active first.
+
+    A session has one agent. An event without a session belongs to the agent that it shows, else to
+    the last session of its FILE. Until an event decides, it is Cursor's. Most events go on in the
+    run of the one before them, and are only counted.
+    """
+
+    def __init__(self, given: str, maker: EventMaker, runs: Runs) -> None:
+        """``given`` overrides recognition."""
+        self.given = None if given == "auto" else given
+        self.maker, self.runs = maker, runs
+        self.decode = msgspec.json.Decoder(maker.kind).decode
+        self.table: dict[str | int, Session] = {}
+        self.due: list[Event] = []  # of sessions that are over
+        self.begin_file(Source(""))
+
+    def begin_file(self, source: Source) -> None:
+        self.here = FileSessions(source)
+        self.runs.file = self.here.notes
+        self.watch()
+
+    def watch(self) -> None:
+        """No event goes on without a look at it: nothing is known of its session."""
+        self.running: Session | None = None  # the last event's, if its run is begun
+        self.current: object = NO_SESSION  # a session whose events go on by themselves:
+        self.going_on: Sequence[str | None] = ()  # those of these types,
+        self.counted: Sequence[str | None] = ()  # and those of these only count
+
+    def follow(self, lines: Iterable[tuple[bytes, Any]]) -> Iterator[Event]:
+        """The events of lines with their runs. The short way does what ``Runs.step`` does with an
+        act in a run that is begun."""
+        source = self.here.notes.source
+        for line, event in lines:
+            source.at += 1
+            kind = event.type
+            if kind in self.going_on and event.session_id == self.current:
+                run: Any = cast("Session", self.running).run
+                run.events += 1
+                if kind not in self.counted:
+                    event.raw, event.run = line, run
+                    if kind == "tool_call":
+                        self.runs.track(run, event)
+                    yield event
+            elif type(event) is Rejected:
+                self.reject(line, event)
+            else:
+                event.raw = line
+                yield from self.take(event)
+
+    def reject(self, line: bytes, rejected: Rejected) -> None:
+        report = self.runs.report
+        if rejected.reason == "":
+            report.save_rejected(line)
+        else:
+            report.reject(self.here.notes, rejected.reason, line)
+
+    def take(self, event: Event) -> Iterator[Event]:
+        """Follow an event, or what it is translated into, which may open or end runs."""
+        runs, unread, running = self.runs, self.maker.unread, self.running
+        runs.line, runs.fresh = event.raw, True
+        speaker, events = self.translate(event)
+        session: Any = speaker
+        for one in events:
+            if not (speaker and (speaker.translator or one.session_id == speaker.key is not None)):
+                session = self.owner(one, speaker)
+            yield from self.take_due() if self.due else ()
+            if session is running and one.kind in GOING_ON and session:
+                one.run = session.run
+                one.run.events += runs.fresh
+                if one.type == "tool_call":
+                    runs.track(one.run, one)
+            else:
+                runs.step(session, one)
+                self.here.last = session if one.run else self.here.last
+                running = None
+                yield from runs.ends() if runs.implied_ends else ()
+            runs.fresh = False
+            if one.type not in unread and not (one is event and one.hidden and one.kind in APART):
+                yield one
+            yield from runs.ends() if runs.failures else ()
+        self.settle(session, speaker)
+
+    def settle(self, session: Session | None, speaker: Session | None) -> None:
+        """Find out which of the next events go on by themselves."""
+        self.watch()
+        run, here = session.run if session else None, self.here
+        if session is None or run is None or run.state != BEGUN or self.runs.fail_on:
+            return
+        self.running, maker = session, session.translator
+        if maker is None and session is speaker and here.named is not NO_SESSION:
+            if here.named is not None:
+                self.current, self.going_on, self.counted = here.named, ACTS, self.maker.unread
+        elif maker is not None and session is here.shown and maker.goes_on(here.named):
+            self.current, self.going_on = here.named, maker.passing
+            self.counted = maker.passing
+
+    # Whose an event is.
+
+    def translate(self, event: Event) -> tuple[Session | None, Sequence[Event]]:
+        """The session of an event, if its agent is known, and the event in Cursor's vocabulary; one
+        of Cursor's is returned itself.
+
+        Raises OutputError if only Cursor's lines may be printed.
+        """
+        speaker = self.speaker_of(event)
+        if speaker is None or speaker.translator is None:
+            event.kind = event_kind(event) if event.kind is ACT else event.kind
+            return speaker, (event,)
+        if self.maker.strict:
+            what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
+            where = self.here.notes.source.where()
+            raise OutputError(f"{where}: {what}; use -t cursor")
+        named = event.session_id
+        parts = speaker.translator.translate(event)
+        if parts[0] is event and self.here.named is NO_SESSION and not named:
+            event.session_id, event.hidden = named, False  # nothing shows that it is this agent's
+            event.kind = event_kind(event) if event.type in SHARED_TYPES else event.kind
+            return None, (event,)
+        return speaker, parts
+
+    def speaker_of(self, event: Event) -> Session | None:
+        """The session of an event; None if it may be any agent's. Nearly always it goes on in that
+        of the one before it."""
+        known = self.here.shown
+        if known is None:
+            return self.find(event)
+        translator = known.translator
+        if is_saved(known) and event.session_id is None and event.type not in translator.own:
+            event.session_id = translator.session_in(event)
+        named = event.session_id
+        own = translator.own if translator else ACTS
+        sure = named == self.here.named and (named or event.type in own)
+        return known if sure else self.find(event)
+
+    def find(self, event: Event) -> Session | None:
+        """The session that an event names or shows. Without a name it is the FILE's last one if the
+        type shows that, unless that may name a session."""
+        here, name = self.here, event.session_id
+        last, known = here.shown, self.session_named(name) if name else here.shown
+        known = known if known and known.agent else None
+        translator = known.translator if known else None
+        sure: Any = known and (name or (translator and event.type in translator.own))
+        if not sure:
+            sign = recognize(event.raw)
+            sure = agent = self.given or sign
+            if known and is_saved(known) and not sign:  # a type that is new in its agent
+                return known
+            ended = last is not None and last.translator is not None and last.translator.ended
+            another = self.given and sign and DIALECTS[sign] is not DIALECTS[self.given]
+            stray = event.type == "error" and not (name or sign)
+            if event.type == "error" and not name and (ended or (stray and not last)):
+                event.kind = EARLY if ended else STRAY
+            if (stray and ended) or (another and not name):
+                known = sure = None
+                event.kind = event.kind if stray else UNREADABLE
+            elif agent:
+                known = self.decide(event, agent)
+                translator = known.translator
+                if translator is None and last is not None and last.translator:
+                    self.name_session(event, str(known.key))
+        goes_on = name or (event.type in ACTS if known and not translator else sure)
+        here.named = name if known and goes_on else NO_SESSION
+        here.undecided = None if known else name or here.undecided
+        if known and known is not last:
+            here.shown = here.agents[known.agent or ""] = known
+            here.agents[translator.name if translator else Cursor.name] = known
+            here.notes.source.recognized = True
+            here.notes.source.decode = translator.decode if translator else self.decode
+        return known
+
+    def decide(self, event: Event, agent: str) -> Session:
+        """The session of an event that shows its agent: the named one, or the FILE's last."""
+        here, kind = self.here, form_of(DIALECTS[agent], event)
+        name = kind.session_in(event)
+        mixed = here.shown is not None and here.shown.translator is not None
+        if not (name or kind.translates or mixed):
+            here.unnamed.agent = here.unnamed.agent or stated_agent(event, agent)
+            return here.unnamed
+        before = here.agents.get(kind.name)
+        known = self.session_named(name) if name else before
+        if known and known.agent and known is not here.unnamed:
+            reader = type(known.translator) if known.translator else Cursor
+            if issubclass(reader, kind):
+                return known
+        name = name or (here.undecided if kind.init_names else None)
+        given = name or self.new_name(event)
+        known = self.session_named(given)
+        known.anonymous, known.agent = name is None, stated_agent(event, agent)
+        known.takes_strays = DIALECTS[known.agent].takes_strays
+        known.translator = kind(self.maker, given) if kind.translates else None
+        if known.translator:
+            known.translator.agent = known.agent
+            if before and before.translator:
+                known.translator.prompts, before.translator.prompts = before.translator.prompts, []
+        return known
+
+    def name_session(self, event: Event, session: str) -> None:
+        """Add the session to a Cursor event that stands among another agent's."""
+        if self.maker.converts and not event.session_id:
+            named = b',"session_id":%b}' % encode_json(session)
+            event.raw = event.raw.rstrip().removesuffix(b"}") + named
+        event.session_id = event.session_id or session
+
+    def new_name(self, event: Event) -> str:
+        """A session for an agent's lines in a FILE that name none, so that they stay together. It
+        is the same wherever this event stands, and another one for any other event."""
+        import json
+        import zlib
+
+        line = json.dumps(details(event), sort_keys=True).encode()
+        names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
+        return next(name for name in names if name not in self.table)
+
+    def owner(self, event: Event, speaker: Session | None) -> Session:
+        """The session whose run an event of Cursor's belongs to. Without a session it is the one
+        that had the FILE's last event, while its run is open. Only its last line may name a session
+        whose others did not."""
+        here, name = self.here, event.session_id
+        if not name:
+            again = here.last if event.kind != INIT and here.last and here.last.run else None
+            session = again or here.unnamed
+        else:
+            session = self.session_named(name)
+            if event.kind == END and not session.had_run:
+                late = [here.agents[agent] for agent in NAMED_LATE if agent in here.agents]
+                late += [] if here.shown and here.shown.translator else [here.unnamed]
+                session = next((one for one in late if one.run), session)
+        session.agent = session.agent or (speaker.agent if speaker else None)
+        return session
+
+    def session_named(self, name: str) -> Session:
+        """The session of this name, which is now the most recently active one."""
+        key = name if len(name) <= EXCERPT else hash(name)
+        known = self.table.pop(key, None)  # it goes to the end
+        session = self.table[key] = known or Session(key, self.here.notes)
+        if len(self.table) > MAX_RUNS:
+            oldest = next(iter(self.table.values()))
+            self.close(oldest, self.runs.give_up)
+        return session
+
+    # When sessions are over.
+
+    def close(self, session: Session, end: Callable[[Session], None]) -> None:
+        """Close a session: what its translator adds is due, and the end of a run that is open."""
+        self.table.pop(session.key or "", None)
+        self.runs.line, self.runs.fresh = b"", False
+        for event in session.translator.close() if session.translator else ():
+            self.runs.step(session, event)
+            self.due += [*self.runs.take_implied(), event]
+        end(session)
+        self.due += self.runs.take_implied()
+
+    def take_due(self) -> Iterator[Event]:
+        due, self.due = self.due, []
+        yield from due
+        yield from self.runs.ends()
+
+    def end_file(self) -> Iterator[Event]:
+        """Close the sessions that go with their FILE: those that no line names, or that were
+        saved."""
+        over = [one for one in self.table.values() if one.anonymous or is_saved(one)]
+        for session in (*over, self.here.unnamed):
+            self.close(session, self.runs.end_unfinished)
+        yield from self.take_due()
+        self.runs.end_file()
+
+    def end_input(self) -> Iterator[Event]:
+        self.runs.end_input()
+        for session in [*self.table.values()]:
+            self.close(session, self.runs.end_unfinished)
+            yield from self.take_due()
+        yield implied_end(None)
+
+    def interrupted(self) -> Iterator[Event]:
+        """The implied ends of runs that a signal interrupts; they get no verdict."""
+        for session in (*self.table.values(), self.here.unnamed):
+            if session.run:
+                yield implied_end(session.run)
+        yield implied_end(None)
+
+
+def stated_agent(event: Event, agent: str) -> str:
+    """The agent that an event of a converted stream states, else the one that it shows."""
+    stated = details(event).get("converted_from")
+    return stated if stated in AGENTS else agent
+
+
+def is_saved(session: Session) -> bool:
+    return session.translator is not None and session.translator.saved
 
 
 # ---------------------------------------------------------------- words
@@ -5954,7 +5986,7 @@ class Totals:
             self.count_call(event.done)
         elif event.type == "result" or (event.type == "system" and event.subtype == "init"):
             self.model = first_text(details(event).get("model"), self.model)
-        elif event.type not in KNOWN_TYPES and event.raw and not event.apart:
+        elif event.type not in KNOWN_TYPES and event.kind == OTHER:
             add_count(self.unknown, event.type or "without a type")
 
     def count_call(self, call: FinishedCall) -> None:
@@ -6076,18 +6108,17 @@ class Notes:
                 if ends:
                     notes.calls.clear()  # for the same reason
                 continue
-            if run is None and not event.raw:  # the end of the input
+            if run is None and event.kind == IMPLIED:  # the end of the input
                 self.add_outside(self.total)
             yield event
 
     def close(self, event: Event, run: Run, totals: Totals) -> None:
-        """Note how a run ended. One that was given up before has been counted."""
+        """Note how a run ended."""
         totals.stated = result_numbers(event, self.costs)
-        if event.raw or not run.resumed:
-            verdict = "succeeded" if run.succeeded else "failed"
-            add_count(totals.verdicts, verdict if run.state == ENDED else "interrupted")
-            self.add_outside(totals)
-            self.total.add(totals)
+        verdict = "succeeded" if run.succeeded else "failed"
+        add_count(totals.verdicts, verdict if run.state == ENDED else "interrupted")
+        self.add_outside(totals)
+        self.total.add(totals)
 
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
@@ -7746,7 +7777,7 @@ SHAPE: dict[str, Any] = (
     | classify(NAME_KIND, "type subtype")
     | classify(
         REFERENCE_KIND,
-        "session_id call_id model_call_id request_id parent_tool_use_id begun_as",
+        "session_id call_id model_call_id request_id parent_tool_use_id",
     )
     | classify(MODEL_KIND, "model")
     | classify(
@@ -7796,7 +7827,6 @@ def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
 IDENTITY = regex(
     "(?:agent|async|call|conversation|event|interaction|item|leaf|message|model|original|parent"
     "|part|prompt|request|response|run|session|step|task|thread|tool|turn|use){0,6}(?:uu)?id"
-    "|begunas"
 )
 GIVEN = frozenset(
     "args arguments details input metadata output parameters params partialResult result state "
@@ -8333,8 +8363,8 @@ class Redactor:
     def pause(self, state: RunWords, event: Event) -> None:
         """Take an event without words, which may end segments."""
         state.ended = state.ended or (ends_run(event) and event.run is run_of(event))
-        if state.ended or event.type in SEGMENT_ENDS or event_kind(event) == INIT:
-            state.close(*state.open, cut_off=not event.raw)  # else by a terminal event
+        if state.ended or event.type in SEGMENT_ENDS or event.kind == INIT:
+            state.close(*state.open, cut_off=event.kind == IMPLIED)
         if event.type == "system" and "paths" in self.redaction.classes:
             self.remember_cwd(state, event)
 
@@ -8568,7 +8598,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
     """Decode an event from its changed line."""
     new = reread(raw)
     new.raw, new.run, new.hidden, new.where = raw, event.run, event.hidden, event.where
-    new.line, new.apart = event.line, event.apart
+    new.line, new.kind = event.line, event.kind
     if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
         new.started = event.started
     return new
@@ -9084,7 +9114,7 @@ def carry_style(rows: Iterable[str]) -> Iterator[str]:
 def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     """End a segment: its last line, or, if ``final``, the answer of a run that ends, in lines."""
     segments, line = notes.segments, notes.line
-    line += () if event.raw else (segments.held,)
+    line += (segments.held,) if event.kind == IMPLIED else ()
     segments.close()
     good = event.type == "result" and event.run.succeeded
     told = details(event) if good else {}
@@ -9117,10 +9147,10 @@ class Summary(Writer):
         for event in events:
             run, total = event.run, self.notes.total
             if run is None:
-                if not event.raw and run_count(total) >= MIN_RUNS_TOTALED:
+                if event.kind == IMPLIED and run_count(total) >= MIN_RUNS_TOTALED:
                     good = [*total.verdicts] == ["succeeded"]
                     yield encode_line(self.line(verdict_of_all(total), total, good=good))
-            elif ends_run(event) and (event.raw or not run.resumed):
+            elif ends_run(event):
                 why, totals = excerpt(run.reason or ""), notes_of(run).totals
                 ended = self.name_of(run) + verdict_of(totals)
                 yield encode_line(self.line(ended, totals, good=run.succeeded, why=why))
@@ -9414,7 +9444,7 @@ class Markdown(Writer):
         for event in events:
             if event.run is not None:
                 yield from self.follow(event, event.run, notes_of(event.run))
-            elif not event.raw and run_count(total) > 1:
+            elif event.kind == IMPLIED and run_count(total) > 1:
                 good = [*total.verdicts] == ["succeeded"]
                 line = self.line(verdict_of_all(total), total, good=good)
                 yield from self.put(None, {"total": [line]})
@@ -9432,7 +9462,7 @@ class Markdown(Writer):
         if event.done:
             if self.acts and not event.hidden:
                 yield from self.act(event.done, run, notes)
-        elif ends and (event.raw or not run.resumed):
+        elif ends:
             why, ended = excerpt(run.reason or ""), verdict_of(notes.totals)
             line = self.line(ended, notes.totals, good=run.succeeded, why=why)
             yield from self.put(run, {"closing line": [line]})
@@ -9594,13 +9624,14 @@ class Table(Writer):
 
 def failure_word(event: Event, run: Run) -> str:
     """Why a run failed, in a word: as its end states it, else by the wording of the reason."""
-    if not event.raw and run.state != ENDED:
+    if run.state != ENDED:
         return "interrupted"
     reason = run.reason or ""
     stated = details(event).get("failure") or (run.error == reason and run.failure)
     if stated in (*RUN_FAILURES, "error") and not re.match(RUN_FAILURES["matched"], reason):
         return str(stated)
-    return failure_in(f"{reason} {event.subtype or ''}") or ("error" if event.raw else "unfinished")
+    usual = "unfinished" if event.kind == IMPLIED else "error"
+    return failure_in(f"{reason} {event.subtype or ''}") or usual
 
 
 class RunTable(Table):
@@ -9619,7 +9650,7 @@ class RunTable(Table):
             notes.segments.say(event)
         elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
             answer = "\n".join(end_words(event, notes, final=True))
-        if ends_run(event) and not (event.hidden and event.raw):
+        if event.kind == IMPLIED or (event.kind == END and not event.hidden):
             yield self.row(event, run, notes, answer)
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
@@ -9631,7 +9662,7 @@ class RunTable(Table):
             for name, number in counts.items()
         ]
         why = "" if run.succeeded else failure_word(event, run)
-        ended = event.raw and run.state == ENDED and event.subtype != IN_THE_MIDDLE
+        ended = event.kind == END and event.subtype != IN_THE_MIDDLE
         return {
             "session": run.label,
             "run": run.number,
@@ -9752,43 +9783,41 @@ class Output:
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
-def make_conversations(
+def make_maker(
     kind: type[Event],
     to: str,
-    dialect: str,
     redaction: EventRedactor | None,
     unread: tuple[str, ...],
     *,
     silent: bool,
-) -> Conversations:
+) -> EventMaker:
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
-    lines = redacts or converts
-    maker = EventMaker(kind, native, converts, native and redacts, lines, unread, silent)
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
-    return Conversations(dialect, maker, strict=strict)
+    lines = redacts or converts
+    return EventMaker(kind, native, converts, native and redacts, lines, unread, silent, strict)
 
 
 def follow_streams(
-    streams: Streams, reader: Reader, talks: Conversations, runs: Runs, max_line: int, unwrap: str
+    streams: Streams, sessions: Sessions, max_line: int, unwrap: str
 ) -> Iterator[Iterable[Event]]:
     """The events of each frame with their runs, and the implied ends."""
-    source = Source("")
+    report = sessions.runs.report
     try:
         for name, arriving in streams:
-            source = Source(name, max_line, unwrap)
-            frames = read_frames(source, arriving)
+            source = Source(name)
+            sessions.begin_file(source)
+            reader = Reader(source, sessions.maker.kind)
+            frames = read_frames(source, arriving, max_line, unwrap)
             if source.looks_like:
-                reader.report.explain(source)
+                report.explain(sessions.here.notes)
             for frame in frames:
-                yield runs.follow(source, talks.translate(source, reader.read(source, frame)))
+                yield sessions.follow(reader.read(frame))
                 if not frame:
-                    reader.report.explain_early(source, silent=True)
-            yield runs.follow(source, talks.end_file(source))
-            yield runs.end_of_file(source, talks.unnamed(source))
-        yield runs.follow(source, talks.finish())
-        yield runs.end_of_input()
+                    report.explain_early(sessions.here.notes, silent=True)
+            yield sessions.end_file()
+        yield sessions.end_input()
     except Interrupted:
-        yield runs.interrupted()
+        yield sessions.interrupted()
         raise
 
 
@@ -9823,28 +9852,30 @@ def convert(
     notes = Notes(report)
     writer, others = make_writers(to, view, notes)
     noted = any(each.noted for each in (writer, *others))
-    reader = Reader(SpokenEvent if redaction else writer.kind, report)
+    kind = SpokenEvent if redaction else writer.kind
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
     dropped = [kind for kind in SPOKEN_TYPES if writer.prints_events and drops_type(kind, drop)]
     unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
     silent = not (writer.words or writer.thinking or fail_on)
-    talks = make_conversations(reader.kind, to, dialect, redaction, unread, silent=silent)
+    maker = make_maker(kind, to, redaction, unread, silent=silent)
     runs = Runs(report, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
+    sessions = Sessions(dialect, maker, runs)
+    reread = functools.partial(read_again, kind)
     selection = Selection(only, drop) if only or drop else None
-    redactor = Redactor(redaction, reader.reread, max_wait) if redaction else None
+    redactor = Redactor(redaction, reread, max_wait) if redaction else None
     shortener = Shortener(max_event, report) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
         events = selection.shown(events) if selection else events
-        events = shortener.cut(events, reader.reread) if shortener and writer.prose else events
+        events = shortener.cut(events, reread) if shortener and writer.prose else events
         events = notes.keep(events) if noted else events
         lines = writer.lines(pass_on(events, others, report) if others else events)
         out.write(map(shortener.fit, lines) if shortener and not writer.prose else lines)
         out.flush()
 
     try:
-        for events in follow_streams(streams, reader, talks, runs, max_line, unwrap):
+        for events in follow_streams(streams, sessions, max_line, unwrap):
             events = selection.mark(events) if selection else events
             write(redactor.redact(events) if redactor else events)
     finally:  # also after a signal: held events are written

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from support import (
     CAPTURES,
-    MESSAGES_ONLY,
     ODD,
     SESSION,
     SHARED,
     TOKEN,
+    Report,
     as_line,
     content,
     convert,
@@ -860,17 +860,17 @@ def test_max_event() -> None:
 
 
 def test_what_is_remembered_is_freed() -> None:
-    reader = agentfmt.Reader(agentfmt.Event, agentfmt.Report(agentfmt.Output(len), MESSAGES_ONLY))
-    dialects = agentfmt.Conversations("auto", agentfmt.EventMaker(reader.kind))
-    source = agentfmt.Source("-")
+    runs = agentfmt.Runs(Report(agentfmt.Output(len)))
+    sessions = agentfmt.Sessions("auto", agentfmt.EventMaker(agentfmt.Event), runs)
+    reader = agentfmt.Reader(agentfmt.Source("-"), agentfmt.Event)
 
     def take(line: bytes) -> None:
-        [*dialects.translate(source, [(line, reader.reread(line))])]
+        [*sessions.follow(reader.read(line))]
 
     for number in range(agentfmt.MAX_RUNS + 5):
         take(message("assistant", use("Bash"), session=f"s{number}"))
-    assert len(dialects.sessions) == agentfmt.MAX_RUNS
-    last = dialects.sessions[f"s{agentfmt.MAX_RUNS}"]
+    assert len(sessions.table) == agentfmt.MAX_RUNS
+    last = sessions.table[f"s{agentfmt.MAX_RUNS}"].translator
     assert last.calls
     take(result(session=f"s{agentfmt.MAX_RUNS}"))
     assert not last.calls

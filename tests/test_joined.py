@@ -141,6 +141,12 @@ BAD: dict[str, Lines] = {
 }  # fmt: skip
 
 
+LEVELED = [
+    json.dumps({"level": "info", "data": line.decode()}).encode() + b"\n"
+    for line in BAD["claude failed"] * 2
+]
+
+
 WAYS: dict[str, Callable[[Lines, Lines], Lines]] = {
     "before": lambda good, bad: [*bad, *good],
     "after": lambda good, bad: [*good, *bad],
@@ -150,11 +156,8 @@ WAYS: dict[str, Callable[[Lines, Lines], Lines]] = {
 }
 # What cannot be told: streams of one agent that have nothing which tells them apart, or nothing
 # once their lines take turns; and within an open run of another agent an error that names nobody,
-# or right before a run of Codex. Where an agent's lines name no session, its own new types look
-# like an unknown agent's.
-NAMELESS = ("codex", "gemini", "copilot", "pi")
+# or right before a run of Codex. Unknown types beside a run change no verdict: they may be new.
 ALIKE = {("pi", "pi cut"), ("cursor", "cursor fragment")}
-ALIKE |= {(good, bad) for good in NAMELESS for bad in ("unknown", "unknown, cut")}
 MINGLED = {("copilot", "copilot unfinished")}
 TAKEN_IN = {"codex not logged in"}
 
@@ -179,7 +182,8 @@ def test_a_failed_run_beside_a_good_one(good: str, way: str) -> None:
     inside = way not in ("before", "after") or (way == "after" and good == "opencode")
     alike = ALIKE | MINGLED if way.startswith("interleaved") else ALIKE
     alike = alike | {("codex", "codex not logged in")} if way == "before" else alike
-    told = [bad for bad in BAD if (good, bad) not in alike and not (inside and bad in TAKEN_IN)]
+    known = [bad for bad in BAD if not bad.startswith("unknown")]
+    told = [bad for bad in known if (good, bad) not in alike and not (inside and bad in TAKEN_IN)]
     ended = {bad: convert(WAYS[way](GOOD[good], BAD[bad]))[1:] for bad in told}
     assert [bad for bad, (said, status) in ended.items() if status != FAILED or not said] == []
 
@@ -202,13 +206,15 @@ def test_every_file_must_hold_a_run(good: str) -> None:
 @pytest.mark.parametrize(
     "few",
     [
-        pytest.param(UNKNOWN[:2], id="of unknown types"),
-        pytest.param(UNTYPED[:2], id="without types"),
+        pytest.param(UNKNOWN * 2, id="of unknown types"),
+        pytest.param(UNKNOWN_SESSION, id="of an unknown type, with a session"),
+        pytest.param(UNTYPED * 2, id="without types"),
+        pytest.param(LEVELED, id="of a log that holds events in an unknown member"),
         pytest.param(lines({"level": "info", "msg": "x"}) * 5, id="of a log"),
         pytest.param(lines({"type": "connection"}, {"type": "system"}) * 5, id="of known types"),
     ],
 )
-def test_a_few_strange_lines_are_harmless(good: str, way: str, few: Lines) -> None:
+def test_strange_lines_beside_a_run_are_harmless(good: str, way: str, few: Lines) -> None:
     assert convert(WAYS[way](GOOD[good], few)) == convert(GOOD[good])
 
 
@@ -308,10 +314,6 @@ OTHER_RESULT = lines(
 )
 OTHER_ERROR = lines({"type": "error", "session_id": "other", "message": "boom"})
 ARRAY = [b"[" + b",".join(line.strip() for line in BAD["claude failed"]) + b"]\n"]
-LEVELED = [
-    json.dumps({"level": "info", "data": line.decode()}).encode() + b"\n"
-    for line in BAD["claude failed"] * 2
-]
 
 
 def asked(line: bytes, interaction: str) -> bytes:
@@ -331,10 +333,6 @@ def test_another_sessions_failure_is_not_swallowed(good: str, to: str) -> None:
 @pytest.mark.parametrize("good", GOOD)
 def test_the_events_of_an_array_among_lines_count(good: str) -> None:
     assert convert([*GOOD[good], *ARRAY]).status == FAILED
-
-
-def test_events_in_objects_that_look_like_a_log_count() -> None:
-    assert convert([*GOOD["cursor"], *LEVELED], "--unwrap", "none").status == FAILED
 
 
 def test_an_error_of_the_loop_after_a_completion_is_a_turn_that_failed() -> None:
@@ -485,7 +483,7 @@ def test_converted_streams_that_are_interleaved(one: str) -> None:
 def test_a_session_that_only_the_last_line_names() -> None:
     first, *_, last = convert(GOOD["copilot"], "-t", "cursor").objects
     assert re.fullmatch("[0-9a-f]{8}", first["session_id"])
-    assert (last["session_id"], last["begun_as"]) == ("co-1", first["session_id"])
+    assert last["session_id"] == "co-1"
     for data in (GOOD["copilot"], convert(GOOD["copilot"], "-t", "cursor").stdout):
         (ended,) = convert(data, "-t", "json").objects
         (run,) = convert(data, "-t", "runs").objects

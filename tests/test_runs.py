@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import sys
+import itertools
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -70,7 +70,8 @@ WANTED = {
 
 
 def test_the_table_is_complete() -> None:
-    assert set(agentfmt.Runs.TRANSITIONS) == set(WANTED)
+    table = agentfmt.Runs.TRANSITIONS
+    assert {*table} == {*itertools.product(STATES, (*KINDS, *agentfmt.APART, agentfmt.UNREADABLE))}
 
 
 @pytest.mark.parametrize(("state", "kind"), WANTED)
@@ -289,37 +290,35 @@ def objects_alive() -> int:
     return len(gc.get_objects())
 
 
-def follow(lines: Iterable[bytes]) -> agentfmt.Runs:
+def follow(lines: Iterable[bytes]) -> agentfmt.Sessions:
     """The state that is left after these lines."""
-    report = Report(agentfmt.Output(lambda _: None))
+    runs = agentfmt.Runs(Report(agentfmt.Output(lambda _: None)))
+    unread = ("assistant", "thinking")
+    sessions = agentfmt.Sessions("auto", agentfmt.EventMaker(agentfmt.Event, unread=unread), runs)
     source = agentfmt.Source("-")
-    reader = agentfmt.Reader(agentfmt.Event, report)
-    dialects = agentfmt.Conversations(
-        "auto", agentfmt.EventMaker(agentfmt.Event, unread=("assistant", "thinking"))
-    )
-    runs = agentfmt.Runs(report)
+    sessions.begin_file(source)
+    reader = agentfmt.Reader(source, agentfmt.Event)
     for line in lines:
-        for _ in runs.follow(source, dialects.translate(source, reader.read(source, line))):
+        for _ in sessions.follow(reader.read(line)):
             pass
-    return runs
+    return sessions
 
 
 def test_state_is_freed_when_a_run_ends() -> None:
-    runs = follow(whole_run(s) for s in (*sessions(1000), None))
-    assert runs.runs == {}
+    known = follow(whole_run(s) for s in (*sessions(1000), None))
+    assert not any(session.run for session in (*known.table.values(), known.here.unnamed))
 
 
 def test_the_calls_of_a_run_are_freed_as_they_finish() -> None:
     lines = (f(str(i)) for i in range(1000) for f in (started, completed))
-    runs = follow(lines)
-    (run,) = runs.runs.values()
-    assert run.calls == {}
+    (session,) = follow(lines).table.values()
+    assert session.run
+    assert session.run.calls == {}
 
 
 def test_sessions_that_are_over_are_forgotten() -> None:
-    runs = follow(whole_run(s) for s in sessions(agentfmt.MAX_RUNS + 500))
-    assert len(runs.had_run) == agentfmt.MAX_RUNS
-    assert sys.getsizeof(runs.runs) < 10_000
+    known = follow(whole_run(s) for s in sessions(agentfmt.MAX_RUNS + 500))
+    assert len(known.table) == agentfmt.MAX_RUNS
 
 
 def test_memory_does_not_grow_with_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,17 +358,17 @@ def test_prose_is_the_reason_of_one_run(files: dict[str, list[bytes]]) -> None:
     assert convert(files).stderr.endswith(ENDED_SO.format("1 event") + "\n")
 
 
-def test_evicted_runs_are_reported_once_with_their_number(
+def test_evicted_runs_are_reported_together_with_their_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The next event of such a run opens it again and evicts another, which has failed already."""
+    """The next event of such a session opens another run of it, and evicts another session."""
     monkeypatch.setattr(agentfmt, "MAX_RUNS", 10)
     names = [f"s{i}" for i in range(12)]
     rounds = [f(s) for f in (init, user, started_in, user) for s in names]
     ended = convert([*rounds, *(result(s) for s in names)])
     assert ended == Ended(
         b"",
-        "agentfmt: run s0 (stdin:1) and 11 more failed: "
+        "agentfmt: run s0 (stdin:1) and 47 more failed: "
         "least recently active of more than 10 open runs\n",
         FAILED,
     )
