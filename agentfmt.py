@@ -7359,6 +7359,8 @@ LONG_STRING = 4096  # of base64: more than any token has
 LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
 UNMARKED_LINE = regex(rb"[^\n\f]+")
+SEAM = b"\n\n\0"  # between texts that are searched together: no expression goes on behind it
+ESCAPE_END = regex(rb"\\(?:[/bfu]|u00[0-7][0-9A-Fa-f])\Z")
 
 
 def mask(text: bytes, spans: Iterable[tuple[int, int, Any]]) -> bytes:
@@ -7387,8 +7389,9 @@ class Scanner:
         }
         self.blocks = [from_utf8(form) for form in self.spellings if b"\n" in form]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
-        self.always: list[Finder] = [self.assigned]
-        self.always += [functools.partial(matches, *named) for named in self.patterns.items()]
+        self.always: list[Finder] = [
+            functools.partial(matches, *named) for named in self.patterns.items()
+        ]
         # Finders of secrets, by their first look.
         self.finders: list[tuple[str, Finder]] = [
             (rule.hint(), functools.partial(rule_spans, rule)) for rule in RULES
@@ -7419,8 +7422,9 @@ class Scanner:
         escape = r"[^\\](?:\\\\)*\\" + hidden
         first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
-        # A single expression for all would need too many states.
-        return expression("|".join(tokens))
+        # Where a match begins is not asked for: that would be looked for backwards, which takes
+        # some twenty times as long, since a token's end tells so little about its kind.
+        return expression(f"(?s:.*?)(?:{'|'.join(tokens)})")
 
     @functools.cached_property
     def hints(self) -> list[Any]:
@@ -7430,7 +7434,7 @@ class Scanner:
 
     def found_in(self, text: bytes) -> Iterable[Finder]:
         """The finders of what a text may hold."""
-        some = self.tokens.search(text)  # much faster than the set
+        some = self.tokens.match(text)  # much faster than the set
         which = sorted(self.which.Match(text) or ()) if some else ()
         return [self.finders[number][1] for number in which]
 
@@ -7441,15 +7445,17 @@ class Scanner:
         may begin, none if there may be other secrets. One search looks at all texts together: the
         expressions must not be anchored, and a match may belong to the next text."""
         found: dict[int, list[tuple[int, int]]] = {}
-        block, ends = b"\n".join(texts), list[int]()  # where each text ends
+        block, ends = SEAM.join(texts), list[int]()  # where each text ends, with what follows
         for pattern, (begin, stop) in itertools.product(self.hints, self.stretches(block)):
-            while begin < stop and (match := pattern.search(block, begin, stop)):
-                ends = ends or [*itertools.accumulate(len(text) + 1 for text in texts)]
-                first, begin = match.span()
-                first += block.startswith(b"\n", first)  # the edge of a token behind it
+            blind = pattern is self.tokens  # to where a match begins
+            look = pattern.match if blind else pattern.search
+            while begin < stop and (match := look(block, begin, stop)):
+                ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
+                begin = match.end()
+                first = begin - 1 if blind else match.start()
                 number = bisect.bisect_right(ends, first)
-                start = ends[number] - len(texts[number]) - 1
-                if not tokens or pattern is not self.tokens or b"\\" in block[first:begin]:
+                start = ends[number] - len(texts[number]) - len(SEAM)
+                if not tokens or not blind or ESCAPE_END.search(block, max(0, begin - 6), begin):
                     found[number], begin = [], ends[number] - 1  # an escape may hide a name
                 elif found.get(number) != []:
                     found.setdefault(number, []).append((first - start, begin - start))
@@ -7492,16 +7498,19 @@ class Scanner:
         until there is none, or redacting twice would change something.
         """
         found: list[Span] = []
+        areas = [(0, len(text), "")]  # in which names are looked for
         text = self.masked(text)
         skipped = [(a, b) for (_, a), (b, _) in itertools.pairwise(self.stretches(text))]
         text = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
         for _ in range(ROUNDS):
             finders = dict.fromkeys((*self.found_in(text), *self.always))
             more = [span for finder in finders for span in finder(text)]
+            more += [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
             if not more:
                 break
             found = merged(found + more)
             text = mask(text, found)
+            areas = merged([(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in more])
         return found
 
     def masked(self, text: bytes) -> bytes:
@@ -7528,11 +7537,11 @@ class Scanner:
             end = line
         return end
 
-    def assigned(self, text: bytes) -> Iterator[Span]:
+    def assigned(self, text: bytes, position: int, limit: int) -> Iterator[Span]:
         """The spans of values assigned to secret names, without the full stop of their sentence. A
-        rejected value consumes nothing."""
-        position, first_look = 0, expression(NAMED)
-        while match := first_look.search(text, position):
+        rejected value consumes nothing. ``limit``: where names begin at most."""
+        first_look = expression(NAMED)
+        while (match := first_look.search(text, position)) and match.start() < limit:
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
             found = assigned_value(text, *name)
             position = found[1] if found else name[1]
@@ -7596,11 +7605,11 @@ def expression(text: str, *, latin: bool = True) -> Any:
     return re2.compile(text.encode("latin-1") if latin else text, options(latin=latin))
 
 
-def expression_set(expressions: Iterable[str]) -> Any:
-    """The numbers of the expressions that match a text."""
+def expression_set(expressions: Iterable[str], *, anchored: bool = False) -> Any:
+    """The numbers of the expressions that match a text, or its beginning."""
     import re2
 
-    found = re2.Set.SearchSet(options())
+    found = (re2.Set.MatchSet if anchored else re2.Set.SearchSet)(options())
     for text in expressions:
         found.Add(text.encode("latin-1"))
     found.Compile()
@@ -7645,6 +7654,15 @@ def matches(name: str, pattern: Any, text: bytes) -> Iterator[Span]:
                 yield line.start() + first, line.start() + last, name
 
 
+@functools.cache
+def forms_of_values() -> Any:
+    """The numbers of the forms that a text behind a name begins with."""
+    return expression_set((form.between for form in FORMS), anchored=True)
+
+
+judged = functools.lru_cache(4096)(is_plain)  # of the same value again and again
+
+
 def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     """The span of the value behind a name, in the first form with a value that is not plain."""
     head = text[max(0, start - NEAR) : start]
@@ -7654,15 +7672,15 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         return None
     verdict = text[begin : end + 1] == b"PASS:"  # a test's, unless a random value follows
     needed = RANDOM if verdict else needed_by(name)
-    for form, pattern in zip(FORMS, BETWEEN, strict=True):
-        between = pattern.match(text, end)
+    for number in sorted(forms_of_values().Match(text[end : end + 2 * NEAR]) or ()):
+        form, between = FORMS[number], BETWEEN[number].match(text, end)
         if not between or not form.suits(name):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
             continue
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
-        if not is_plain(name, shown, form.least, needed, quoted=value[2]):
+        if not judged(name, shown, form.least, needed, quoted=value[2]):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
@@ -7950,6 +7968,11 @@ class EventRedactor:
                 found.append(StringLiteral(start, end, text, path, False, 0, False))
             if last > end:
                 return None
+        behind = [0, *(one.end for one in found)]
+        before = [*(one.start for one in found), len(raw)]
+        rest = SEAM.join([raw[a:b] for a, b in zip(behind, before, strict=True)])
+        if self.scanner is None or self.scanner.tokens.match(rest):
+            return None  # a match went on into the next string
         return found if "".join([one.text for one in found if one.path]) == words else None
 
     def suspects(

@@ -217,6 +217,26 @@ def test_odd_shapes_keep_nothing(line: str) -> None:
     json.loads(left)
 
 
+def test_a_text_of_nothing_but_names_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands beside a new marker is looked at again, and no more than that."""
+    looks: list[int] = []
+    search = agentfmt.assigned_value
+
+    def assigned_value(text: bytes, start: int, end: int) -> agentfmt.Span | None:
+        looks.append(start)
+        return search(text, start, end)
+
+    monkeypatch.setattr(agentfmt, "assigned_value", assigned_value)
+    assert "[REDACTED:assignment]" in hide("password=" * 2000)
+    assert len(looks) < 1.5 * 2000
+
+
+def test_a_token_in_front_of_an_expression_that_spans_strings() -> None:
+    """A first look that went on into another string has seen nothing of the one that it left."""
+    line = json.dumps({"type": "x", "a": f"curl {TOKEN}", "b": "-u a:hunter2x9K"}).encode()
+    assert TOKEN.encode() not in redact(line, *SECRETS).stdout
+
+
 def test_split_words_of_odd_shapes_are_hidden_whole() -> None:
     odd = '{"type":"thinking","session_id":"s","text":"free","text":"%s"}\n'
     data = (odd % TOKEN[:9] + odd % TOKEN[9:]).encode()
