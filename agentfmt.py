@@ -8070,10 +8070,13 @@ class EventRedactor:
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
         """Add the changes of paths that don't overlap with others: home directories become ~ and
         the run's cwd a dot; whole components only."""
-        if "paths" not in self.classes or not (b"/" in text or b"\\" in text):
+        if "paths" not in self.classes or not any(sign in text for sign in PATH_SIGNS):
             return changes
         found = home_pattern(tuple(self.homes), cwd).finditer(mask(text, changes))
-        paths = [(*match.span(), b"." if match.lastgroup == "cwd" else b"~") for match in found]
+        paths = [
+            (*match.span(match.lastgroup or 0), b"." if match.lastgroup == "cwd" else b"~")
+            for match in found
+        ]
         return sorted([*changes, *paths])
 
     def marker_for(self, one: StringLiteral, kind: str | None) -> str | None:
@@ -8159,12 +8162,32 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
         if here
         else []
     )
-    named += [re.escape(home.encode("utf-8", "surrogateescape")) for home in homes]
-    named += [
-        rb"/home/\w(?:[\w.-]*\w)?", rb"/Users/\w(?:[\w.-]*\w)?", rb"/root",
-        rb"[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)\w(?:[\w.-]*\w)?",
-    ]  # fmt: skip
-    return re.compile(rb"(?<![\w~.-])(?:" + b"|".join(named) + rb")(?![\w-]|\.\w)")
+    known = [home.encode("utf-8", "surrogateescape") for home in homes]
+    whole = b"|".join((*named, *map(re.escape, known), ANY_HOME))
+    owner = re.match(ANY_HOME, to_utf8(cwd or ""))
+    spelled = [
+        re.escape(re.sub(rb"[^A-Za-z0-9]+", b"-", home).strip(b"-"))
+        for home in (*known, *([owner[0]] if owner else []))
+        if home != b"/root"
+    ]
+    project = b"|".join((*spelled, rb"(?:Users|home)-[A-Za-z0-9]+(?=-)"))
+    return re.compile(
+        rb"(?<![\w~.-])(?:" + whole + rb")(?![\w-]|\.\w)|" + PROJECT_HOME % (project, project)
+    )
+
+
+ANY_HOME = (
+    rb"/home/\w(?:[\w.-]*\w)?|/Users/\w(?:[\w.-]*\w)?|/root"
+    rb"|[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)\w(?:[\w.-]*\w)?"
+)
+# Agents name a project's directory by its path, with a dash for each character that is no letter
+# or digit; it lies in a hidden directory for these, or its name begins with a dash.
+PROJECT_HOME = (
+    rb"[/\\]\.[\w-]+[/\\]{1,2}(?:\w+[/\\]{1,2})?(?:projects|sessions)[/\\]{1,2}"
+    rb"(?:[\w.-]*?-)??(?P<kept>-?(?:%b)(?![A-Za-z0-9]))"
+    rb"|(?<![\w~.-])(?P<named>-(?:%b)(?![A-Za-z0-9]))"
+)
+PATH_SIGNS = (b"/", b"\\", b"-Users-", b"-home-")
 
 
 # ---------------------------------------------------------------- redacted words

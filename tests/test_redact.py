@@ -430,12 +430,33 @@ def test_redacting_then_rendering(path: str, classes: str) -> None:
         ("/srv/app-2/x", "/srv/app-2/x"), ("/rooted", "/rooted"), ("/homes/ann", "/homes/ann"),
         ("file:///home/ann/x", "file://~/x"), ("/data/me/x", "~/x"), ("/data/me2", "/data/me2"),
         ("'/home/ann'", "'~'"), ("/home/ann.", "~."), ("a:/home/ann:/home/bob/x", "a:~:~/x"),
+        ("~/.claude/projects/-Users-ann-dev-x/1.jsonl", "~/.claude/projects/~-dev-x/1.jsonl"),
+        ("/Users/ann/.claude/projects/-Users-ann-dev", "~/.claude/projects/~-dev"),
+        ("~/.claude/projects/-private-tmp-claude-501--home-ann-dev-x",
+         "~/.claude/projects/-private-tmp-claude-501-~-dev-x"),
+        ("~/.cursor/projects/home-ann-dev", "~/.cursor/projects/~-dev"),
+        ("~/.pi/agent/sessions/--home-ann-dev--/a", "~/.pi/agent/sessions/-~-dev--/a"),
+        (r"~\.claude\projects\C--Users-ann-dev", r"~\.claude\projects\C-~-dev"),
+        ("x\n-Users-ann-dev-x\n-data-me\n-data-men", "x\n~-dev-x\n~\n-data-men"),
+        ("/config/projects/-data-me-app", "/config/projects/~-app"),
+        ("~/projects/my-home-page-app", "~/projects/my-home-page-app"),
+        ("a/home-page-app", "a/home-page-app"), ("var(--home-page-color)/", "var(--home-page-color)/"),
+        ("/All-Users-Guide-1", "/All-Users-Guide-1"), ("-root-x/-root", "-root-x/-root"),
     ],
 )  # fmt: skip
 def test_paths(text: str, short: str) -> None:
     first = event("system", subtype="init", cwd="/srv/app")
     left = redact(first + event("user", x=text), *SAME, "-r", "paths", homes=("/data/me",)).stdout
     assert json.loads(left.splitlines()[1])["x"] == short
+
+
+def test_the_home_of_the_run_names_its_project() -> None:
+    """Also with a dash, or a dot, in the user's name."""
+    first = event("system", subtype="init", cwd="/home/ann-b.c/x")
+    data = first + event("user", x="~/.claude/projects/-home-ann-b-c-x/a")
+    left = redact(data, *SAME, "-r", "paths").stdout
+    assert json.loads(left.splitlines()[1])["x"] == "~/.claude/projects/~-x/a"
+    assert redact(left, *SAME, "-r", "paths").stdout == left
 
 
 def test_a_cwd_of_one_component_stays() -> None:
