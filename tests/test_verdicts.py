@@ -5,8 +5,10 @@ The samples' table says how each ends, and the word for why it failed.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -82,6 +84,10 @@ def test_a_conversion_without_texts_keeps_the_word_for_a_failure(path: str) -> N
 
 
 # ---------------------------------------------------------------- shapes that no sample has
+
+
+def data_of(*lines: Line) -> bytes:
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 def claude(kind: str, **members: Any) -> Line:
@@ -347,9 +353,69 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_shape(name: str) -> None:
     lines, reason, word = SHAPES[name]
-    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    data = data_of(*lines)
     ended, rows = same_when_converted(data), convert(data, "-t", "runs").objects
     assert (ended.status, rows[-1]["failure"]) == (int(bool(reason)), word)
     assert reason in (rows[-1]["reason"] or "")
     assert bool(rows[-1]["reason"]) == bool(reason)
     assert convert(data, "-t", "stream-json", "--thinking").status == ended.status
+
+
+# ---------------------------------------------------------------- what belongs to which run
+
+
+def test_a_reason_is_never_from_another_file() -> None:
+    """A run that was killed has the last prose of its own FILE, or none."""
+    killed, other = data_of(INIT, says("So")), data_of({**INIT, "session_id": "t"})
+    files = {"a": [killed], "b": [b"Segmentation fault\n" + other]}
+    assert reasons(files) == ["ended without a result", "Segmentation fault"]
+    files = {"a": [killed + b"Killed\n"], "b": [b"Aborted\n", other]}
+    assert reasons(files) == ["Killed", "Aborted"]
+
+
+def reasons(files: Mapping[str, Iterable[bytes]]) -> list[str]:
+    """The last part of each run's reason."""
+    rows = convert(files, "-t", "runs").objects
+    return [re.sub(r".*; | after .*", "", row["reason"]) for row in rows]
+
+
+def test_pi_needs_no_session_line_to_succeed() -> None:
+    session, *lines = pi("stop", HELLO)[:-1]
+    for stream in ([session, *lines], lines):
+        assert same_when_converted(data_of(*stream)).status == 0
+    files = {name: [data_of(*lines)] for name in "ab"}
+    assert verdicts(files) == [("succeeded", None)] * 2
+
+
+HEADS: dict[str, Line] = {
+    "claude-system": {"type": "system", "subtype": "turn_duration", "sessionId": "s", "uuid": "u"},
+    "claude-summary": {"type": "summary", "summary": "Fix", "leafUuid": "u"},
+    "codex": {"type": "session_meta", "timestamp": "2026-01-01T00:00:00Z", "payload": {"id": "x"}},
+    "copilot": {"type": "session.start", "data": {"sessionId": "c"}},
+}
+
+
+@pytest.mark.parametrize("to", agentfmt.WRITERS)
+@pytest.mark.parametrize("name", HEADS)
+def test_the_head_of_a_session_alone_is_no_run(name: str, to: str) -> None:
+    data = data_of(HEADS[name])
+    ended = convert(data, "-t", to)
+    assert ended.status == 1
+    assert ended.stderr == "agentfmt: stdin: only the head of a saved session, without a run\n"
+    assert ended.stdout == data if to == "stream-json" else b'"result"' not in ended.stdout
+
+
+CODEX_LINES: dict[str, Line] = {
+    "error": {"type": "error", "message": "429 no"},
+    "begins": {"type": "turn.started"},
+    "says": {"type": "item.completed", "item": {"type": "agent_message", "text": "Hi"}},
+    "ends": {"type": "turn.completed"},
+    "fails": {"type": "turn.failed", "error": {"message": "No."}},
+}
+
+
+@pytest.mark.parametrize("last", CODEX_LINES)
+def test_an_early_error_of_codex_stays_with_its_run(last: str) -> None:
+    for names in itertools.product(CODEX_LINES, repeat=2):
+        lines = [CODEX_LINES[name] for name in ("error", *names, last)]
+        same_when_converted(data_of(*lines))
