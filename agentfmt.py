@@ -877,10 +877,11 @@ IMPLIED = "implied"  # stands for an end that no line states: that of a run, els
 # whose end nobody knows,
 ASIDE = "aside"
 SAVED = "saved"  # or that there need be none: a saved session may hold no prompt,
+HEAD = "head"  # or that a session was saved, which holds no run so far,
 RUNLESS = "runless"  # or nothing at all,
 EARLY = "early"  # or belong to the next run of their FILE, whatever session they name,
 STRAY = "stray"  # or, an error that names nobody, to that of an agent that has such errors
-APART = (ASIDE, SAVED, RUNLESS, EARLY, STRAY)
+APART = (ASIDE, SAVED, HEAD, RUNLESS, EARLY, STRAY)
 GOING_ON = (ACT, *APART)  # kinds that change nothing of a run that is begun
 UNREADABLE = "unreadable"  # an agent's event, of a run that isn't read: in an envelope, or as
 # the user's --from excludes that agent
@@ -1688,7 +1689,7 @@ class FileNotes:
         self.due = ""  # what its last line begins, and the next one may go on with
         self.rejected = 0  # lines since the last end of a run
         self.runs = 0  # that began in it
-        self.has_run = self.ended = False
+        self.has_run = self.has_head = self.ended = False
         self.told = ""  # the last of STORIES that was told
         self.outside: dict[
             object, OutsideEvents
@@ -1833,9 +1834,15 @@ def no_events(_report: Report, file: FileNotes) -> str:
     return f"{file.source.name}: no events: {file.prose + hint if file.prose else AS_EVENTS}"
 
 
+def only_a_head(_report: Report, file: FileNotes) -> str:
+    told = f"{file.source.name}: only the head of a saved session, without a run"
+    return told if file.has_head and not file.has_run else ""
+
+
 # What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
 STORIES: dict[str, Callable[[Report, FileNotes], str]] = {
-    "form": what_it_is, "events": events_outside, "text": text_so_far, "end": no_events,
+    "form": what_it_is, "events": events_outside, "head": only_a_head, "text": text_so_far,
+    "end": no_events,
 }  # fmt: skip
 
 
@@ -3533,7 +3540,9 @@ class SavedClaude(Saved, Claude):
         self.parent = self.caller(line)
         if kind in ("assistant", "user", "tool_result"):
             self.message(kind, line)
-        elif subtype == "turn_duration":
+            return
+        self.event.kind = HEAD
+        if subtype == "turn_duration":
             self.took = as_count(line.durationMs)
         elif subtype == "api_error" and not self.parent and self.in_turn:
             self.report_error(error_text(self.event) or subtype, fatal=True)
@@ -3704,7 +3713,9 @@ class Codex(Dialect):
 
     name = "codex"
     takes_strays = True
-    own = frozenset("item.started item.updated item.completed turn.started turn.completed".split())
+    own = frozenset(
+        "item.started item.updated item.completed turn.started turn.completed turn.failed".split()
+    )
     places = places_in("item.completed item.text")
     fragments = places_in(
         "item.started item.text item.aggregated_output item.result",
@@ -3729,6 +3740,8 @@ class Codex(Dialect):
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, line.item
+        if not self.begun and kind in self.own:  # its beginning is lost
+            self.begin()
         if item is not None:
             what = item.type or item.item_type or ""  # until 0.44
             self.item(item, what, done=kind == "item.completed")
@@ -3833,6 +3846,7 @@ class SavedCodex(Saved, Codex):
     def read(self, line: Any) -> None:
         kind, told = self.event.type, line.payload
         self.own = self.heads if kind == "session_meta" else SavedCodex.own
+        self.event.kind = ACT if kind in ("event_msg", "response_item") else HEAD
         if told is None:
             return
         what = (told.type if kind in ("event_msg", "response_item") else kind) or ""
@@ -4259,6 +4273,7 @@ class Copilot(Saved):
     def follow_saved(self, kind: str, data: Any) -> None:
         """A saved session begins with a line of its own; its lines show where runs begin."""
         self.saved = True
+        self.event.kind = HEAD if kind.startswith("session.") else ACT
         if data["sessionId"]:
             self.end_turn("ended without an answer")
         self.cwd = data["context.cwd"] or self.cwd
@@ -5359,6 +5374,9 @@ class Runs:
     def need_no_run(self, _session: Session, _event: Event) -> None:
         self.file.has_run = True
 
+    def note_head(self, _session: Session, _event: Event) -> None:
+        self.file.has_head = True
+
     def outside_run(self, session: Session, event: Event) -> None:
         """An event of a session that had a run is late, and ignored. One of a type that is known,
         or an error, belongs to a run whose beginning or end nobody knows."""
@@ -5462,6 +5480,7 @@ class Runs:
         (ABSENT, EARLY): (check_outside, outside_run),
         (ABSENT, STRAY): (check_outside, outside_run),
         (ABSENT, SAVED): (check_outside, need_no_run),
+        (ABSENT, HEAD): (check_outside, note_head),
         (ABSENT, RUNLESS): (check_outside,),
         (ABSENT, UNREADABLE): (outside_run,),
         (OPEN, UNREADABLE): (outside_run,),
@@ -5727,12 +5746,14 @@ class Sessions:
             sure = agent = self.given or sign
             if known and is_saved(known) and not sign:  # a type that is new in its agent
                 return known
-            ended = last is not None and last.translator is not None and last.translator.ended
+            kept = event.type == "error" and sign == Cursor.name  # by a conversion, see keep_stray
+            ended = last is not None and (kept or (last.translator and last.translator.ended))
             another = self.given and sign and DIALECTS[sign] is not DIALECTS[self.given]
-            stray = event.type == "error" and not (name or sign)
+            stray = event.type == "error" and not name and (kept or not sign)
             if event.type == "error" and not name and (ended or (stray and not last)):
                 event.kind = EARLY if ended else STRAY
-            if (stray and ended) or (another and not name):
+                self.keep_stray(event, known.agent if known else None)
+            if (stray and (ended or kept)) or (another and not name):
                 known = sure = None
                 event.kind = event.kind if stray else UNREADABLE
             elif agent:
@@ -5775,6 +5796,12 @@ class Sessions:
             if before and before.translator:
                 known.translator.prompts, before.translator.prompts = before.translator.prompts, []
         return known
+
+    def keep_stray(self, event: Event, agent: str | None) -> None:
+        """Let a conversion show that an error may belong to the next run."""
+        if self.maker.converts and b'"converted_from"' not in event.raw:
+            told = b',"converted_from":%b}' % encode_json(agent or Codex.name)
+            event.raw = event.raw.rstrip().removesuffix(b"}") + told
 
     def name_session(self, event: Event, session: str) -> None:
         """Add the session to a Cursor event that stands among another agent's."""

@@ -56,6 +56,7 @@ def same_when_converted(data: bytes) -> Ended:
     for flags in ((), ("-r", "content,messages,prompts,commands")):
         once = convert(data, "-t", "cursor", *flags)
         assert (once.status, verdicts(once.stdout)) == (ended.status, wanted)
+        assert convert(once.stdout).status == ended.status
     assert verdicts(convert(once.stdout, "-t", "cursor").stdout) == wanted
     return ended
 
