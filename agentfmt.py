@@ -1102,8 +1102,7 @@ def short_text(args: dict[str, Any]) -> str:
 
 
 def time_taken(call: Outcome) -> str:
-    took = call_duration(call)
-    return "" if took is None else format_duration(took)
+    return format_duration(took) if (took := call_duration(call)) else ""
 
 
 def exit_status(call: Outcome) -> str:
@@ -1144,19 +1143,21 @@ def in_background(call: Outcome) -> str:
 
 
 file_size = counted("fileSize", "byte")
-length_read = first_fact(
-    counted("totalLines", "line"), file_size, counted("totalChars", "character")
-)
+length_read = first_fact(file_size, counted("totalChars", "character"))
 
 
 def lines_read(call: Outcome) -> str:
-    result, total = call.found, as_count(call.found.totalLines)
-    start, end = map(as_count, map(as_object(result.readRange).get, ("startLine", "endLine")))
+    found, total = call.found, as_count(call.found.totalLines)
+    start, end = map(as_count, map(as_object(found.readRange).get, ("startLine", "endLine")))
+    content = decode_raw(found.content)
+    if total and isinstance(content, str) and content.endswith("\n"):
+        total -= total == (start or 1) + content.count("\n")  # nothing follows the last newline
+        end = end and min(end, total)
     if total and start and end and start <= end and end - start + 1 < total:
         return f"lines {start}-{end} of {total}"
-    if total is None and result.isEmpty is True:
+    if total is None and found.isEmpty is True:
         return "empty"
-    return length_read(call)
+    return length_read(call) if total is None else plural(total, "line")
 
 
 def line_counts(call: Outcome) -> tuple[int | None, int | None]:
@@ -1177,7 +1178,8 @@ def lines_changed(call: Outcome) -> str:
     if added == removed == 0:
         return "no changes"
     signed = (("+", added), ("-", removed))
-    return " ".join(f"{sign}{count}" for sign, count in signed if count is not None)
+    counts = [f"{sign}{count}" for sign, count in signed if count is not None]
+    return " ".join(counts) or counted("linesCreated", "line")(call)  # all that it has now
 
 
 def matches_found(call: Outcome) -> str:
@@ -1305,6 +1307,9 @@ TOOLS = {
 }  # fmt: skip
 
 
+IN_BACKGROUND = {"task": tool("Started/start/Starting subagent")}  # what goes on in the background
+
+
 def tool_named(name: str) -> Tool:
     """A tool, or a stand-in labeled with the name of an unknown one."""
     return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}")
@@ -1330,7 +1335,7 @@ Success = shape(
     "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
     "isBackground",
     raws="diffString beforeFullFileContent files workspaceResults directoryTreeRoot codeResults "
-    "references markdown todos conversationSteps",
+    "references markdown todos conversationSteps content",
 )
 Other: TypeAlias = list[Raw] | str | float | bool | None
 Result = dict[str, Success | Other] | Other  # type: ignore[valid-type]
@@ -1422,13 +1427,13 @@ class Action(Struct, frozen=True, gc=False):
 
 
 def label_call(outcome: Outcome) -> Action:
-    tool = outcome.tool[: EXCERPT + 1]
-    return plain_action(tool, outcome.status, as_integer(outcome.found.exitCode))
+    tool, begun = outcome.tool[: EXCERPT + 1], outcome.found.isBackground is True
+    return plain_action(tool, outcome.status, as_integer(outcome.found.exitCode), begun)
 
 
 @functools.lru_cache(256)
-def plain_action(tool: str, status: str, code: int | None) -> Action:
-    named = tool_named(tool)
+def plain_action(tool: str, status: str, code: int | None, begun: bool) -> Action:
+    named = (begun and IN_BACKGROUND.get(tool)) or tool_named(tool)
     label = f"Failed to {named.do}" if status in REASONS else named.done
     outcome = f"exit {code}" if status == "nonzero" else REASONS.get(status, "")
     return Action(label, "", outcome, status != "ok", verb_of(named, label))
@@ -2358,11 +2363,13 @@ ARGUMENT_NAMES = {
     }.items()
     for name in names.split()
 }
+WHOLE_FILE = dict.fromkeys("content file_text CodeContent".split(), "fileText")
 TOOL_ARGUMENTS = {
     tool: ARGUMENT_NAMES | own
     for tool, own in {
         "shell": {"input": "command"},  # of Codex: code that runs commands
-        "write": {"content": "fileText", "file_text": "fileText", "CodeContent": "fileText"},
+        "write": WHOLE_FILE,
+        "edit": WHOLE_FILE,  # of a file that was there before
         "ls": {"target_directory": "path"},
         "grep": {"include": "glob", "Query": "pattern"},
         "glob": {
@@ -2394,6 +2401,7 @@ FAILURES = {
     "permissionDenied": (
         r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
         r"|.{0,200}\b(?:requires?|needs?) (?:explicit )?approval|Exit plan mode\?|denied\b"
+        r"|.{0,200}\bpermission (?:was|has been|is) (?:declined|denied)"
         r"|Permission(?:_denied| (?:to use|for|denied))|policy_violation|permission-rule"
         r"|Contains [a-z_]+(?: [a-z]+)?(?: \(\w+\))?(?: that cannot be statically analyzed)?\Z"
         r"|.{0,100} can hide arguments from path validation\Z"
@@ -2407,6 +2415,9 @@ FAILURES = {
     ),
     "fileNotFound": r"(?i)(?:File|Path)[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT",
 }
+OVERWRITTEN_FILE = (
+    r"(?i)Successfully overwr|(?:The )?File [^\n]{1,2000}? has been (?:updated|overwritten)"
+)
 ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
@@ -2488,6 +2499,7 @@ class Answer(Struct, gc=False):
     code: Any = None
     facts: dict[str, Any] = {}
     until: Any = None  # when it ended, as its line says
+    existed: bool = False  # the file that it wrote was there before
 
     def __call__(self) -> dict[str, Any]:
         args = self.call.args()
@@ -2500,6 +2512,11 @@ class Answer(Struct, gc=False):
             return {}  # lines that were written at once don't tell
         times = {"startedAtMs": self.call.since, "completedAtMs": self.until}
         return {name: str(as_time(time)) for name, time in times.items()}
+
+    def overwrites(self) -> bool:
+        """Did a file that was written whole exist before? It says so, or its text does."""
+        told = self.existed or re.match(OVERWRITTEN_FILE, as_text(self.content)) is not None
+        return told and self.call.tool == "write" and not self.failed
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
@@ -2519,7 +2536,8 @@ class Answer(Struct, gc=False):
     def outcome(self, event: Event) -> Outcome:
         """How its event ended, as its line would say it, without the details."""
         variant, code, _ = self.ending()
-        tool, found = self.call.tool or started_tool(event) or "?", Success(exitCode=code)
+        tool, begun = self.call.tool or started_tool(event) or "?", self.facts.get("isBackground")
+        found = Success(exitCode=code, isBackground=begun)
         return Outcome(event, tool, NO_BODY, status_by(variant, code), variant, found)
 
 
@@ -2585,13 +2603,13 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     if tool == "shell":
         streams = {"stdout": text, "stderr": "", "interleavedOutput": content}
         return {"command": args.get("command", ""), **streams}
-    if tool == "write":
+    if tool == "write" or (tool == "edit" and "fileText" in args):
         written = args.get("fileText", "")
         written = decode_raw(written) if isinstance(written, Raw) else written
         lines = len(written.splitlines()) if isinstance(written, str) and written else None
         return {"message": content, "linesCreated": lines}
     if tool == "webFetch":
-        return {"url": args.get("url", ""), "markdown": content}
+        return {"url": args.get("url", ""), "markdown": content or None}
     if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
     if tool == "edit":
@@ -2922,6 +2940,7 @@ class Dialect:
         self.spoken.clear()
         for each in called.each():
             made = Answer(each, content, until=self.stamp, **outcome)
+            made.call = replace(each, tool="edit") if made.overwrites() else each
             self.add("tool_call", "completed", made, each.id, each.parent)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
@@ -3397,8 +3416,11 @@ class Claude(Dialect):
             self.tasks[as_text(told["backgroundTaskId"])] = identity
             self.background[identity] = {"title": called.args().get("command")}
         given = text if text or content[:1] == b'"' else Raw(content)
+        if called.name == "Read" and not failed:
+            given = told["file.content"] or without_numbers(given)
         code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
-        self.answer(identity, given, failed=failed, kind=kind, code=code, facts=facts)
+        outcome = {"failed": failed, "kind": kind, "code": code, "facts": facts}
+        self.answer(identity, given, existed=told["type"] == "update", **outcome)
 
 
 CUT_OFF = ("limit", "its answer was cut off at the output limit")
@@ -3460,11 +3482,13 @@ def claude_facts(tool: str, told: Any) -> dict[str, Any]:
         start, count = as_count(told["file.startLine"]), as_count(told["file.numLines"])
         if start and count:
             facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
-    elif tool == "edit" and told["structuredPatch"]:
+    elif tool in ("edit", "write") and told["structuredPatch"]:
         lines = [line for hunk in told.each("structuredPatch") for line in hunk_lines(hunk)]
         marks = [line[:1] for line in lines]
         facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
-        facts["diffString"] = "\n".join(lines)
+        path = as_text(told["filePath"])  # without it, a diff may look like that of a new file
+        head = [f"--- {path}", f"+++ {path}"] if told["type"] == "update" else []
+        facts["diffString"] = "\n".join(head + lines)
     elif tool == "grep" and as_text(told["mode"]) in GREP_MODES:
         names, mode = GREP_MODES[told["mode"]]
         found = {name: told[own] for name, own in names.items()}
@@ -3479,6 +3503,18 @@ GREP_MODES = {
     "content": ({"totalMatchedLines": "numLines"}, "content"),
     "count": ({"totalFiles": "numFiles", "totalMatches": "numMatches"}, "count"),
 }
+
+
+def without_numbers(text: Any) -> Any:
+    """A text without the numbers that Claude puts before the lines of a file, and without what it
+    adds below."""
+    if not isinstance(text, str) or not NUMBERED_LINE.match(text):
+        return text
+    lines = text.partition("\n\n<system-reminder>")[0].split("\n")
+    return "\n".join(NUMBERED_LINE.sub("", line, count=1) for line in lines)
+
+
+NUMBERED_LINE = regex(r"\A {0,9}[0-9]{1,9}(?:\u2192|\t)")
 
 
 def hunk_lines(hunk: Node) -> Iterator[str]:
@@ -3723,6 +3759,7 @@ class Codex(Dialect):
         "item.plan.delta delta",
     )
     names_session: ClassVar = {"thread.started": "thread_id"}
+    agents: Mapping[str, tuple[str, str]] = {}  # sub-agents -> the calls that started them, why
     answered: Any = None  # the last message that is not commentary
     commented = False  # there was commentary, and says so
 
@@ -3731,7 +3768,7 @@ class Codex(Dialect):
         anys = "id text phase status command aggregated_output exit_code error server tool"
         change: Any = shape("kind", anys="path")
         own = {"changes": list[change], "result": shape(anys="content")}
-        anys += " arguments query action items prompt"
+        anys += " arguments query action items prompt agents_states receiver_thread_ids"
         return shape("type item_type", anys=anys, **own)
 
     @staticmethod
@@ -3797,7 +3834,61 @@ class Codex(Dialect):
             text = (item.error and error_message(item.error)) or told or item.aggregated_output
             declined = item.status == "declined"
             failed, kind = declined or item.status == "failed", "declined" if declined else ""
-            self.answer(identity, text, failed=failed, kind=kind, code=item.exit_code)
+            starts = {"isBackground": True} if name == SPAWN and not failed else {}
+            outcome = {"failed": failed, "kind": kind, "code": item.exit_code, "facts": starts}
+            self.answer(identity, text, **outcome)
+        if done and item.type == "collab_tool_call":
+            self.follow(as_text(identity), item)
+
+    def follow(self, identity: str, item: Any) -> None:
+        """Follow sub-agents: a call starts them, and any other may tell that they have ended."""
+        states = as_object(item.agents_states)
+        named = item.receiver_thread_ids if isinstance(item.receiver_thread_ids, list) else ()
+        if item.tool == SPAWN:
+            started = dict.fromkeys(map(as_text, (*named, *states)), (identity, item.prompt))
+            self.agents = {**self.agents, **started}
+        for agent, state in states.items():
+            told = Node(state)
+            if told["status"] in ENDED_AGENT and agent in self.agents:
+                self.hear_from(agent, told["message"] or told["last_message"], told["status"])
+
+    def hear_from(self, agent: str, text: Any, status: str = "") -> None:
+        """What a sub-agent says, below the call that started it; a ``status`` says how it ended."""
+        identity, task = self.agents.get(agent, (agent, ""))
+        if not self.maker.native:  # the line is printed as it is
+            self.parent = identity
+            self.begin_message(object())
+            self.say(text)
+            self.parent = None
+        if status:
+            self.agents = {name: call for name, call in self.agents.items() if name != agent}
+            told = {"description": task, "status": status}
+            self.make("system", "task_notification", call_id=identity, **told)
+
+
+SPAWN, MAIN_AGENT = "spawn_agent", "/root"
+ENDED_AGENT = ("completed", "errored", "interrupted", "shutdown", "not_found")
+
+
+def web_call(query: Any, action: Any) -> tuple[str, dict[str, str]]:
+    """A search, or a page that was opened, or searched."""
+    if action["type"] in ("open_page", "find_in_page"):
+        return "webFetch", {"url": first_text(action["url"], query)}
+    queries = action["queries"] if isinstance(action["queries"], list) else ()
+    return "webSearch", {"searchTerm": first_text(query, action["query"], *queries)}
+
+
+def web_run(given: Any) -> tuple[str, dict[str, str]]:
+    """The same of the tool with which code does both: lists of what to open and to look for."""
+    told = Node(given)
+    pages = [first_text(one["ref_id"]) for what in ("open", "find") for one in told.each(what)]
+    asked = [first_text(one["q"]) for what in WEB_LISTS for one in told.each(what)]
+    if pages and not asked:
+        return "webFetch", {"url": " ".join(pages)}
+    return "webSearch", {"searchTerm": ", ".join(asked)}
+
+
+WEB_LISTS = ("search_query", "image_query")
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
@@ -3805,13 +3896,63 @@ CODEX_CHANGES = {"add": "write", "delete": "delete"}
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
     "command_execution": lambda item: ("shell", {"command": item.command}),
     "mcp_tool_call": lambda item: (f"mcp__{item.server}__{item.tool}", item.arguments),
-    "web_search": lambda item: (
-        "webSearch", {"searchTerm": first_text(item.query, Node(item.action)["query"])}
-    ),
+    "web_search": lambda item: web_call(item.query, Node(item.action)),
     "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
     "plan": lambda item: ("createPlan", {"plan": item.text}),
     "collab_tool_call": lambda item: (item.tool or "task", {"description": item.prompt}),
 }  # fmt: skip
+
+
+def calls_in(code: str) -> Iterator[tuple[str, Any]]:
+    """The tools that code of Codex calls, with their arguments; none if one isn't written out."""
+    found = list[tuple[str, Any]]()
+    for match in CODE_CALL.finditer(code):
+        given = literal_at(code, match.end())
+        if given is None and (named := CODE_VARIABLE.match(code, match.end())):
+            made = re.search(rf"\b(?:const|let|var)\s+{re.escape(named[1])}\s*=\s*", code)
+            given = literal_at(code, made.end()) if made else None
+        if given is None:
+            return
+        name = match[1]
+        found.append(web_run(given) if name == "web__run" else (name, given))
+    yield from found
+
+
+CODE_CALL = regex(r"\btools\.(\w{1,200})\(\s*")
+CODE_VARIABLE = regex(r"([A-Za-z_$][\w$]{0,200})\s*[),]")
+# Of JavaScript: a string, a name or a number, white space, another character.
+CODE_TOKEN = regex(
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)|([\w$.+-]+)|\s+|(.)""", re.DOTALL
+)
+CODE_ESCAPE = regex(r"""\\(.)|["\n\r\t]""", re.DOTALL)
+
+
+def literal_at(code: str, start: int) -> Any:
+    """The value of a literal of JavaScript: a string, or an object in JSON's values; or None."""
+    parts, level = list[str](), 0
+    for token in CODE_TOKEN.finditer(code, start):
+        string, word, sign = token.groups()
+        if string:
+            parts.append(f'"{CODE_ESCAPE.sub(as_json_escape, string[1:-1])}"')
+        elif word:
+            parts.append(word)
+        elif sign in ("}", "]") and parts and parts[-1] == ",":
+            parts[-1] = sign
+        elif sign:
+            parts.append(sign)
+        if sign == ":" and len(parts) > 1 and parts[-2][:1] != '"':
+            parts[-2] = f'"{parts[-2]}"'
+        level += (sign in ("{", "[")) - (sign in ("}", "]"))
+        if parts and level <= 0:
+            break
+    return decode_raw(to_utf8("".join(parts)))
+
+
+def as_json_escape(found: re.Match[str]) -> str:
+    """JSON's escape for one of JavaScript, or for a character that JSON doesn't allow."""
+    if found[1] is None:
+        return encode_json(found[0]).decode()[1:-1]
+    return found[0] if found[1] in '"\\/bfnrtu' else found[1].replace("\n", "")
 
 
 class SavedCodex(Saved, Codex):
@@ -3830,16 +3971,18 @@ class SavedCodex(Saved, Codex):
     fragments = places_in()
     names_session: ClassVar = {"session_meta": "payload.id"}
     tokens: Mapping[str, int] = {}  # of the session so far
+    path = MAIN_AGENT  # where the session stands among its agents
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.copies: dict[str, dict[str, int]] = {}  # words -> the types of lines that held them
+        self.scripts: dict[str, list[str]] = {}  # code -> the calls that it makes
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
         item = shape(anys="content summary_text", base=Codex.item_type())
-        texts = "call_id name namespace input cwd model role message reason"
-        anys = "summary output info duration_ms last_agent_message"
+        texts = "call_id name namespace input cwd model role message reason author recipient"
+        anys = "summary output info duration_ms last_agent_message source"
         payload = shape(texts, anys=anys, base=item, item=item)
         return shape(anys="timestamp", base=base, payload=payload)
 
@@ -3860,6 +4003,8 @@ class SavedCodex(Saved, Codex):
             self.item(told, what, done=True)
 
     def context(self, told: Any) -> None:
+        path = Node(told.source)["subagent.thread_spawn.agent_path"]
+        self.path = first_text(path) or self.path
         self.cwd, self.model = told.cwd or self.cwd, told.model or self.model
 
     def texts_in(self, told: Any) -> Iterator[tuple[str, bool]]:
@@ -3876,12 +4021,15 @@ class SavedCodex(Saved, Codex):
             yield text, count > most
 
     def prompted(self, told: Any) -> None:
-        if texts := [text for text, new in self.texts_in(told) if new]:
+        if texts := [typed_in(text) for text, new in self.texts_in(told) if new]:
             self.begin_prompt(*texts)
 
     def spoke(self, told: Any) -> None:
         thought = "reasoning" in (told.type or "").lower()
         if getattr(told, "role", None) not in (None, "assistant"):
+            return
+        if getattr(told, "recipient", None) and told.author != self.path:
+            self.received(told)
             return
         for text, new in self.texts_in(told):
             told.text, latest = text, self.latest_own
@@ -3889,6 +4037,19 @@ class SavedCodex(Saved, Codex):
                 self.go_on()
                 self.item(told, "reasoning" if thought else "agent_message", done=True)
             self.latest_own = self.latest_own if new else latest
+
+    def received(self, told: Any) -> None:
+        """A message from another agent: a task is a prompt, and what a sub-agent says its answer.
+        What they say may be encrypted."""
+        head, _, text = content_text(told.content).partition("\nPayload:\n")
+        text = text.strip() or head.partition("Task name: ")[2].partition("\n")[0]
+        if self.path == MAIN_AGENT or (told.author or "").startswith(f"{self.path}/"):
+            if self.in_turn:
+                self.hear_from(told.author or "", text)
+        elif "Message Type: NEW_TASK" in head or not self.in_turn:
+            self.begin_prompt(text)
+        else:
+            self.ask(text)
 
     def called(self, told: Any) -> None:
         """A call; the arguments are JSON in a text, a text, or an object."""
@@ -3898,9 +4059,23 @@ class SavedCodex(Saved, Codex):
             given = Raw(to_utf8(given))
         name, space = told.name or (told.type or "").removesuffix("_call"), told.namespace or ""
         name = f"{space}__{name.strip('_')}" if space.startswith("mcp__") else name
-        self.call(told.call_id or told.id, name, given)
+        identity = as_text(told.call_id or told.id)
+        if told.type == "web_search_call":
+            name, given = web_call(told.query, Node(told.action))
+        made = [*calls_in(given)] if name == "exec" and isinstance(given, str) else []
+        made = made or [(name, given)]
+        ids = [identity, *(f"{identity}:{number}" for number in range(1, len(made)))]
+        for one, (name, given) in zip(ids, made, strict=True):
+            self.call(one, name, given)
+        if len(made) > 1:
+            self.scripts[identity] = ids
+        if name == SPAWN:
+            task = as_text(
+                Node(decode_raw(given) if isinstance(given, Raw) else given)["task_name"]
+            )
+            self.agents = {**self.agents, f"{self.path}/{task}": (identity, task)}
         if told.type in ("web_search_call", "image_generation_call"):  # no line has the result
-            self.answer(told.call_id or told.id, "")
+            self.answer(identity, "")
 
     def returned(self, told: Any) -> None:
         """How a call ended is a member of its output, or stands in its text."""
@@ -3921,8 +4096,19 @@ class SavedCodex(Saved, Codex):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             took = round(float(took) * 1000)
         facts = {"executionTime": as_count(took)}
+        if called and called.name == SPAWN and not failed:
+            facts = {"isBackground": True}
+            known = self.agents.get(f"{self.path}/") or (called.id, "")
+            self.agents = {**self.agents, as_text(inner["agent_id"] or inner["task_name"]): known}
+        for agent, state in as_object(inner["status"]).items():
+            for status, said in as_object(state).items():
+                self.hear_from(agent, said, status)
+        *others, last = self.scripts.pop(as_text(told.call_id), [told.call_id])
+        for one in others:  # what each of them printed, and how long it took, is not known
+            self.answer(one, None, failed=failed)
+        facts = {} if others else facts
         if called:  # else its turn was aborted
-            self.answer(told.call_id, text, failed=failed, code=code, facts=facts)
+            self.answer(last, text, failed=failed, code=code, facts=facts)
 
     def count(self, told: Any) -> None:
         """Add the difference of the totals."""
@@ -3944,6 +4130,12 @@ class SavedCodex(Saved, Codex):
             error = error or self.fatal_error or "the turn ended without an answer"
         took = as_count(told.duration_ms)
         self.stop(error, result=told.last_agent_message, duration_ms=took)
+
+
+def typed_in(prompt: str) -> str:
+    """What a person typed, without what their editor told before."""
+    head, mark, typed = prompt.partition("\n## My request for Codex:")
+    return typed.strip() if mark and head.lstrip().startswith("# ") else prompt
 
 
 ROLLOUT: dict[str, Callable[[Any, Any], None]] = {
@@ -4131,8 +4323,12 @@ class OpenCode(Dialect):
         failed, told = state["status"] == "error", state["metadata.metadata"] or state["metadata"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
-        took = {"executionTime": end - start} if start and end else {}
-        self.answer(identity, text, failed=failed, code=Node(told)["exit"], facts=took)
+        facts = {"executionTime": end - start} if start and end else {}
+        told = Node(told)
+        if translate_tool(as_text(part["tool"])) == "edit":
+            facts |= diff_facts(as_text(told["diff"]))
+        outcome = {"failed": failed, "code": told["exit"], "facts": facts}
+        self.answer(identity, text, existed=told["exists"] is True, **outcome)
         if failed and re.match(FAILURES["rejected"], text):
             self.refused = as_text(part["tool"])
 
@@ -4316,8 +4512,10 @@ class Copilot(Saved):
     def prompt(self, data: Any) -> None:
         """One that the user typed while the agent was idle follows a result, or a run cut off."""
         injected = data["isAutopilotContinuation"] is True or self.parent
-        typed = data["source"] in (None, "user") and data["delivery"] in (None, "idle")
-        if self.saved and not injected and data["source"] in (None, "user"):
+        typed = data["delivery"] in (None, "idle")
+        if data["source"] not in (None, "user"):
+            return  # of the host: an instruction that it found, a skill
+        if self.saved and not injected:
             self.begin_prompt(as_text(data["content"]))
             return
         if typed and not injected and self.latest not in ("system", "result"):
@@ -9193,11 +9391,13 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     told = details(event) if good else {}
     stated = first_text(told.get("result"))
     # A filtered stream may hold no other words.
-    rest = "".join(line) + ("" if segments.answer else stated)
+    rest, asked = "".join(line), STRUCTURED & told.keys()
+    if not segments.answer or (asked and not segments.answer.endswith(stated)):
+        rest = "\n".join(filter(None, (rest, stated)))
     line.clear()
     if final:
         answer = segments.answer or rest
-        if stated and (answer.endswith(stated) or STRUCTURED & told.keys()):
+        if stated and (answer.endswith(stated) or asked):
             answer = stated  # Codex's last message, or what a schema asked for
         rest = answer if good and not event.hidden else ""
     return rest.removesuffix("\n").split("\n") if rest else []

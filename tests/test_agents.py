@@ -216,7 +216,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
         ],
         (0, 1, 0),
         [
-            "{createPlan} The plan", "{webSearch} x", "{task} Look", "{await}",
+            "{createPlan} The plan", "{webSearch} x", "Started subagent Look (in background)", "{await}",
             "{askQuestion} Which?",
         ], "",
     ),
@@ -708,7 +708,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
                    status="completed", summary="found", usage={"duration_ms": 1500}),
             CLAUDE_INIT, CLAUDE_OK,
         ],
-        (0, 2, 0), ["{task} look (in background)", "Finished subagent look (1.5 s)"], "",
+        (0, 2, 0), ["Started subagent look (in background)", "Finished subagent look (1.5 s)"], "",
     ),
     "claude-background-stopped": (
         [
@@ -718,7 +718,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             CLAUDE_OK,
             claude("system", subtype="task_notification", tool_use_id="t1", status="stopped"),
         ],
-        (1, 1, 1), ["{task} look (in background)", "Failed to finish subagent look (stopped)"],
+        (1, 1, 1), ["Started subagent look (in background)", "Failed to finish subagent look (stopped)"],
         "failed: a sub-agent in the background was stopped before it ended: look",
     ),
     "claude-woken": (  # it states a result for each part of its work, at the end of all
@@ -734,7 +734,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             says("assistant", {"type": "text", "text": "It found 3."}),
             CLAUDE_OK, CLAUDE_OK,
         ],
-        (0, 1, 0), ["{task} look (in background)", "Finished subagent look"], "",
+        (0, 1, 0), ["Started subagent look (in background)", "Finished subagent look"], "",
     ),
     "claude-woken-and-killed": (
         [
@@ -762,7 +762,7 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             claude("system", subtype="task_updated", task_id="x", patch={"status": "killed"}),
             CLAUDE_OK,
         ],
-        (1, 0, 1), ["{task} look (in background)"],
+        (1, 0, 1), ["Started subagent look (in background)"],
         "failed: a sub-agent in the background was stopped before it ended: look",
     ),
     "claude-background-command": (
@@ -1458,10 +1458,74 @@ def test_what_copilot_adds_to_an_output_is_none(mark: str) -> None:
     assert converted["tool_call"]["shellToolCall"]["result"]["failure"]["stdout"] == "no rule"
 
 
+@pytest.mark.parametrize(
+    ("told", "lines"),
+    [
+        ({}, "Created new file a.py (2 lines)"),
+        ({"exists": False}, "Created new file a.py (2 lines)"),
+        ({"exists": True}, "Edited file a.py (2 lines)"),
+    ],
+)
+def test_a_file_that_was_there_is_edited(told: Line, lines: str) -> None:
+    given = {"filePath": "a.py", "content": "x\ny\n"}
+    wrote = used(tool="write", input=given, output="Wrote file successfully.", metadata=told)
+    assert convert(stream([STEP, wrote, STOP]), "-d").lines == [lines]
+
+
+def test_a_diff_of_opencode() -> None:
+    diff = "Index: a\n=====\n--- a\n+++ a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"
+    edited = used(tool="edit", input={"filePath": "a.py"}, output="ok", metadata={"diff": diff})
+    assert convert(stream([STEP, edited, STOP]), "-d").lines == ["Edited file a.py (+2 -1)"]
+
+
+def collab(tool: str, **members: Any) -> Line:
+    return item("collab_tool_call", identity=tool, tool=tool, status="completed", **members)
+
+
+def test_sub_agents_of_codex() -> None:
+    """What starts one did not run it; what it answers stands in the states that a wait returns."""
+    told = {"t-2": {"status": "completed", "message": "Found it."}}
+    data = stream([
+        *THREAD,
+        collab("spawn_agent", prompt="Look", receiver_thread_ids=["t-2"],
+               agents_states={"t-2": {"status": "running"}}),
+        collab("wait", agents_states=told), collab("close_agent", agents_states=told),
+        item("agent_message", text="Done."), TURN_ENDED,
+    ])  # fmt: skip
+    assert convert(data, "-d").lines == [
+        "Started subagent Look (in background)", label("await"), "Finished subagent Look",
+        label("taskStop"),
+    ]  # fmt: skip
+    events = convert(data, "-t", "cursor").objects
+    (words,) = [one for one in events if one["type"] == "assistant" and "parent_tool_use_id" in one]
+    assert words["message"]["content"][0]["text"] == "Found it."
+    assert words["parent_tool_use_id"] == "spawn_agent"
+    assert events[-1]["result"] == "Done."
+
+
 # ---------------------------------------------------------------- the smallest real faults
 
 FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
     "huge-cost": (["succeeded"], []),
+    "claude-read-lines": (["succeeded"], ["{read} calc.py (2 lines)"]),
+    "claude-write-update": (["succeeded"], ["{edit} a.txt (+2 -3)"]),
+    "gemini-overwrote": (["succeeded"], ["{edit} /w/a.txt (2 lines)"]),
+    "codex-web-open-page": (
+        ["succeeded"], ["{webFetch} https://example.com/a", "{webFetch} https://example.com/b"]
+    ),
+    "codex-saved-open-page": (
+        ["succeeded"], ["{webFetch} https://ar5iv.labs.arxiv.org/html/2407.21783"]
+    ),
+    "codex-saved-exec-web": (
+        ["succeeded"],
+        ["{webFetch} https://superteam.fun/earn/grants/agentic-engineering (29 characters, 3.9 s)"],
+    ),
+    "qwen-denied": (
+        ["succeeded"],
+        ['{not write} /tmp/probe.txt (permission denied: Qwen Code requires permission to use '
+         '"write_file", but that permission was declined. Matching deny rule: "edit".)'],
+    ),
+    "copilot-instructions-as-prompt": (["succeeded"], []),
     "pi-status-differs": (["succeeded", "succeeded"], []),
 }  # fmt: skip
 

@@ -505,6 +505,60 @@ def test_outcomes(name: str, answer: dict[str, Any], beside: dict[str, Any], lin
     assert convert(data, "--fail-on", "status=failed").status == status
 
 
+@pytest.mark.parametrize(
+    ("text", "start", "count", "total", "line"),
+    [
+        ("a\nb\n", 1, 3, 3, "{read} x (2 lines)"), ("a\nb", 1, 2, 2, "{read} x (2 lines)"),
+        ("a\nb\n", 1, 2, 9, "{read} x (lines 1-2 of 9)"),
+        ("a\nb\n", 7, 3, 9, "{read} x (lines 7-8 of 8)"),
+        ("\n", 1, 2, 2, "{read} x (1 line)"),
+    ],
+)  # fmt: skip
+def test_lines_that_were_read(text: str, start: int, count: int, total: int, line: str) -> None:
+    """The empty line behind the last newline is none, where the content shows it."""
+    file = {"content": text, "startLine": start, "numLines": count, "totalLines": total}
+    told = {"type": "text", "file": file}
+    data = one_call("Read", {"file_path": "x"}, returned("1\ta"), tool_use_result=told)
+    assert progress(data, "-d") == [labeled(line)]
+    assert progress(convert(data, "-t", "cursor").stdout, "-d") == [labeled(line)]
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ("     1\u2192def f():\n     2\u2192    pass\n     3\u2192", "def f():\n    pass\n"),
+        ("9\tdef f():\n10\t    pass", "def f():\n    pass"),
+        ("1\tx\n\n<system-reminder>\nBe careful.\n</system-reminder>\n", "x"),
+        ("no number", "no number"),
+    ],
+)
+def test_numbers_of_lines_are_not_content(told: str, text: str) -> None:
+    events = made(one_call("Read", {"file_path": "x"}, returned(told)))
+    (ended,) = [one for one in events if one.get("subtype") == "completed"]
+    assert ended["tool_call"]["readToolCall"]["result"]["success"]["content"] == text
+
+
+@pytest.mark.parametrize("patch", [["-a", "+b"], ["+b"]])
+def test_claude_writes_over_a_file(patch: list[str]) -> None:
+    """Even if there was nothing in it."""
+    told = {"type": "update", "filePath": "x", "structuredPatch": [{"lines": patch}]}
+    data = one_call("Write", {"file_path": "x", "content": "b\n"}, returned(),
+                    tool_use_result=told)  # fmt: skip
+    line = labeled(f"{{edit}} x (+1 -{len(patch) - 1})")
+    assert progress(data, "-d") == [line]
+    assert progress(convert(data, "-t", "cursor").stdout, "-d") == [line]
+
+
+STRUCTURED: dict[str, Any] = {"result": '{"n":7}', "structured_output": {"n": 7}}
+
+
+@pytest.mark.parametrize("flags", [("-v",), ("-m", "all"), ("-t", "markdown"), ("-m", "final")])
+@pytest.mark.parametrize("words", [["It is seven."], ["It is: ", '{"n":7}'], []])
+def test_a_structured_answer_is_shown_once(flags: tuple[str, ...], words: list[str]) -> None:
+    data = [init(), message("assistant", *map(text, words)), result(**STRUCTURED)]
+    assert convert(data, *flags).stdout.decode().count('{"n":7}') == 1
+
+
 def test_permission_denied() -> None:
     denied = claude("system", subtype="permission_denied", tool_name="Bash", tool_use_id="t1")
     data = [

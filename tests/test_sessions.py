@@ -346,9 +346,85 @@ def test_code_of_codex_that_runs_commands() -> None:
     )  # fmt: skip
     data = META_LINE + TYPED + ran + answer + words("assistant", "Done")
     (row,) = calls(data)
-    assert (row["tool"], row["target"], row["duration_ms"]) == ("shell", code, 200)
+    assert (row["tool"], row["target"], row["duration_ms"]) == ("shell", "rm -rf build", 200)
     assert convert(data, "--fail-on", "tool=shell,target=*rm -rf*").status == 1
     assert b"rm -rf" not in convert(data, "-t", "cursor", "-r", "commands").stdout
+
+
+PATCH = "*** Begin Patch\\n*** Update File: a.py\\n@@\\n-x\\n+y\\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ('await tools.exec_command({"cmd":"ls \\"a\\""})', [("shell", 'ls "a"')]),
+        ("text(await tools.exec_command({ cmd: 'it\\'s', tty: true, }))", [("shell", "it's")]),
+        ("tools.exec_command({cmd: `a\nb $x`, env: [1, -2.5]})", [("shell", "a\nb $x")]),
+        ('const c = {cmd: "make"};\nawait tools.exec_command(c);', [("shell", "make")]),
+        ('tools.exec_command({"cmd":"a"});tools.exec_command({"cmd":"b"})',
+         [("shell", "a"), ("shell", "b")]),
+        (f'const p = "{PATCH}"; text(await tools.apply_patch(p)); '
+         'await tools.exec_command({cmd: "make"})', [("edit", "a.py"), ("shell", "make")]),
+        ('tools.web__run({"open":[{"ref_id":"https://a.example"}]})',
+         [("webFetch", "https://a.example")]),
+        ("tools.web__run({search_query: [{q: 'x'}, {q: 'y'}]})", [("webSearch", "x, y")]),
+        ("tools.exec_command({cmd: make()})", [("shell", "tools.exec_command({cmd: make()})")]),
+        ("tools.exec_command({cmd: 'a' + b})", [("shell", "tools.exec_command({cmd: 'a' + b})")]),
+        ("1 + 1", [("shell", "1 + 1")]),
+    ],
+)  # fmt: skip
+def test_what_code_of_codex_calls(code: str, found: list[tuple[str, str]]) -> None:
+    ran = codex(
+        "response_item", type="custom_tool_call", name="exec", call_id="c", input=code
+    )  # fmt: skip
+    answer = codex("response_item", type="custom_tool_call_output", call_id="c", output="ok")
+    rows = calls(META_LINE + TYPED + ran + answer + words("assistant", "Done"))
+    assert [(row["tool"], row["target"]) for row in rows] == found
+    assert {row["status"] for row in rows} == {"ok"}
+
+
+def message_to(author: str, recipient: str, kind: str, text: str) -> bytes:
+    head = f"Message Type: {kind}\nTask name: /root/look\nSender: {author}\nPayload:\n"
+    texts = [{"type": "input_text", "text": head}, {"type": "input_text", "text": text}]
+    sent = {"author": author, "recipient": recipient, "content": texts}
+    return codex("response_item", type="agent_message", **sent)
+
+
+def test_messages_between_agents_of_codex() -> None:
+    """A task is the prompt of the sub-agent; what it answers is no answer of its parent."""
+    source = {"subagent": {"thread_spawn": {"agent_path": "/root/look"}}}
+    meta = codex("session_meta", id="s-2", cwd="/w", source=source)
+    task = message_to("/root", "/root/look", "NEW_TASK", "Look there.")
+    (row,) = runs(meta + task + words("assistant", "Found it."))
+    assert (row["prompt"], row["verdict"]) == ("Look there.", "succeeded")
+    given = json.dumps({"task_name": "look", "message": "gAAA"})
+    spawned = codex("response_item", type="function_call", name="spawn_agent", call_id="c",
+                    arguments=given)  # fmt: skip
+    began = codex("response_item", type="function_call_output", call_id="c",
+                  output=json.dumps({"task_name": "/root/look"}))  # fmt: skip
+    answer = message_to("/root/look", "/root", "FINAL_ANSWER", "Found it.")
+    main = META_LINE + TYPED + spawned + began + answer
+    events = convert(main + words("assistant", "Done."), "-t", "cursor").objects
+    assert [one["type"] for one in events].count("user") == 1
+    (said,) = [one for one in events if "parent_tool_use_id" in one and one["type"] == "assistant"]
+    assert (said["parent_tool_use_id"], content_of(said)) == ("c", "Found it.")
+    assert labels(main)[0] == "Started subagent"
+
+
+def labels(data: bytes) -> list[str]:
+    return convert(data, "-t", "text").lines
+
+
+def content_of(event: dict[str, Any]) -> str:
+    return str(event["message"]["content"][0]["text"])
+
+
+@pytest.mark.parametrize("title", ["Context from my IDE setup:", "Files mentioned by the user:"])
+def test_a_prompt_is_what_was_typed_into_an_editor(title: str) -> None:
+    told = f"# {title}\n\n## Active file: a.py\n\n## Open tabs:\n- a.py: a.py\n\n"
+    asked = codex("event_msg", type="user_message", message=f"{told}## My request for Codex:\nGo\n")
+    (row,) = runs(META_LINE + asked + words("assistant", "Done"))
+    assert row["prompt"] == "Go"
 
 
 def test_words_of_codex_are_said_once() -> None:
