@@ -618,7 +618,7 @@ def test_what_a_run_cost() -> None:
         done("deleteToolCall", {"path": "c"}, {"rejected": {}}),
         result(
             duration_ms=61000, num_turns=1, total_cost_usd=0.0123,
-            usage={"input_tokens": 1234567, "cache_read_input_tokens": 44800},
+            usage={"inputTokens": 1234567, "cacheReadTokens": 44800},
         ),
     )  # fmt: skip
     assert render(data, View(summary=True)).err == [
