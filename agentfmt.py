@@ -4725,7 +4725,7 @@ class Kimi(Saved):
     """
 
     name = "kimi"
-    nameless = True
+    named_late = True
     places = places_in("- content")
     states_end = False
 
@@ -4743,7 +4743,7 @@ class Kimi(Saved):
             self.report_error(line["error_message"])
         elif kind == "session.resume_hint":
             begun, self.session = self.session, first_text(line["session_id"]) or self.session
-            self.stop("", begun_as=begun)
+            self.stop("")
             self.session = begun
         elif role == "assistant":
             self.go_on()
@@ -4791,7 +4791,7 @@ class Grok(Dialect):
     """
 
     name = "grok"
-    nameless = True
+    named_late = True
     places = places_in("text data", "thought data")
     responses = 0  # of the model
 
@@ -4829,7 +4829,7 @@ class Grok(Dialect):
         told = {name: line[own] for name, own in names.items() if line[own] is not None}
         if line["structuredOutput"] is not None:
             told["result"] = encode_json(line["structuredOutput"]).decode()
-        self.end("success" if good else "error", begun_as=begun, **told, **why)
+        self.end("success" if good else "error", **told, **why)
         self.session = begun
 
 
@@ -4953,7 +4953,6 @@ class Cline(Dialect):
     """
 
     name = "cline"
-    nameless = True
     places = places_in("agent_event event.text event.reasoning")
     fragments = places_in("agent_event event.accumulated event.update")
 
@@ -5043,7 +5042,6 @@ class Goose(Dialect):
     """
 
     name = "goose"
-    nameless = True
     places = places_in("message message.content.text message.content.thinking")
     closing = ""  # the assistant's last ones
 
@@ -5123,7 +5121,6 @@ class SavedCursor(Saved):
     """
 
     name = "cursor"
-    nameless = True
     places = places_in("- message.content.text message.content")
     own = frozenset(("turn_ended",))
     number = 0  # of calls, which have no IDs
