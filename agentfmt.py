@@ -5871,7 +5871,7 @@ class Sessions:
                 running = None
                 yield from runs.ends() if runs.implied_ends else ()
             runs.fresh = False
-            if one.type not in unread and not (one is event and one.hidden and one.kind in APART):
+            if one.type not in unread and not (one is event and one.hidden):
                 yield one
             yield from runs.ends() if runs.failures else ()
         self.settle(session, speaker)
@@ -5988,8 +5988,11 @@ class Sessions:
         known.translator = kind(self.maker, given) if kind.translates else None
         if known.translator:
             known.translator.agent = known.agent
-            if before and before.translator:
-                known.translator.prompts, before.translator.prompts = before.translator.prompts, []
+            if before and before.translator and not before.translator.latest:
+                known.translator.prompts += before.translator.prompts  # they came before its init
+                before.translator.prompts = []
+                if before.anonymous:  # so did all its lines
+                    self.table.pop(before.key or "", None)
         return known
 
     def keep_stray(self, event: Event, agent: str | None) -> None:
