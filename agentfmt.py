@@ -1,6 +1,8 @@
 # /// script
 # requires-python = ">=3.10"
-# dependencies = ["click>=8.1", "google-re2>=1.1", "ijson>=3.2,<4", "msgspec>=0.18.6"]
+# dependencies = [
+#     "click>=8.1", "google-re2>=1.1", "ijson>=3.2,<4", "markdown-it-py>=3", "msgspec>=0.18.6"
+# ]
 # ///
 """agentfmt: read the event stream of a headless coding agent and write it in another form.
 
@@ -51,7 +53,9 @@ Contents, in the order of the file:
     text output      progress: action lines and words; the status line of a terminal
     summaries        closing lines: how runs ended, and what they took
     Markdown         texts of others in a document whose structure they can't change
-    report           words, actions, diffs and verdicts in Markdown, no more than GitHub takes
+    report           prompts, words, actions and verdicts as a document in Markdown
+    HTML             texts of others as HTML, words by their Markdown, timelines
+    page             the same document as a page: each call opens
     outputs          json, stream-json, cursor; tables of runs and of calls
     pipeline         convert(): connects the stages
     options          what stands on the command line: sizes, selectors, values of secrets
@@ -151,10 +155,18 @@ TAIL = 5  # last lines of a failed command that -v shows
 SHORT_TEXT = 80  # characters of an argument that can be the target of an unknown tool
 MIN_RUNS_TOTALED = 3  # runs for which a summary adds a line of totals
 MAX_REPORT = 1_000_000  # bytes: GitHub takes 1 MiB for the summary of a step, or nothing of it
+MAX_PAGE = 32_000_000  # bytes of a page: browsers take seconds for more
 MAX_WORDS = 100_000  # characters between two actions in a report
+MAX_PARAGRAPH = 8000  # characters that are read as Markdown: brackets without end take long
+MAX_NESTED = 4_000_000  # characters of what sub-agents did, kept for the line of their call
 PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 20  # lines of each in a report
+PAGE_LINES, PAGE_TAIL = 200, 100  # the first and the last lines of a text on a page
+MAX_BARS, MAX_LANES = 500, 6  # calls on a run's timeline, and how many stand below each other
+SLOWEST, SLOW_MS = 3, 1000  # calls that it names, and milliseconds that are worth it
+TITLE = 100  # columns of the title of a run or call
 REPORT_COLUMNS = 500  # of these lines
 ITEM_COLUMNS = 240  # of an action in a report
+MAX_HEADING = 80  # bytes of a run's heading in a report, which is written last
 MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
 KEPT_LEVELS = 200  # of a value that is nested too deeply to be decoded as a whole
 MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
@@ -1589,6 +1601,15 @@ class FinishedCall:
         return call_duration(self.outcome)
 
     @functools.cached_property
+    def span(self) -> tuple[int, int] | None:
+        """When it began and ended, in milliseconds since 1970, if that is known."""
+        event, took = self.event, self.took
+        since = as_time((event.tool_call or {}).get("startedAtMs"))
+        if since is None and event.started:
+            since = line_time(event.started.raw)
+        return None if since is None or took is None else (since, since + took)
+
+    @functools.cached_property
     def diff(self) -> str:
         """What it changed in a file, without the file's name; "" if it doesn't say."""
         return edit_diff(self.outcome, self.args)
@@ -1596,6 +1617,19 @@ class FinishedCall:
     @functools.cached_property
     def printed(self) -> str:
         return printed_by(self.outcome)
+
+    @functools.cached_property
+    def returned(self) -> str:
+        """What it returned, as a text; of a failure, what its reason doesn't say."""
+        outcome = self.outcome
+        if outcome.tool == "shell":
+            return self.printed
+        if outcome.status != "ok":
+            return self.printed if self.printed.strip() not in self.action.outcome else ""
+        own = as_object(failure_of_event(self.event, outcome.variant))
+        texts = (result_text(own.get(name)) for name in RETURNED)
+        lists = {name: value for name, value in own.items() if isinstance(value, (dict, list))}
+        return first_text(*texts) or outline(lists)
 
     def last_printed(self, count: int) -> list[str]:
         """The last lines that a failed command printed."""
@@ -1609,6 +1643,26 @@ class FinishedCall:
             return []
         lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
         return [line for line in lines if not STATES_EXIT.fullmatch(line)][-count:]
+
+
+RETURNED = "content markdown output text message".split()
+
+
+def result_text(content: Any) -> str:
+    """The text of a result: a string, or the texts of a list of blocks, as MCP has them."""
+    texts = (block[path] for block in Node(content).each() for path in ("text", "text.text"))
+    return as_text(content) or "\n".join(text for text in texts if isinstance(text, str))
+
+
+def outline(members: Mapping[str, Any]) -> str:
+    """Members of an object, a line or more each."""
+    import json
+
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+        for name, value in members.items()
+    }
+    return "\n".join(f"{name}: {text}" for name, text in texts.items())
 
 
 # A line that an agent adds to an output; the action line says so already.
@@ -2506,11 +2560,12 @@ class Answer(Struct, gc=False):
         return self.call("completed", self.clocks(), args=args, result=make_result(self, args))
 
     def clocks(self) -> dict[str, str]:
-        """Cursor's times of a call, by those of its lines, unless its duration is stated."""
+        """Cursor's times of a call, by its lines'; no end if its duration is stated."""
         stated = [self.facts.get(name) for name in ("executionTime", "durationMs")]
-        if stated != [None, None] or not elapsed(self.call.since, self.until):
+        if not elapsed(self.call.since, self.until):
             return {}  # lines that were written at once don't tell
-        times = {"startedAtMs": self.call.since, "completedAtMs": self.until}
+        times = {"startedAtMs": self.call.since}
+        times |= {"completedAtMs": self.until} if stated == [None, None] else {}
         return {name: str(as_time(time)) for name, time in times.items()}
 
     def overwrites(self) -> bool:
@@ -6281,6 +6336,12 @@ class RunNotes:
         elif event.type == "system" and event.subtype == "init":
             self.cwd = first_text(details(event).get("cwd"))
 
+    def date(self, event: Any) -> None:
+        """Note when the run began, by the first of its events that states a time."""
+        if self.started_ms is None:
+            stated = as_count(getattr(event, "timestamp_ms", None))
+            self.started_ms = event.run.started_ms or stated
+
     def begin(self, event: Event) -> None:
         tool, body = tool_of(event)
         call = self.calls.get(event.call_id)
@@ -9169,8 +9230,8 @@ class View(NamedTuple):
     """The text to print besides the output itself, and where.
 
     ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout
-    (text, markdown), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of
-    the last lines of a failed command are shown.
+    (of prose), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of the
+    last lines of a failed command are shown, ``max_report`` the most bytes of a report.
     """
 
     detail: bool = False
@@ -9180,6 +9241,7 @@ class View(NamedTuple):
     tail: int = 0
     out: Screen = PLAIN
     err: Screen = PLAIN
+    max_report: int | None = None
 
 
 PLAIN_VIEW = View()
@@ -9552,12 +9614,12 @@ def fenced(kind: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def cut_lines(text: str, first: int = 0, last: int = 0) -> list[str]:
-    """The first or the last lines of a text, none too long, and how many are missing."""
+    """The first and the last lines of a text, none too long, and how many are missing."""
     lines = text.strip("\r\n").split("\n")
-    missing = max(len(lines) - (first or last), 0)
-    shown = [truncate(line, REPORT_COLUMNS) for line in (lines[:first] if first else lines[-last:])]
-    note = [f"... ({plural(missing, 'more line')})"] if missing else []
-    return shown + note if first else note + shown
+    missing = len(lines) - first - last
+    if missing > 0:
+        lines[first : first + missing] = [f"... ({plural(missing, 'more line')})"]
+    return [truncate(line[: 4 * REPORT_COLUMNS], REPORT_COLUMNS) for line in lines]
 
 
 def literal(text: str) -> str:
@@ -9657,72 +9719,48 @@ REWRITTEN: dict[str, Callable[[str], str]] = {
 # ---------------------------------------------------------------- report
 #
 # A report for people: prompts, words, actions, diffs, what failed commands printed, verdicts.
-# Events in, blocks of Markdown out. It must not know agents.
-
-
-def item(act: Action, margin: str, code: Iterable[str] = ()) -> Iterator[str]:
-    """The item of an action; with code it is the summary of closed details."""
-    label = act.verb if act.verb and act.target else act.label
-    target, outcome = escape(act.target), escape(act.outcome)
-    label, target, outcome = fit_action(label, target, outcome, ITEM_COLUMNS, whole=True)
-    mark = RUNNING if act.running else BAD if act.failed else GOOD
-    outcome = f"({outcome})" if outcome else ""
-    lines = [*code]
-    if not lines:
-        words = mark, literal(label), code_span(target), literal(outcome)
-        yield f"{margin}- {' '.join(filter(None, words))}"
-        return
-    target = f"<code>{as_html(target)}</code>" if target else ""
-    words = mark, as_html(label), target, as_html(outcome)
-    yield f"{margin}- <details><summary>{' '.join(filter(None, words))}</summary>"
-    yield ""
-    yield from (f"{margin}  {line}" for line in lines)
-    yield f"{margin}  </details>"
-
+# Events in, a document's parts, and these as blocks of Markdown out. It must not know agents.
 
 # How full a report may be before blocks of a kind are left out; the verdict is last.
 SHARES = {
-    "diff": 0.35, "output": 0.5, "action": 0.85, "message": 0.92, "answer": 0.96,
-    "closing line": 0.99, "total": 1.0,
+    "diff": 0.35, "output": 0.5, "action": 0.82, "message": 0.86, "answer": 0.92,
+    "closing line": 0.96, "total": 1.0,
 }  # fmt: skip
-ITEMS = ("diff", "output", "action")
-# Words that would go on with a list, or be gone on with.
-LIST_ITEM = regex(r"^ *-(?: |$)", re.MULTILINE)
-GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 
 
-class Markdown(Writer):
-    """A report: of each run the prompt as a quote, the words as they are, an item for each action,
-    below that of its sub-agent, and a closing line; then a line for all runs. An edit's diff, and
-    the end of what a failed command printed, are closed details of their item."""
+class Document(Writer):
+    """A report: of each run the prompts, the words, the actions, and how it ended; then of all
+    runs. It follows the events, and its forms write these parts, as long as there is room."""
 
     prose = True
-    options = Text.options | {"max-event"}
+    options = Text.options | {"max-event", "max-report"}
     defaults: ClassVar[Mapping[str, Any]] = {
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
+    most: ClassVar[int]  # bytes
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
         self.acts, self.detail = view.actions == "stdout", view.detail
         self.words, self.final = view.messages != "none", view.messages == "final"
         self.kind = SpokenEvent if self.words else Event
+        self.room = view.max_report or self.most
         self.size, self.missing = 0, dict[str, int]()  # bytes so far; blocks left out, by kind
-        self.run: Run | None = None  # of the last block; whether that is an item, or holds a list
-        self.itemized = self.listed = False
-        self.parents: list[str] = []  # the calls whose sub-agents' items are being listed
+        self.chapters: dict[Run, Any] = {}  # what a form notes of a run
+        self.begun = 0  # runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        total = self.notes.total
         for event in events:
-            if event.run is not None:
-                yield from self.follow(event, event.run, notes_of(event.run))
-            elif event.kind == IMPLIED and run_count(total) > 1:
-                good = [*total.verdicts] == ["succeeded"]
-                line = self.line(verdict_of_all(total), total, good=good)
-                yield from self.put(None, {"total": [line]})
+            run = event.run
+            if run is not None:
+                if run not in self.chapters:
+                    self.begun += 1
+                    self.chapters[run] = self.begin(self.begun)
+                yield from self.follow(event, run, self.chapters[run], notes_of(run))
+            elif event.kind == IMPLIED:
+                yield from self.end_all(self.notes.total)
 
-    def follow(self, event: Any, run: Run, notes: RunNotes) -> Iterator[bytes]:
+    def follow(self, event: Any, run: Run, part: Any, notes: RunNotes) -> Iterator[bytes]:
         if event.type == "assistant":
             new = notes.segments.say(event) if self.words else ""
             notes.line += () if event.hidden or self.final else (new,)
@@ -9731,49 +9769,147 @@ class Markdown(Writer):
         if self.words and (ends or event.type in SEGMENT_ENDS):
             words = "\n".join(end_words(event, notes, final=self.final)).strip()
             kind = "answer" if ends else "message"
-            yield from self.put(run, {kind: safe_words(shorten_text(words, MAX_WORDS))})
+            yield from self.say(run, part, kind, shorten_text(words, MAX_WORDS)) if words else ()
         if event.done:
             if self.acts and not event.hidden:
-                yield from self.act(event.done, run, notes)
+                yield from self.act(event.done, run, part, notes)
         elif ends:
-            why, ended = excerpt(run.reason or ""), verdict_of(notes.totals)
-            line = self.line(ended, notes.totals, good=run.succeeded, why=why)
-            yield from self.put(run, {"closing line": [line]})
-        else:
-            yield from self.other(event, run)
-
-    def other(self, event: Any, run: Run) -> Iterator[bytes]:
-        asked = event.type == "user" and event.parent_tool_use_id is None and not event.hidden
-        if asked and self.view.messages == "chat":
-            prompt = safe_words("\n".join(cut_lines(words_of(event), first=PROMPT_LINES)))
-            yield from self.put(run, {"message": (f"> {line}".rstrip() for line in prompt)})
+            yield from self.end(run, self.chapters.pop(run), notes)
+        elif event.type == "user":
+            asked = event.parent_tool_use_id is None and not event.hidden
+            if asked and self.view.messages == "chat":
+                yield from self.ask(run, part, shorten_text(words_of(event), MAX_WORDS))
         elif self.acts and self.detail and (ended := end_of_subagent(event)):
-            yield from self.put(run, {"action": item(ended, "")})
+            yield from self.end_task(event, ended, run, part)
 
-    def line(self, verdict: str, totals: Totals, *, good: bool, why: str = "") -> str:
-        facts = [fact for _, fact in facts_of(verdict, totals, named=False) if fact]
-        facts += (f"{plural(number, kind)} not shown" for kind, number in self.missing.items())
+    def fits(self, kind: str, block: bytes) -> bool:
+        """Is there room for a block? If not, it is counted."""
+        fits = self.size + len(block) <= self.room * SHARES[kind]
+        self.size += (len(block) + 1) * fits
+        if not fits:
+            add_count(self.missing, kind)
+        return fits
+
+    def facts(self, verdict: str, totals: Totals) -> Iterator[str]:
+        """The facts of a closing line, and what was left out."""
+        yield from (fact for _, fact in facts_of(verdict, totals, named=False) if fact)
+        yield from (f"{plural(number, kind)} not shown" for kind, number in self.missing.items())
         self.missing.clear()
-        line = f"**{GOOD if good else BAD} {literal(', '.join(facts))}**"
-        return f"{line}: {code_span(excerpt(why))}" if why else line
 
-    def act(self, call: FinishedCall, run: Run, notes: RunNotes) -> Iterator[bytes]:
+    # What a form writes: the parts of a run, with what its ``begin`` made to note of it (``part``);
+    # ``say`` tells messages from answers, which are a run's last words.
+    begin: ClassVar[Callable[..., Any]]
+    ask: ClassVar[Callable[..., Iterator[bytes]]]
+    say: ClassVar[Callable[..., Iterator[bytes]]]
+    act: ClassVar[Callable[..., Iterator[bytes]]]
+    end_task: ClassVar[Callable[..., Iterator[bytes]]]  # in the background
+    end: ClassVar[Callable[..., Iterator[bytes]]]
+    end_all: ClassVar[Callable[..., Iterator[bytes]]]
+
+
+def all_succeeded(total: Totals) -> bool:
+    return [*total.verdicts] == ["succeeded"]
+
+
+def item(act: Action, margin: str, kind: str = "", code: Sequence[str] = ()) -> Iterator[str]:
+    """The item of an action; with code, or a target of several lines, it is the summary of closed
+    details."""
+    label = act.verb if act.verb and act.target else act.label
+    first, newline, _ = act.target.partition("\n")
+    target, outcome = escape(first), escape(act.outcome)
+    label, target, outcome = fit_action(label, target, outcome, ITEM_COLUMNS, whole=True)
+    mark = RUNNING if act.running else BAD if act.failed else GOOD
+    outcome = f"({outcome})" if outcome else ""
+    if not code and not newline:
+        words = mark, literal(label), code_span(target), literal(outcome)
+        yield f"{margin}- {' '.join(filter(None, words))}"
+        return
+    target = f"<code>{as_html(target)}</code>" if target else ""
+    dots = "..." * bool(newline)
+    text = " ".join(filter(None, (mark, as_html(label), target, dots, as_html(outcome))))
+    yield f"{margin}- <details><summary>{text}</summary>"
+    yield ""
+    whole = fenced("sh", cut_lines(act.target, first=DIFF_LINES)) if newline else ()
+    for line in (*whole, *(fenced(kind, code) if code else ())):
+        yield f"{margin}  {line}"
+    yield f"{margin}  </details>"
+
+
+ITEMS = ("diff", "output", "action")
+# Words that would go on with a list, or be gone on with.
+LIST_ITEM = regex(r"^ *-(?: |$)", re.MULTILINE)
+GOOD, BAD, RUNNING = "✅", "❌", "▶️"
+
+
+class Chapter(Struct):
+    """A run in a report, which is written at its end: its heading says how it ended."""
+
+    number: int
+    blocks: list[str] = []
+    itemized: bool = False  # is the last block an item, or does it hold a list?
+    listed: bool = False
+    parents: list[str] = []  # the calls whose sub-agents' items are being listed
+
+
+class Markdown(Document):
+    """A report in Markdown: prompts are quotes, words stand as they are, actions are items, those
+    of a sub-agent below its own. A command of several lines, an edit's diff, and the end of what a
+    failed command printed are closed details of their item."""
+
+    most = MAX_REPORT
+
+    def begin(self, number: int) -> Chapter:
+        self.size += MAX_HEADING
+        return Chapter(number)
+
+    def ask(self, _run: Run, part: Chapter, prompt: str) -> Iterator[bytes]:
+        lines = safe_words("\n".join(cut_lines(prompt, first=PROMPT_LINES)))
+        yield from self.put(part, {"message": (f"> {line}".rstrip() for line in lines)})
+
+    def say(self, _run: Run, part: Chapter, kind: str, words: str) -> Iterator[bytes]:
+        yield from self.put(part, {kind: safe_words(words)})
+
+    def end_task(self, _: Event, ended: Action, _run: Run, part: Chapter) -> Iterator[bytes]:
+        yield from self.put(part, {"action": item(ended, "")})
+
+    def end(self, run: Run, part: Chapter, notes: RunNotes) -> Iterator[bytes]:
+        verdict = verdict_of(notes.totals) or "given up"
+        if notes.totals.verdicts:  # else it was given up before
+            line = self.line(verdict, notes.totals, good=run.succeeded)
+            why = code_span(excerpt(run.reason or ""))
+            yield from self.put(part, {"closing line": [f"{line}: {why}" if why else line]})
+        if part.blocks:
+            name = f"{run.agent}, run {part.number}" if part.number > 1 else run.agent
+            mark = GOOD if run.succeeded else BAD
+            head = f"### {mark} {literal(f'{name}: {verdict}')}\n\n"
+            yield encode_line("\n" * (part.number > 1) + head + "\n".join(part.blocks))
+
+    def end_all(self, total: Totals) -> Iterator[bytes]:
+        if run_count(total) > 1:
+            line = self.line(verdict_of_all(total), total, good=all_succeeded(total))
+            block = encode_line(f"\n{line}")
+            yield from (block,) * self.fits("total", block)
+
+    def line(self, verdict: str, totals: Totals, *, good: bool) -> str:
+        return f"**{GOOD if good else BAD} {literal(', '.join(self.facts(verdict, totals)))}**"
+
+    def act(self, call: FinishedCall, _: Run, part: Chapter, notes: RunNotes) -> Iterator[bytes]:
         """The item of a call; with its details, while there is room for them."""
-        yield from self.nest(call.event, run, notes)
-        action, margin = call.action if self.detail else call.label, "  " * len(self.parents)
+        yield from self.nest(call.event, part, notes)
+        action, margin = call.action if self.detail else call.label, "  " * len(part.parents)
         blocks = {"action": item(action, margin)}
         if self.detail and call.diff and not action.failed:
-            code = fenced("diff", cut_lines(call.diff, first=DIFF_LINES))
-            blocks = {"diff": item(action, margin, code)} | blocks
+            code = cut_lines(call.diff, first=DIFF_LINES)
+            blocks = {"diff": item(action, margin, "diff", code)} | blocks
         elif self.view.tail and action.failed and call.printed.strip():
-            code = fenced("text", cut_lines(call.printed, last=self.view.tail))
-            blocks = {"output": item(action, margin, code)} | blocks
-        yield from self.put(run, blocks)
+            code = cut_lines(call.printed, last=self.view.tail)
+            blocks = {"output": item(action, margin, "text", code)} | blocks
+        yield from self.put(part, blocks)
 
-    def nest(self, event: Event, run: Run, notes: RunNotes) -> Iterator[bytes]:
+    def nest(self, event: Event, part: Chapter, notes: RunNotes) -> Iterator[bytes]:
         """Make a sub-agent's item stand below one that names the sub-agent."""
-        parent, parents = event.parent_tool_use_id, self.parents
-        if run is not self.run or not self.itemized or parent is None:
+        parent, parents = event.parent_tool_use_id, part.parents
+        if not part.itemized or parent is None:
             parents.clear()
         if parent in parents:
             del parents[parents.index(parent) + 1 :]
@@ -9783,31 +9919,596 @@ class Markdown(Writer):
             if begun is NOT_BEGUN or not begun.hidden:
                 act = running_action(begun if begun.tool else OpenCall("task"), notes.cwd)
                 act = act if self.detail else replace(act, target="")
-                yield from self.put(run, {"action": item(act, "  " * len(parents))})
+                yield from self.put(part, {"action": item(act, "  " * len(parents))})
                 parents.append(parent)
 
-    def put(self, run: Run | None, blocks: Mapping[str, Iterable[str]]) -> Iterator[bytes]:
-        """Write the first form of a block for which there is room; count those that it replaces."""
+    def put(self, part: Chapter, blocks: Mapping[str, Iterable[str]]) -> Iterator[bytes]:
+        """Keep the first form of a block for which there is room; count those that it replaces."""
+        yield from ()
         for kind, lines in blocks.items():
             text, itemized = "\n".join(lines), kind in ITEMS
             begins, holds = (itemized or find(text) for find in (LIST_ITEM.match, LIST_ITEM.search))
             if not text.strip():
                 return
-            new = run is not None and run is not self.run
-            if run is not None and new:
-                text = f"### {literal(f'{run.agent}: {run.name}')}\n\n{text}"
-            elif self.listed and begins and not (itemized and self.itemized):
+            goes_on = itemized and part.itemized
+            if part.listed and begins and not goes_on:
                 text = f"<!-- -->\n\n{text}"  # ends a list
-            if self.size and (new or not (itemized and self.itemized)):
-                text = f"\n{text}"
-            block = encode_line(text)
-            if self.size + len(block) <= MAX_REPORT * SHARES[kind]:
-                self.run, self.itemized, self.listed = run or self.run, itemized, bool(holds)
-                self.size += len(block) + 1
-                yield block
+            text = f"\n{text}" if part.blocks and not goes_on else text
+            if self.fits(kind, encode_line(text)):
+                part.blocks.append(text)
+                part.itemized, part.listed = itemized, bool(holds)
                 return
-            add_count(self.missing, kind)
-        self.parents.clear()
+        part.parents.clear()
+
+
+# ---------------------------------------------------------------- HTML
+#
+# Texts of others as HTML: escaped wherever they become part of some, words by their Markdown.
+# Strings in, HTML out. It must not know events.
+
+
+class Html(str):
+    """HTML. Any other text is escaped where it becomes part of some."""
+
+    __slots__ = ()
+
+
+EMPTY = Html("")
+
+
+def html(*parts: str) -> Html:
+    return Html("".join([part if type(part) is Html else escape_html(part) for part in parts]))
+
+
+def element(tag: str, *parts: str, kind: str = "", **attributes: str) -> Html:
+    """An element of a class ``kind``; attributes that are empty are left out."""
+    given = (("class", kind), *attributes.items())
+    stated = "".join([f' {name}="{escape_html(value)}"' for name, value in given if value])
+    return Html(f"<{tag}{stated}>{html(*parts)}</{tag}>")
+
+
+def escape_html(text: str) -> str:
+    """A text as it stands in HTML and in its attributes; control characters are shown."""
+    if not text.isprintable():
+        text = CONTROL.sub(show_control, join_surrogates(text))
+    return without_commands(as_html(text).replace('"', "&quot;"))
+
+
+def show_control(char: re.Match[str]) -> str:
+    return char[0] if char[0] in "\n\t" else char[0].encode("unicode_escape").decode()
+
+
+def without_commands(text: str) -> str:
+    """HTML that no CI runner takes for commands."""
+    text = HASHES.sub("&#35;", text) if "#" in text else text
+    return text.replace("::", "&#58;:")
+
+
+def words_html(text: str, kind: str) -> Html:
+    """Words, which are Markdown."""
+    text = CONTROL.sub(show_control, join_surrogates(text.strip()))
+    if not text:
+        return EMPTY
+    long = max(map(len, text.split("\n\n"))) > MAX_PARAGRAPH
+    shown = element("pre", text) if long else Html(without_commands(markdown_reader().render(text)))
+    return element("div", shown, kind=kind)
+
+
+@functools.cache
+def markdown_reader() -> Any:
+    """A parser of Markdown that makes neither HTML of others nor images, and links to the web only.
+    Its import takes as long as all others."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("js-default", {"html": False, "linkify": False}).disable("image")
+    reader.validateLink = WEB.match  # type: ignore[method-assign, assignment]
+    reader.core.ruler.push("tame", tame)
+    return reader
+
+
+def tame(state: Any) -> None:
+    """Headings rank below those of the page; nothing has a style of its own, which its policy
+    forbids; links tell nobody whence they were followed."""
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
+        if style := token.attrs.pop("style", ""):  # of a cell
+            token.attrs["class"] = str(style).removeprefix("text-align:")
+        for inner in token.children or ():
+            if inner.type == "link_open":
+                inner.attrs["rel"] = "noopener noreferrer nofollow"
+
+
+WEB = regex(r"(?i)https?://")
+
+
+def code_html(text: str, kind: str = "") -> Html:
+    """The first and the last lines of a text, as they are."""
+    lines = cut_lines(text, PAGE_LINES, PAGE_TAIL)
+    shown = "\n".join([line.rstrip("\r") for line in lines])
+    return element("pre", shown, kind=kind) if text.strip() else EMPTY
+
+
+def diff_html(diff: str) -> Html:
+    """A diff: what was added and removed are elements of that meaning."""
+    signed = itertools.groupby(cut_lines(diff, PAGE_LINES, PAGE_TAIL), lambda line: line[:1])
+    parts = (
+        element(SIGNS.get(sign, "span"), "".join(f"{line}\n" for line in lines))
+        for sign, lines in signed
+    )
+    return element("pre", *parts, kind="diff") if diff.strip() else EMPTY
+
+
+SIGNS = {"+": "ins", "-": "del", "@": "b"}
+
+
+class Bar(NamedTuple):
+    """A call on the timeline of its run: when it began and ended, in milliseconds."""
+
+    since: int
+    until: int
+    title: str
+    place: str  # the ID of its line
+    failed: bool
+    parent: str  # the call of its sub-agent
+
+    @property
+    def took(self) -> int:
+        return self.until - self.since
+
+
+def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
+    """Calls by their time; those at the same time, and those of sub-agents, below each other."""
+    if not any(bar.took >= SLOW_MS for bar in bars):
+        return EMPTY  # it would say nothing
+    began, whole = min(began, *(bar.since for bar in bars)), 1
+    whole = max(ended, *(bar.until for bar in bars)) - began
+    lanes: list[tuple[str, int]] = []  # whose calls stand there, and the end of the last one
+    drawn: list[Html] = []
+    for bar in sorted(bars, key=lambda bar: (bar.parent != "", bar.since)):
+        free = (
+            n
+            for n, (owner, end) in enumerate(lanes)
+            if owner == bar.parent <= owner and end <= bar.since
+        )
+        lane = next(free, min(len(lanes), MAX_LANES - 1))
+        lanes[lane:] = [(bar.parent, bar.until), *lanes[lane + 1 :]]
+        width = max(100 * bar.took / whole, 0.4)
+        at = {
+            "x": f"{min(100 * (bar.since - began) / whole, 100 - width):.2f}%",
+            "y": f"{10 * lane}",
+        }
+        kind = "bad" if bar.failed else "nested" if bar.parent else ""
+        shape = element("rect", kind=kind, width=f"{width:.2f}%", height="8", rx="1.5", **at)
+        title = element("title", f"{bar.title}, {format_duration(bar.took)}")
+        drawn.append(element("a", title, shape, href=f"#{bar.place}"))
+    slow = sorted((bar for bar in bars if bar.took >= SLOW_MS), key=lambda bar: -bar.took)
+    named = [
+        element(
+            "a",
+            f"{truncate(bar.title, TITLE // 2)} {format_duration(bar.took)}",
+            href=f"#{bar.place}",
+        )
+        for bar in slow[:SLOWEST]
+    ]
+    caption = element("figcaption", "slowest: ", Html(" · ".join(named)))
+    svg = element("svg", *drawn, width="100%", height=f"{10 * len(lanes)}")
+    return element("figure", svg, caption, kind="times")
+
+
+SHEET = """
+:root { color-scheme: light dark;
+  --paper: light-dark(#fff, #16181c); --wash: light-dark(#f5f6f7, #1f2228);
+  --line: light-dark(#e3e5e8, #30343b); --ink: light-dark(#1c1f23, #dcdfe4);
+  --soft: light-dark(#646b75, #949ba6); --link: light-dark(#0a5bc4, #7db3ff);
+  --good: light-dark(#1a7f37, #57c878); --bad: light-dark(#b3261e, #ff8f85);
+  --added: light-dark(#e6f5ea, #15301f); --cut: light-dark(#fcebea, #3a1d1d); }
+* { box-sizing: border-box; }
+html { scroll-padding-top: 4rem; -webkit-text-size-adjust: 100%; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+main { display: flex; flex-direction: column; max-width: 48rem; margin: 0 auto;
+  padding: 0 1.5rem 4rem; overflow-wrap: anywhere; reading-flow: flex-visual; }
+a { color: var(--link); text-decoration: none; }
+a:hover { text-decoration: underline; }
+pre, code { font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+pre { margin: .5rem 0; padding: .6rem .8rem; border-radius: .4rem; background: var(--wash);
+  white-space: pre-wrap; max-height: 32rem; overflow: auto; tab-size: 4; }
+pre.given { padding: 0; background: none; color: var(--soft); }
+:not(pre) > code { padding: .1em .25em; border-radius: .25rem; background: var(--wash); }
+summary { cursor: pointer; list-style: none; }
+summary::-webkit-details-marker { display: none; }
+.view { order: -2; position: sticky; top: 0; z-index: 1; display: flex; justify-content: flex-end;
+  gap: .25rem; margin: 0 -.6rem; padding: .6rem 0; border: 0; background: var(--paper);
+  font-size: .8125rem; }
+.view label { padding: .1rem .6rem; border-radius: 1rem; color: var(--soft); cursor: pointer; }
+.view label:has(:checked) { background: var(--wash); color: var(--ink); }
+.view label:has(:focus-visible) { outline: 2px solid var(--link); }
+.view input { position: absolute; opacity: 0; }
+nav { order: -1; }
+nav ol { margin: 1rem 0 0; padding: 0; list-style: none; }
+nav li a { display: flex; gap: .5rem; align-items: baseline; padding: .25rem 0; color: inherit;
+  font-size: .9375rem; border-bottom: 1px solid var(--line); }
+nav li a:hover { text-decoration: none; background: var(--wash); }
+nav .title { flex: 1; min-width: 0; overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }
+h1 { margin: 0; font-weight: 400; }
+.end { margin: 1.25rem 0 0; padding-top: .6rem; border-top: 1px solid var(--line);
+  font-size: .875rem; }
+.end b { margin-right: .5rem; color: var(--good); }
+.end.bad b, .bad > .mark, .bad > * > .mark, .why, .bad > .what b, .bad > * > .what b {
+  color: var(--bad); }
+.end .why { display: block; white-space: pre-wrap; }
+h1 .end { margin: 0; padding: 0; border: 0; }
+h1 .end b { display: block; font-size: 1.375rem; font-weight: 650; line-height: 1.4; }
+.time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
+  white-space: nowrap; }
+.fact { color: var(--soft); }
+.mark { flex: none; width: 1rem; color: var(--good); }
+.running > .mark, .running > * > .mark { color: var(--soft); }
+footer { margin-top: 2rem; color: var(--soft); font-size: .8125rem; }
+.run { display: flex; flex-direction: column; margin: 0 -1.25rem; padding: 2.25rem 1.25rem 0;
+  content-visibility: auto; contain-intrinsic-size: auto 50rem; }
+.run > header { order: -3; display: flex; flex-wrap: wrap; justify-content: space-between;
+  gap: 0 1rem; border-top: 2px solid var(--ink); padding-top: .5rem; }
+.run > header + :is(.prompt, .long) { order: -3; }
+.run > .times { order: -2; }
+h2 { margin: 0; font-size: .8125rem; font-weight: 400; }
+h2 a { color: var(--soft); }
+.words, .prompt, .long { margin: .75rem 0; }
+.words, .prompt, pre { unicode-bidi: plaintext; }
+.prompt, .long { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500; }
+.prompt p { white-space: pre-line; }
+.long i { color: var(--link); font-style: normal; font-weight: 400; font-size: .8125rem;
+  white-space: nowrap; }
+.long[open] > summary > span { display: none; }
+.long > .prompt { margin: 0; padding: 0; border: 0; }
+:is(.words, .prompt) :is(h3, h4, h5, h6) { margin: 1.25em 0 .4em; font-size: 1.0625em; }
+:is(.words, .prompt) :is(p, ul, ol, table, blockquote) { margin: .6rem 0; }
+:is(.words, .prompt) :is(ul, ol) { padding-left: 1.4rem; }
+.words li > :is(ul, ol) { margin: 0; }
+:is(.words, .prompt) > :first-child { margin-top: 0; }
+:is(.words, .prompt) > :last-child { margin-bottom: 0; }
+blockquote { padding-left: 1rem; border-left: 3px solid var(--line); color: var(--soft); }
+table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .875rem; }
+th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: top; }
+.right { text-align: right; }
+hr { width: 100%; border: 0; border-top: 1px solid var(--line); }
+.act, .thought { font-size: .875rem; line-height: 1.5; }
+.act > summary, div.act { position: relative; display: grid; padding: .15rem 0; gap: 0 .5rem;
+  grid-template-columns: 1rem 1fr auto auto; align-items: baseline; }
+:is(.act, .thought) > summary::before { content: "›"; position: absolute; left: -.9rem;
+  color: var(--soft); }
+:is(.act, .thought)[open] > summary::before { rotate: 90deg; }
+.act:has(.bad) > summary::before { color: var(--bad); font-weight: 700; }
+.act > summary:hover { background: var(--wash); }
+.what { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.what b { font-weight: 400; }
+.what code { padding: 0; background: none; }
+[open] > summary > .what { white-space: normal; }
+.act .fact { grid-column: 3; white-space: nowrap; }
+.act .time { grid-column: 4; min-width: 3.5rem; text-align: right; }
+.act .why { grid-column: 2 / -1; grid-row: 2; white-space: pre-wrap; max-height: 9rem;
+  overflow: auto; }
+.link { opacity: 0; }
+.act :is(:hover, :focus-within) > .link, .act:hover > .link, .link:focus { opacity: 1; }
+.act:has(> .inside:target) > summary, .act:target { outline: 2px solid var(--link); }
+.inside { margin: .1rem 0 .75rem 1.5rem; scroll-margin-top: 6rem; }
+.below { padding-left: 1.25rem; border-left: 1px solid var(--line); }
+.thought { position: relative; margin: .5rem 0; color: var(--soft); }
+.diff > * { display: block; margin: 0 -.8rem; padding: 0 .8rem; text-decoration: none; }
+.diff ins { background: var(--added); }
+.diff del { background: var(--cut); }
+.diff b { color: var(--soft); font-weight: 400; }
+.times { margin: .75rem 0 .25rem; font-size: .8125rem; color: var(--soft); }
+.times svg { display: block; border-bottom: 1px solid var(--line); }
+.times rect { fill: var(--soft); }
+.times .nested { opacity: .55; }
+.times .bad { fill: var(--bad); }
+.times a:hover rect { fill: var(--link); }
+figcaption a { color: inherit; }
+body:has(#words:checked) .act:not(.bad, :has(.bad)), body:has(#acts:checked) :is(.run > .words,
+  .thought), body:has(#bad:checked) :is(.run > .words, .thought,
+  .act:not(.bad, :has(.bad)), .run:not(:has(.bad))) { display: none; }
+@media (max-width: 40rem) {
+  main { padding: 0 1.25rem 3rem; }
+  .what { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
+    white-space: normal; }
+  .act .fact { grid-column: 2 / -1; grid-row: 2; }
+  .inside { margin-left: .25rem; } }
+@media print {
+  :root { color-scheme: light; }
+  body { font-size: 10pt; }
+  .view { display: none; }
+  .run { content-visibility: visible; }
+  pre { max-height: none; } }
+"""
+
+
+# ---------------------------------------------------------------- page
+#
+# A report as a page, on which the line of a call opens: what it was given, and what it returned.
+# Events in, blocks of HTML out. It must not know agents.
+
+
+def inside(call: FinishedCall) -> list[Html]:
+    """What the line of a call opens, before and after what its sub-agent did."""
+    target, tool = call.action.target, call.outcome.tool
+    if tool == "task":
+        texts = as_text(call.args.get("prompt")), call.returned
+        return [words_html(shorten_text(text, MAX_WORDS), "words") for text in texts]
+    whole = code_html(target) if "\n" in target else EMPTY
+    if tool in CHANGING_TOOLS and call.diff:
+        return [EMPTY, diff_html(call.diff)]
+    args = call.args.get("args") if tool == "mcp" else call.args
+    shown = ("command",) * (tool == "shell") + ("path", "toolCallId")
+    named = (pair for pair in as_object(args).items() if pair[1] != target)
+    rest = {name: value for name, value in named if name not in shown}
+    return [html(whole, code_html(outline(rest), "given")), code_html(call.returned)]
+
+
+def action_html(act: Action, place: str, took: int | None, content: Sequence[Html]) -> Html:
+    """The line of an action; with content it is the summary of closed details."""
+    state = "running" if act.running else "bad" if act.failed else "ok"
+    mark = BEGIN_MARK if act.running else CROSS_MARK if act.failed else CHECK_MARK
+    label = act.verb if act.verb and act.target else act.label
+    time = format_duration(took) if took else ""
+    facts = act.outcome
+    if not act.failed:  # the mark and the time say it
+        facts = ", ".join(fact for fact in facts.split(", ") if fact not in ("exit 0", time))
+    long = len(facts) > MIN_PART * 3
+    first, newline, _ = act.target.partition("\n")
+    target = element("code", truncate(first, ITEM_COLUMNS) + " ..." * bool(newline))
+    link = element("a", time or "#", kind="time" if time else "time link", href=f"#{place}")
+    parts = [
+        element("span", mark, kind="mark"),
+        element("span", element("b", label), " ", target if first else EMPTY, kind="what"),
+        element("span", facts, kind="why" if long else "fact") if facts else EMPTY,
+        link if place else EMPTY,
+    ]
+    content = [block for block in content if block]
+    if not content:
+        return element("div", *parts, kind=f"act {state}", id=place)
+    opened = element("div", *content, kind="inside", id=place)  # so that a link opens it
+    return element("details", element("summary", *parts), opened, kind=f"act {state}")
+
+
+def asked_html(prompt: str) -> Html:
+    """A prompt; of a long one the beginning, which opens."""
+    lines = prompt.strip().split("\n")
+    shown = words_html(prompt, "prompt")
+    if max(len(lines), len(prompt) // 80) <= PROMPT_LINES:
+        return shown
+    begin = truncate(" ".join(" ".join(lines[:PROMPT_LINES]).split()), 3 * TITLE)
+    more = element("i", f"all {plural(len(lines), 'line')}")
+    return element(
+        "details", element("summary", element("span", begin), " ", more), shown, kind="long"
+    )
+
+
+def time_html(milliseconds: int) -> Html:
+    import datetime
+
+    try:
+        when = datetime.datetime.fromtimestamp(milliseconds // 1000, datetime.timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return EMPTY
+    shown = f"{when.day} {when:%b %Y, %H:%M} UTC"
+    return element("time", shown, datetime=f"{when:%Y-%m-%dT%H:%M:%SZ}")
+
+
+class Section(Struct):
+    """A run on a page."""
+
+    number: int
+    title: str = ""
+    begun: bool = False  # its heading is written
+    bars: list[Bar] = []
+    inner: dict[str, list[Html]] = {}  # what sub-agents did, by the call that made them
+    thoughts: list[str] = []
+
+
+class Page(Document):
+    """A report as a page of HTML. It is written as it comes; what is known last, the contents and
+    the timelines, is shown first. What a sub-agent did opens with the line of its call."""
+
+    most = MAX_PAGE
+    thinking = True
+    options = Document.options | {"thinking"}
+
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.run: Run | None = None  # of the last block
+        self.rows: dict[int, Html] = {}  # of the contents, by number of the run
+        self.held = 0  # characters that are kept for the lines of calls
+        self.last_closing = EMPTY
+
+    def begin(self, number: int) -> Section:
+        return Section(number)
+
+    def follow(self, event: Any, run: Run, part: Section, notes: RunNotes) -> Iterator[bytes]:
+        notes.date(event)
+        if event.type == "thinking":
+            if notes.line and not part.thoughts:  # words that stand before it
+                words = "".join(notes.line)
+                notes.line.clear()
+                yield from self.say(run, part, "message", words)
+            if event.parent_tool_use_id is None and not event.hidden:
+                part.thoughts.append(event.text or "")
+            return
+        if part.thoughts:
+            thoughts = join_surrogates("".join(part.thoughts)).strip()
+            part.thoughts.clear()
+            first = truncate(thoughts.partition("\n")[0].strip("*# "), TITLE)
+            shown = words_html(shorten_text(thoughts, MAX_WORDS), "inside words")
+            thought = element(
+                "details", element("summary", first or "Thoughts"), shown, kind="thought"
+            )
+            yield from self.put(run, part, {"output": thought if thoughts else EMPTY})
+        yield from super().follow(event, run, part, notes)
+
+    def put(self, run: Run, part: Section, blocks: Mapping[str, Html]) -> Iterator[bytes]:
+        """Write the first form of a block for which there is room."""
+        for kind, block in blocks.items():
+            if not block:
+                return
+            text = encode_line(html(self.heading(run, part), block))
+            text = page_head(part.title or run.name) + text if not self.size else text
+            if self.fits(kind, text):
+                self.run, part.begun = run, True
+                yield text
+                return
+
+    def heading(self, run: Run, part: Section) -> Html:
+        """What comes between the last block and one of a run: the head of its section."""
+        if run is self.run:
+            return EMPTY
+        started = notes_of(run).started_ms
+        when = time_html(started) if started is not None and not part.begun else EMPTY
+        name = f"{run.agent}: {run.name}" + " continued" * part.begun
+        head = element("h2", element("a", name, href=f"#{part.number}"))
+        place = "" if part.begun else f' id="{part.number}"'
+        begin = Html(f'{"</section>" if self.run else ""}<section class="run"{place}>')
+        return html(begin, element("header", head, when))
+
+    # The parts.
+
+    def ask(self, run: Run, part: Section, prompt: str) -> Iterator[bytes]:
+        first = next(filter(str.strip, prompt.split("\n")), "")
+        part.title = part.title or truncate(first.strip("# "), TITLE)
+        yield from self.put(run, part, {"message": asked_html(prompt)})
+
+    def say(self, run: Run, part: Section, kind: str, words: str) -> Iterator[bytes]:
+        yield from self.put(run, part, {kind: words_html(words, "words")})
+
+    def act(self, call: FinishedCall, run: Run, part: Section, notes: RunNotes) -> Iterator[bytes]:
+        totals, parent = notes.totals, call.parent
+        place = f"{part.number}.{sum((*totals.actions.values(), *totals.nested.values()))}"
+        action, took = (call.action, call.took) if self.detail else (call.label, None)
+        below = self.below(part, call.event.call_id)
+        first, last = inside(call) if self.detail else (EMPTY, EMPTY)
+        block = action_html(action, place, took, (first, below, last))
+        bare = action_html(action, place, took, ())
+        if span := call.span:
+            title = truncate(f"{action.verb or action.label} {action.target}".strip(), TITLE)
+            part.bars.append(Bar(*span, title, place, action.failed, parent or ""))
+            if len(part.bars) > MAX_BARS:  # the shortest would hardly be seen
+                part.bars.remove(min(part.bars, key=lambda bar: bar.took))
+        if parent is not None:
+            self.keep(part, parent, block if self.held < MAX_NESTED else bare)
+        else:
+            opens = {"output": block} if block != bare else {}
+            yield from self.put(run, part, opens | {"action": bare})
+
+    def keep(self, part: Section, parent: str, block: Html) -> None:
+        """Keep what a sub-agent did for the line of the call that made it."""
+        self.held += len(block)
+        part.inner.setdefault(parent, []).append(block)
+
+    def below(self, part: Section, call_id: str | None) -> Html:
+        """What the sub-agent of a call did."""
+        inner = part.inner.pop(call_id or "", [])
+        self.held -= sum(map(len, inner))
+        return element("div", *inner, kind="below") if inner else EMPTY
+
+    def end_task(self, event: Event, ended: Action, run: Run, part: Section) -> Iterator[bytes]:
+        block = action_html(ended, "", None, [self.below(part, event.call_id)])
+        yield from self.put(run, part, {"action": block})
+
+    def end(self, run: Run, part: Section, notes: RunNotes) -> Iterator[bytes]:
+        for block in self.unfinished(part, notes) if self.acts else ():
+            yield from self.put(run, part, {"output": block})
+        totals, took = notes.totals, int(notes.totals.stated.get("took", 0))
+        began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
+        verdict, why = verdict_of(totals) or "given up", run.reason or ""
+        times = timeline_html(part.bars, began, began + took)
+        self.last_closing = self.closing(verdict, totals, why, good=run.succeeded)
+        yield from self.put(run, part, {"closing line": html(times, self.last_closing)})
+        if len(self.rows) < MAX_RUNS and totals.verdicts:
+            cost = format_cost(totals.stated.get("cost", 0))
+            row = row_html(part.title or run.name, run.succeeded, took, cost, f"#{part.number}")
+            self.rows[part.number] = row
+
+    def unfinished(self, part: Section, notes: RunNotes) -> list[Html]:
+        """The calls that go on when a run ends, and what sub-agents did whose call is over."""
+        last: list[Html] = []
+        task = OpenCall("task")
+        going = [(key, call) for key, call in notes.calls.items() if call.event and not call.hidden]
+        for call_id, call in [*reversed(going), *((key, task) for key in [*part.inner])]:
+            below = self.below(part, call_id)
+            block = action_html(running_action(call, notes.cwd), "", None, [below])
+            if call.parent in notes.calls:
+                self.keep(part, call.parent or "", block)
+            elif below or call is not task:
+                last.insert(0, block)
+        return last
+
+    def closing(self, verdict: str, totals: Totals, why: str, *, good: bool) -> Html:
+        """How a run, or all runs, ended."""
+        facts = " · ".join(fact.replace(" ", "\u00a0") for fact in self.facts("", totals))
+        mark, kind = (CHECK_MARK, "end ok") if good else (CROSS_MARK, "end bad")
+        verdict = element("b", f"{mark} {verdict[:1].upper()}{verdict[1:]}")
+        reason = element("span", why, kind="why") if why else EMPTY
+        return element("div", verdict, " ", element("span", facts, kind="fact"), reason, kind=kind)
+
+    def end_all(self, total: Totals) -> Iterator[bytes]:
+        runs, head = run_count(total), self.last_closing
+        if runs != 1:
+            verdict = verdict_of_all(total) if runs else "no run"
+            head = self.closing(verdict, total, "", good=all_succeeded(total))
+        rows = [row for _, row in sorted(self.rows.items())]
+        if len(rows) < runs:
+            rows.append(element("li", f"... and {plural(runs - len(rows), 'more run')}"))
+        nav = element("nav", element("h1", head), element("ol", *rows) if runs > 1 else EMPTY)
+        begin = Html("</section>") if self.size else Html(page_head("agentfmt").decode())
+        yield encode_line(html(begin, nav, self.hidden(total), Html("</main></html>")))
+
+    def hidden(self, total: Totals) -> Html:
+        """What redaction hid, if it was asked for."""
+        redaction = self.notes.report.redaction
+        asked = sorted({*redaction.classes, *(("secrets",) if redaction.scanner else ())})
+        counts = {name: number for name, number in total.redactions.items() if number > 0}
+        listed = format_counts(counts, "redaction") or "nothing was found"
+        text = f"Hidden ({', '.join(asked)}): {listed}"
+        return element("footer", text, kind="hidden") if asked else EMPTY
+
+
+def row_html(title: str, good: bool, took: int, cost: str, place: str) -> Html:
+    """A run in the contents."""
+    time, mark = format_duration(took) if took else "", CHECK_MARK if good else CROSS_MARK
+    texts = {"mark": mark, "title": title, "time": time, "cost": cost}
+    spans = (element("span", text, kind=kind) for kind, text in texts.items())
+    return element("li", element("a", *spans, href=place), kind="ok" if good else "bad")
+
+
+def page_head(title: str) -> bytes:
+    """The beginning of a page: it lets no script run and fetches nothing."""
+    import base64
+    import hashlib
+
+    digest = base64.b64encode(hashlib.sha256(SHEET.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return encode_line(PAGE.format(policy=policy, title=escape_html(title), sheet=SHEET))
+
+
+PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="robots" content="noindex">
+<title>{title}</title>
+<style>{sheet}</style>
+<main>
+<fieldset class="view" aria-label="Show">
+<label><input type="radio" name="view" id="all" checked>All</label>
+<label><input type="radio" name="view" id="words">Words</label>
+<label><input type="radio" name="view" id="acts">Actions</label>
+<label><input type="radio" name="view" id="bad">Failures</label>
+</fieldset>
+"""
 
 
 # ---------------------------------------------------------------- outputs
@@ -9915,8 +10616,7 @@ class RunTable(Table):
 
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
         run, answer, final = event.run, "", self.view.messages == "final"
-        stated = as_count(getattr(event, "timestamp_ms", None))
-        notes.started_ms = notes.started_ms or run.started_ms or stated
+        notes.date(event)
         if event.type == "user" and event.parent_tool_use_id is None and not notes.prompt:
             notes.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
         if final and event.type == "assistant":
@@ -10000,7 +10700,7 @@ class CallTable(Table):
 
 WRITERS: dict[str, type[Writer]] = {
     "text": Text, "json": Json, "stream-json": StreamJson, "cursor": CursorLines,
-    "runs": RunTable, "calls": CallTable, "markdown": Markdown,
+    "runs": RunTable, "calls": CallTable, "markdown": Markdown, "html": Page,
 }  # fmt: skip
 
 
@@ -10411,10 +11111,12 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Output",
     ("-t --to", choice_of(WRITERS, "text"),
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, "
-     "a table of the runs or of the calls, or a report in Markdown."),
-    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json and cursor."),
+     "a table of the runs or of the calls, a report in Markdown, or the same as a page of HTML."),
+    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json, cursor and html."),
     ("--max-event", SIZE,
      "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
+    ("--max-report", SIZE,
+     "End a report or page at this size, default 1M and 32M; the verdict stays."),
     ("--ci-safe", FLAG_OPTION, "Escape JSON so that CI runners don't interpret it as commands."),
     "Selecting",
     ("--only", SELECTOR, "Print only matching events; repeatable. The results of runs stay."),
@@ -10442,7 +11144,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Print the assistant's words: none (default of text), only the final answer, all, or all with "
      "the user's prompts."),
     ("--actions", choice_of(["stdout", "stderr", "none"]),
-     "Where action lines go; by default to stdout with -t text and markdown, else nowhere."),
+     "Where action lines go; by default to stdout with -t text, markdown and html, else "
+     "nowhere."),
     ("-s --summary", FLAG_OPTION,
      "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
     ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
@@ -10580,7 +11283,7 @@ def view_of(given: dict[str, Any]) -> View:
     tail = tail if given["tail"] is None else given["tail"]
     summary = given["summary"] or given["verbose"] or (shown and err.fd is not None)
     messages = given["messages"] or usual["messages"]
-    return View(detail, messages, actions, summary, tail, out, err)
+    return View(detail, messages, actions, summary, tail, out, err, given["max_report"])
 
 
 VERBOSE = {"messages": "chat", "detail": True, "tail": TAIL}

@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from support import (
     TOKEN,
+    Report,
     assistant,
     completed,
     content,
@@ -136,7 +137,7 @@ def test_a_report() -> None:
     assert (
         report(data)
         == """\
-### cursor: run 5f0e4a1c
+### ✅ cursor: succeeded in 1.5 s
 
 > do
 
@@ -203,7 +204,11 @@ def test_runs_have_a_heading_and_all_together_a_line() -> None:
     runs = [b"".join((init(name), completed(session=name), result(name))) for name in "abc"]
     runs[1] = runs[1].replace(b'"is_error":false', b'"is_error":true')
     text = report(b"".join(runs))
-    assert re.findall("(?m)^### .*", text) == [f"### cursor: run {name}" for name in "abc"]
+    assert re.findall("(?m)^### .*", text) == [
+        "### ✅ cursor: succeeded",
+        "### ❌ cursor, run 2: failed",
+        "### ✅ cursor, run 3: succeeded",
+    ]
     assert text.splitlines()[-1].startswith("**❌ 3 runs: 2 succeeded, 1 failed, 3 actions")
 
 
@@ -524,11 +529,46 @@ def test_long_strings_of_calls_are_shortened(agent: str) -> None:
     assert short.splitlines()[-1] == whole.splitlines()[-1]
 
 
-def test_interleaved_runs_have_headings() -> None:
+def test_interleaved_runs_stand_one_after_the_other() -> None:
     runs = [[init(name), completed(session=name), result(name)] for name in "ab"]
     text = report(b"".join(interleaved(*runs)))
-    assert re.findall("(?m)^### .*run (.)", text) == ["a", "b", "a", "b"]
+    assert re.findall("(?m)^### .*", text) == [
+        "### ✅ cursor: succeeded",
+        "### ✅ cursor, run 2: succeeded",
+    ]
     check(text, actions=2, runs=2)
+
+
+def test_a_command_of_several_lines_is_a_block() -> None:
+    text = report(run_of(shell("cd /tmp\nmake test", 2, "no\n")))
+    assert "❌ Ran <code>cd /tmp</code> ... (exit 2)</summary>\n\n  ```sh\n  cd /tmp\n" in text
+    assert check(text, actions=1, runs=1).code == ["cd /tmp\nmake test\n", "no\n"]
+
+
+def test_a_signal_writes_what_there_is() -> None:
+    """A run waits for its end, and an interrupted one gets it."""
+
+    def chunks() -> Iterator[bytes]:
+        yield init() + user() + completed()
+        raise agentfmt.Interrupted
+
+    wrote: list[bytes] = []
+    out = agentfmt.Output(wrote.append)
+    said, view = Report(out), agentfmt.View(True, "chat")
+    with pytest.raises(agentfmt.Interrupted):
+        agentfmt.convert([("-", chunks())], to="markdown", view=view, report=said, out=out)
+    out.flush()
+    text = b"".join(wrote).decode()
+    assert text.startswith("### ❌ cursor: interrupted\n\n> do\n\n- ✅ Read `a`\n")
+
+
+@pytest.mark.parametrize("most", [1500, 5000, 65_000])
+@pytest.mark.parametrize("runs", [1, 5])
+def test_a_report_fits_into_a_comment(most: int, runs: int) -> None:
+    data = run_of(*many(100), assistant("The answer.")) * runs
+    text = report(data, "--max-report", f"{most}")
+    assert most // 3 < len(text.encode()) <= most
+    assert text.startswith("### ✅ cursor: succeeded\n")
 
 
 def test_an_endless_run_fits() -> None:

@@ -1,0 +1,392 @@
+"""The page: what it holds and in which order, that nothing breaks out of it, how much it keeps."""
+
+from __future__ import annotations
+
+import base64
+import collections
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import html5lib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import (
+    TOKEN,
+    assistant,
+    completed,
+    content,
+    convert,
+    corpus,
+    event,
+    init,
+    interleaved,
+    message,
+    result,
+    started,
+    user,
+)  # fmt: skip
+
+import agentfmt
+
+FOLDERS = ("captures", "recordings", "repro")
+STREAMS = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
+# Elements, and the attributes that some of them have; all may have a class.
+TAGS = frozenset(
+    "a b blockquote body br code del details div em fieldset figcaption figure footer h1 h2 h3 h4 "
+    "h5 h6 head header hr html i input ins label li main meta nav ol p pre rect s section span "
+    "strong style summary svg table tbody td th thead time title tr ul".split()
+)
+ATTRIBUTES = {
+    "a": "href rel title", "time": "datetime", "ol": "start", "section": "id",
+    "div": "id", "svg": "width height",
+    "rect": "x y width height rx", "html": "lang", "meta": "charset content http-equiv name",
+    "input": "type name id checked", "fieldset": "aria-label",
+}  # fmt: skip
+
+
+class Read(NamedTuple):
+    """What a browser makes of a page: its text by class, and its IDs."""
+
+    text: dict[str, list[str]]
+    ids: list[str]
+
+
+def read(text: str) -> Read:
+    """A page in which nothing is wrong: strictly parsed, nothing active, no ID twice."""
+    assert not any(char < " " and char not in "\n\t" for char in text)
+    assert not re.search(r"(?m)^\s*::\w|##\[", text)
+    parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
+    found, ids = collections.defaultdict[str, list[str]](list), list[str]()
+    for each in parser.parse(text).iter():
+        assert isinstance(each.tag, str), "a comment"
+        given = dict(each.items())
+        kind = given.pop("class", "")
+        tag = each.tag.rpartition("}")[2]
+        assert tag in TAGS
+        assert given.keys() <= {*ATTRIBUTES.get(tag, "").split()}, (tag, given)
+        assert re.match("#|(?i:https?://)", given.get("href", "#"))
+        assert tag != "a" or "rel" in given or given["href"].startswith("#")
+        found[kind].append("".join(each.itertext()))
+        ids += [given["id"]] if "id" in given else []
+    assert len(ids) == len({*ids})
+    assert set(re.findall('href="#(.*?)"', text)) <= {*ids}
+    return Read(found, ids)
+
+
+def page(data: bytes, *flags: str) -> str:
+    return convert(data, "-t", "html", *flags).stdout.decode()
+
+
+def run_of(*lines: bytes, **end: Any) -> bytes:
+    return b"".join((init(), *lines, result(**end)))
+
+
+def shell(command: str = "make", code: int = 0, printed: str = "", call_id: str = "c1") -> bytes:
+    ended = {"exitCode": code, "stdout": printed, "stderr": "", "interleavedOutput": printed}
+    how = {"failure" if code else "success": ended}
+    return completed(call_id, "shellToolCall", how, args={"command": command})
+
+
+def edit(diff: str, path: str = "a.py") -> bytes:
+    success = {"success": {"path": path, "diffString": diff, "beforeFullFileContent": "x"}}
+    return completed(key="editToolCall", result=success, args={"path": path})
+
+
+def by(parent: str, line: bytes) -> bytes:
+    return json.dumps(json.loads(line) | {"parent_tool_use_id": parent}).encode() + b"\n"
+
+
+def begin(call_id: str, description: str) -> bytes:
+    call = {"taskToolCall": {"args": {"description": description, "prompt": "go"}}}
+    return event("tool_call", subtype="started", call_id=call_id, tool_call=call)
+
+
+def end(call_id: str, description: str) -> bytes:
+    success = {"success": {"content": "*done*"}}
+    return completed(call_id, "taskToolCall", success, args={"description": description})
+
+
+# ---------------------------------------------------------------- what it holds
+
+
+def test_a_page() -> None:
+    data = run_of(
+        user(),
+        assistant("I'll fix **it**."),
+        completed(),
+        shell("make test", 2, "no rule\n"),
+        edit("@@ -1 +1 @@\n-x\n+y\n z"),
+        assistant("Done."),
+        duration_ms=1500,
+        usage={"inputTokens": 12, "outputTokens": 3},
+    )
+    text = page(data)
+    found = read(text)
+    assert found.text["prompt"] == ["do\n"]
+    assert found.text["words"] == ["I'll fix it.\n", "Done.\n"]
+    assert "I'll fix <strong>it</strong>." in text
+    assert found.text["act ok"] == [
+        "✓Read a#",
+        "✓Edited a.py#@@ -1 +1 @@\n-x\n+y\n z\n",
+    ]
+    assert found.text["act bad"] == ["✗Ran make testexit 2#no rule"]
+    assert "<ins>+y\n</ins>" in text
+    assert "<del>-x\n</del>" in text
+    facts = "3\u00a0actions · 1\u00a0failed · 1\u00a0file\u00a0changed · 12\u00a0tokens\u00a0in"
+    facts += " · 3\u00a0out · Auto"
+    assert found.text["end ok"] == [f"✓ Succeeded in 1.5 s {facts}"] * 2  # at both ends
+    assert found.ids == ["all", "words", "acts", "bad", "1", "1.1", "1.2", "1.3"]
+
+
+def test_nothing_runs_and_nothing_is_fetched() -> None:
+    text = page(run_of(user()))
+    sheet = text.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'" in text
+    assert "script" not in text
+    assert not re.search(r"url\(|@import|\bsrc=|\bstyle=", text)
+
+
+def test_a_sub_agents_actions_stand_inside_its_line() -> None:
+    inner = [by("t", shell("one", 0, "1")), by("t", begin("u", "below"))]
+    inner += [by("u", shell("two", 1, "2")), by("t", end("u", "below"))]
+    text = page(run_of(begin("t", "count"), *inner, end("t", "count")))
+    lines = [re.sub("<.*?>", "", one) for one in re.findall(r"<summary>.*?</summary>", text)]
+    assert lines == [
+        "✓Ran subagent count#", "✓Ran one#", "✓Ran subagent below#", "✗Ran twoexit 1#",
+    ]  # fmt: skip
+    read(text)
+
+
+def test_what_was_running_when_a_run_ended() -> None:
+    data = init() + begin("t", "count") + by("t", shell()) + by("t", started("c5"))
+    found = read(page(data))
+    assert [text.split("#")[0] for text in found.text["act running"]] == [
+        "▸Running subagent count✓Ran make",
+        "▸Reading a",
+    ]
+    assert "Failed" in found.text["end bad"][0]
+
+
+def test_the_contents_come_last_and_are_shown_first() -> None:
+    runs = [b"".join((init(name), user(name), result(name))) for name in "abc"]
+    runs[1] = runs[1].replace(b'"is_error":false', b'"is_error":true')
+    text = page(b"".join(interleaved(*[[run] for run in runs])))
+    found = read(text)
+    assert found.text["title"] == ["do"] * 3
+    assert text.index("<nav>") > text.index('<section class="run" id="3">')
+    assert "✗ 3 runs: 2 succeeded, 1 failed" in found.text["end bad"][-1]
+
+
+def test_interleaved_runs_go_on() -> None:
+    runs = [[init(name), completed(session=name), result(name)] for name in "ab"]
+    text = page(b"".join(interleaved(*runs)))
+    assert re.findall(r"<h2><a [^>]*>(.*?)<", text) == [
+        "cursor: run a", "cursor: run b", "cursor: run a continued", "cursor: run b continued",
+    ]  # fmt: skip
+    read(text)
+
+
+def test_thoughts_are_shown_if_asked_for() -> None:
+    thought = event("thinking", subtype="delta", text="Well\nhm **so**", timestamp_ms=1)
+    ended = event("thinking", subtype="completed", timestamp_ms=2)
+    data = run_of(assistant("first"), thought, ended, assistant("then"))
+    assert "hm" not in page(data)
+    text = page(data, "--thinking")
+    assert text.index(">first<") < text.index("hm <strong>so</strong>") < text.index(">then<")
+    read(text)
+
+
+def test_times_are_drawn_if_they_say_something() -> None:
+    clocks = {"startedAtMs": "1790000001000", "completedAtMs": "1790000003000"}
+    lines = json.loads(shell())
+    lines["tool_call"] |= clocks
+    data = run_of(json.dumps(lines).encode() + b"\n", duration_ms=4000)
+    text = page(data)
+    assert '<a href="#1.1"><title>Ran make, 2.0 s</title><rect' in text
+    assert 'width="50.00%"' in text
+    assert "<svg" not in page(run_of(shell()))
+
+
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        ("", "prompt words act inside end"),
+        ("-m all", "words act inside end"),
+        ("-m none", "act inside end"),
+        ("--no-detail", "prompt words act end"),
+        ("-q", "prompt words end"),
+        ("--drop tool_call", "prompt words end"),
+    ],
+)
+def test_options_mean_what_they_mean_for_other_reports(flags: str, left: str) -> None:
+    found = read(page(run_of(user(), shell(printed="x"), assistant("said")), *flags.split()))
+    kinds = {kind.split()[0] for kind, texts in found.text.items() if kind and any(texts)}
+    assert [kind for kind in "prompt words act inside end".split() if kind in kinds] == left.split()
+
+
+def test_what_is_redacted_is_not_on_the_page() -> None:
+    data = run_of(
+        event("user", message=message(f"use {TOKEN}", "user")),
+        assistant(f"key {TOKEN}"),
+        shell(f"echo {TOKEN}", 1, f"{TOKEN}\n"),
+        edit(f"@@ -1 +1 @@\n-a\n+{TOKEN}"),
+        completed("c9", "oddToolCall", {"success": {"deep": [{"x": TOKEN}]}}, args={"a": TOKEN}),
+        is_error=True,
+        result=f"bad {TOKEN}",
+    )
+    assert TOKEN in page(data)
+    assert TOKEN not in page(data, "-r", "secrets")
+    assert TOKEN not in page(data, "-r", "all")
+
+
+# ---------------------------------------------------------------- nothing breaks out of it
+
+WORST = (
+    "</pre>", "</details>", "</style>", "</title>", "<img src=x onerror=a()>", "<script>", "<!--",
+    "-->", "]]>", "<?", '" onclick="a()', "' x='", "&lt;", "&#60;", "```", "~~~", "`", "\n", "\n\n",
+    "    ", "- ", "> ", "# ", "| a |\n|:-:|\n", "|", "\\", "[a](javascript:a())", "[a](http://b/",
+    "![a](http://b/c.png)", "<http://a>", "http://a.b/", "[", "](", ")", "**", "{", '{"a":',
+    "\t", "\r", "\x1b", "\x00", "\u2028", "\u202e", "\ud83d", "::error::", "##[x]", "a",
+)  # fmt: skip
+worst = st.lists(st.sampled_from(WORST), max_size=20).map("".join)
+
+
+@given(words=worst, target=worst, printed=worst, diff=worst, tool=worst)
+def test_nothing_breaks_out(words: str, target: str, printed: str, diff: str, tool: str) -> None:
+    data = run_of(
+        event("user", message=message(words, "user")),
+        event("thinking", subtype="delta", text=words, timestamp_ms=1),
+        shell(target, 1, printed),
+        edit(diff, target),
+        completed(
+            "c2", f"{tool}ToolCall", {"success": {printed: [words]}}, args={target: {diff: []}}
+        ),
+        begin("t", words),
+        by("t", shell(target)),
+        assistant(words),
+        is_error=True,
+        result=printed,
+    )
+    found = read(page(data, "--thinking"))
+    assert len(found.text["act bad"]) >= 1
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_pages_of_real_streams(path: str) -> None:
+    data = content(path)
+    text = page(data, "--thinking")
+    if text:
+        found = read(text)
+        acts = sum(len(found.text[f"act {how}"]) for how in ("ok", "bad"))
+        assert acts >= len(convert(data).lines)
+
+
+@pytest.mark.parametrize("words", ["[" * 100_000, "![" * 50_000, "a\n" * 20_000, "> " * 20_000])
+def test_hostile_words_take_no_time(words: str) -> None:
+    read(page(run_of(assistant(words))))
+
+
+# ---------------------------------------------------------------- how much it keeps
+
+
+def test_long_outputs_are_cut_in_the_middle() -> None:
+    text = page(run_of(shell(printed="".join(f"{n}\n" for n in range(1000)))))
+    assert "\n199\n... (700 more lines)\n900\n" in text
+    assert "\n500\n" not in text
+
+
+def test_what_is_kept_for_a_sub_agent_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentfmt, "MAX_NESTED", 2000)
+    inner = [by("t", shell(f"make {n}", 0, "y" * 300, f"c{n}")) for n in range(20)]
+    text = page(run_of(begin("t", "count"), *inner, end("t", "count")))
+    found = read(text)
+    assert len(found.text["act ok"]) == 21
+    assert 1 < text.count("yyy</pre>") < 20
+
+
+def test_a_page_that_is_full_keeps_lines_and_verdicts() -> None:
+    data = run_of(*(shell(f"make {n}", 0, "y" * 400, f"c{n}") for n in range(60)))
+    found = read(page(data, "--max-report", "60K"))
+    assert len(found.text["act ok"]) == 60
+    assert re.search(r"\d+\soutputs\snot\sshown", found.text["end ok"][-1])
+
+
+def test_memory_does_not_grow_with_the_runs() -> None:
+    """Of a run that has ended, a line of the contents is left."""
+    made: list[agentfmt.Page] = []
+
+    class Page(agentfmt.Page):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(self)
+
+    data = b"".join(init(f"{n}") + user(f"{n}") + result(f"{n}") for n in range(50))
+    with mock.patch.dict(agentfmt.WRITERS, {"html": Page}):
+        convert(data, to="html")
+    assert (len(made[0].rows), made[0].chapters, made[0].held) == (50, {}, 0)
+
+
+def test_a_page_that_was_cut_off_is_a_page() -> None:
+    text = page(run_of(user(), shell(printed="x"), assistant("said")))
+    cut = text[: text.index("<nav>")]
+    parsed = html5lib.parse(cut, namespaceHTMLElements=False)
+    assert "said" in "".join(parsed.itertext())
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ((), ""),
+        (("-r", "secrets"), "Hidden (secrets): 1 redaction (github-token 1)"),
+        (("-r", "secrets", "--drop", "user"), "Hidden (secrets): nothing was found"),
+    ],
+)
+def test_a_page_says_what_was_hidden(flags: tuple[str, ...], said: str) -> None:
+    spoken = event("user", message=message(f"use {TOKEN if 'user' not in flags else 1}", "user"))
+    found = read(page(run_of(spoken), *flags))
+    assert found.text["hidden"] == ([said] if said else [])
+
+
+# ---------------------------------------------------------------- in a browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
+    "--disable-background-networking --disable-component-update --enable-logging=stderr --v=0"
+).split()
+
+
+def browse(text: str, where: Path, *flags: str, place: str = "") -> tuple[str, str]:
+    """What Chromium makes of a page, and what it says on its console."""
+    file = where / "page.html"
+    file.write_text(text, encoding="utf-8")
+    command = [CHROMIUM or "", *FLAGS, f"--user-data-dir={where}/profile", *flags]
+    ended = subprocess.run(
+        [*command, f"file://{file}{place}"], capture_output=True, text=True, check=True, timeout=60
+    )
+    return ended.stdout, "".join(re.findall(r".*:CONSOLE.*\n?", ended.stderr))
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+def test_a_browser_complains_about_nothing(tmp_path: Path) -> None:
+    words = "| a |\n|-:|\n| ![x](http://127.0.0.1:9/y.png) <img src=x onerror=a()> |\n\n# h"
+    data = run_of(user(), shell("a\nb", 1, "no\n"), edit("@@ -1 +1 @@\n-x\n+y"), assistant(words))
+    shown, console = browse(page(data), tmp_path, "--dump-dom")
+    assert "<img" not in shown
+    assert console == ""
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+def test_a_permalink_opens_a_failure(tmp_path: Path) -> None:
+    text = page(run_of(shell("make", 1, "no\n"), shell("make", 1, "no\n")))
+    shown, _ = browse(text, tmp_path, "--dump-dom", place="#1.2")
+    opened = re.findall(r'<details class="act bad"( open="")?>', shown)
+    assert opened == ["", ' open=""']
