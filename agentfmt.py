@@ -10144,6 +10144,7 @@ h1 .end b { display: block; font-size: 1.375rem; font-weight: 650; line-height: 
 .time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
 .fact { color: var(--soft); }
+.bad > .fact, .bad > summary > .fact { color: var(--bad); }
 .mark { flex: none; width: 1rem; color: var(--good); }
 .running > .mark, .running > * > .mark { color: var(--soft); }
 footer { margin-top: 2rem; color: var(--soft); font-size: .8125rem; }
