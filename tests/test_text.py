@@ -1155,24 +1155,31 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-t", "json", "-m", "final"), "--messages goes with --to text or runs or markdown only"),
+        (
+            ("-t", "json", "-m", "final"),
+            "--messages goes with --to text or runs or markdown or html only",
+        ),
         (
             ("-t", "stream-json", "-m", "none"),
-            "--messages goes with --to text or runs or markdown only",
+            "--messages goes with --to text or runs or markdown or html only",
         ),
         (
             ("-t", "json", "--actions", "stdout"),
-            "--actions stdout goes with --to text or markdown only",
+            "--actions stdout goes with --to text or markdown or html only",
         ),
-        (("--thinking",), "--thinking goes with --to stream-json or cursor only"),
-        (("-t", "json", "--thinking"), "--thinking goes with --to stream-json or cursor only"),
+        (("--max-report", "1K"), "--max-report goes with --to markdown or html only"),
+        (("--thinking",), "--thinking goes with --to stream-json or cursor or html only"),
+        (
+            ("-t", "json", "--thinking"),
+            "--thinking goes with --to stream-json or cursor or html only",
+        ),
         (
             ("--ci-safe",),
             "--ci-safe goes with --to json or stream-json or cursor or runs or calls only",
         ),
         (
             ("--max-event", "1K"),
-            "--max-event goes with --to json or stream-json or cursor or runs or calls or markdown only",
+            "--max-event goes with --to json or stream-json or cursor or runs or calls or markdown or html only",
         ),
     ],
 )
@@ -1200,7 +1207,7 @@ def test_every_capture_says_what_its_result_says() -> None:
 
 def test_the_bench_floor_reads_what_the_writers_read() -> None:
     assert [writer.kind for writer in agentfmt.WRITERS.values()] == [
-        agentfmt.Event, agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
+        agentfmt.Event, agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event, agentfmt.Event,
         agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
     ]  # fmt: skip
 
