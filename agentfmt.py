@@ -9873,11 +9873,10 @@ class Markdown(Document):
         yield from self.put(part, {"action": item(ended, "")})
 
     def end(self, run: Run, part: Chapter, notes: RunNotes) -> Iterator[bytes]:
-        verdict = verdict_of(notes.totals) or "given up"
-        if notes.totals.verdicts:  # else it was given up before
-            line = self.line(verdict, notes.totals, good=run.succeeded)
-            why = code_span(excerpt(run.reason or ""))
-            yield from self.put(part, {"closing line": [f"{line}: {why}" if why else line]})
+        verdict = verdict_of(notes.totals)
+        line = self.line(verdict, notes.totals, good=run.succeeded)
+        why = code_span(excerpt(run.reason or ""))
+        yield from self.put(part, {"closing line": [f"{line}: {why}" if why else line]})
         if part.blocks:
             name = f"{run.agent}, run {part.number}" if part.number > 1 else run.agent
             mark = GOOD if run.succeeded else BAD
@@ -10422,11 +10421,11 @@ class Page(Document):
             yield from self.put(run, part, {"output": block})
         totals, took = notes.totals, int(notes.totals.stated.get("took", 0))
         began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
-        verdict, why = verdict_of(totals) or "given up", run.reason or ""
+        verdict, why = verdict_of(totals), run.reason or ""
         times = timeline_html(part.bars, began, began + took)
         self.last_closing = self.closing(verdict, totals, why, good=run.succeeded)
         yield from self.put(run, part, {"closing line": html(times, self.last_closing)})
-        if len(self.rows) < MAX_RUNS and totals.verdicts:
+        if len(self.rows) < MAX_RUNS:
             cost = format_cost(totals.stated.get("cost", 0))
             row = row_html(part.title or run.name, run.succeeded, took, cost, f"#{part.number}")
             self.rows[part.number] = row
