@@ -150,7 +150,7 @@ I'll fix **it**.
   no rule
   ```
   </details>
-- <details><summary>✅ Edited <code>a.py</code></summary>
+- <details><summary>✅ Edited <code>a.py</code> (+1 -1)</summary>
 
   ```diff
   @@ -1 +1 @@

@@ -134,7 +134,7 @@ def test_a_page() -> None:
     assert "I'll fix <strong>it</strong>." in text
     assert found.text["act ok"] == [
         "✓Read a#",
-        "✓Edited a.py#@@ -1 +1 @@\n-x\n+y\n z\n",
+        "✓Edited a.py+1 -1#@@ -1 +1 @@\n-x\n+y\n z\n",
     ]
     assert found.text["act bad"] == ["✗Ran make testexit 2#no rule"]
     assert "<ins>+y\n</ins>" in text

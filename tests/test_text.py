@@ -1207,8 +1207,8 @@ def test_every_capture_says_what_its_result_says() -> None:
 
 def test_the_bench_floor_reads_what_the_writers_read() -> None:
     assert [writer.kind for writer in agentfmt.WRITERS.values()] == [
-        agentfmt.Event, agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event, agentfmt.Event,
-        agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
+        agentfmt.Event, agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
+        agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event, agentfmt.Event,
     ]  # fmt: skip
 
 
