@@ -6378,14 +6378,15 @@ class Notes:
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
         self.told: dict[str, int] = {}  # of the counts of the report
 
-    def keep(self, events: Iterable[Event]) -> Iterator[Event]:
+    def keep(self, events: Iterable[Event], *, sums: bool = True) -> Iterator[Event]:
         """Note each event before it is written."""
         for event in events:
             run = event.run
             if run is not None and event.type not in SPOKEN_TYPES:
                 notes = notes_of(run)
                 notes.follow(event)
-                notes.totals.count(event)
+                if sums:
+                    notes.totals.count(event)
                 ends = ends_run(event)
                 if ends:
                     self.close(event, run, notes.totals)
@@ -9127,7 +9128,7 @@ PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 class Writer:
     """Makes lines from events. ``kind`` holds the members that it reads; ``thinking`` and ``words``
     say whether it reads thinking and assistant events, ``noted`` whether it reads what is noted of
-    calls and runs, ``locates`` whether it needs to know where calls stand.
+    calls and runs, ``sums`` whether their totals, ``locates`` whether it says where calls stand.
 
     ``prose``: its lines aren't JSON. ``prints_events``: each is that of an event. ``options`` are
     those that it goes with, or one of their values, ``defaults`` their values for people.
@@ -9135,7 +9136,7 @@ class Writer:
 
     kind: type[Event] = Event
     thinking = words = locates = prose = prints_events = False
-    noted = True
+    noted = sums = True
     options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
     defaults: ClassVar[Mapping[str, Any]] = {}
 
@@ -9255,7 +9256,7 @@ class Text(Writer):
     ``aside``: actions alone, on stderr.
     """
 
-    prose = True
+    prose, sums = True, False
     options = frozenset(("messages", "messages all", "messages chat", "actions stdout"))
     defaults: ClassVar[Mapping[str, Any]] = {"actions": "stdout"}
 
@@ -10142,8 +10143,9 @@ h1 .end { margin: 0; padding: 0; border: 0; }
 h1 .end b { display: block; font-size: 1.375rem; font-weight: 650; line-height: 1.4; }
 .time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
+.cost:empty { display: none; }
 .fact { color: var(--soft); }
-.bad > .fact, .bad > summary > .fact { color: var(--bad); }
+.act.bad > .fact, .act.bad > summary > .fact { color: var(--bad); }
 .mark { flex: none; width: 1rem; color: var(--good); }
 .running > .mark, .running > * > .mark { color: var(--soft); }
 footer { margin-top: 2rem; color: var(--soft); font-size: .8125rem; }
@@ -10161,6 +10163,7 @@ h2 a { color: var(--soft); }
 .prompt p { white-space: pre-line; }
 .long i { color: var(--link); font-style: normal; font-weight: 400; font-size: .8125rem;
   white-space: nowrap; }
+.long > summary { white-space: pre-line; }
 .long[open] > summary > span { display: none; }
 .long > .prompt { margin: 0; padding: 0; border: 0; }
 :is(.words, .prompt) :is(h3, h4, h5, h6) { margin: 1.25em 0 .4em; font-size: 1.0625em; }
@@ -10253,10 +10256,9 @@ def action_html(act: Action, place: str, took: int | None, content: Sequence[Htm
     state = "running" if act.running else "bad" if act.failed else "ok"
     mark = BEGIN_MARK if act.running else CROSS_MARK if act.failed else CHECK_MARK
     label = act.verb if act.verb and act.target else act.label
-    time = format_duration(took) if took else ""
-    facts = act.outcome
-    if not act.failed:  # the mark and the time say it
-        facts = ", ".join(fact for fact in facts.split(", ") if fact not in ("exit 0", time))
+    time = "" if took is None else format_duration(took)
+    # The mark says that the status is 0, and the time stands beside.
+    facts = ", ".join(fact for fact in act.outcome.split(", ") if fact not in ("exit 0", time))
     long = len(facts) > MIN_PART * 3
     first, newline, _ = act.target.partition("\n")
     target = element("code", truncate(first, ITEM_COLUMNS) + " ..." * bool(newline))
@@ -10280,7 +10282,7 @@ def asked_html(prompt: str) -> Html:
     shown = words_html(prompt, "prompt")
     if max(len(lines), len(prompt) // 80) <= PROMPT_LINES:
         return shown
-    begin = truncate(" ".join(" ".join(lines[:PROMPT_LINES]).split()), 3 * TITLE)
+    begin = truncate("\n".join(filter(str.strip, lines[:PROMPT_LINES])), 3 * TITLE)
     more = element("i", f"all {plural(len(lines), 'line')}")
     return element(
         "details", element("summary", element("span", begin), " ", more), shown, kind="long"
@@ -10664,7 +10666,7 @@ class RunTable(Table):
 class CallTable(Table):
     """A table of the calls: a row for each at its end, or at the end of its run."""
 
-    locates = True
+    locates, sums = True, False
 
     def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
         if event.done and not event.hidden:
@@ -10825,6 +10827,7 @@ def convert(
     notes = Notes(report)
     writer, others = make_writers(to, view, notes)
     noted = any(each.noted for each in (writer, *others))
+    sums = any(each.sums for each in (writer, *others))
     kind = SpokenEvent if redaction else writer.kind
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
@@ -10842,7 +10845,7 @@ def convert(
     def write(events: Iterable[Event]) -> None:
         events = selection.shown(events) if selection else events
         events = shortener.cut(events, reread) if shortener and writer.prose else events
-        events = notes.keep(events) if noted else events
+        events = notes.keep(events, sums=sums) if noted else events
         lines = writer.lines(pass_on(events, others, report) if others else events)
         out.write(map(shortener.fit, lines) if shortener and not writer.prose else lines)
         out.flush()
