@@ -6378,8 +6378,12 @@ class Notes:
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
         self.told: dict[str, int] = {}  # of the counts of the report
 
-    def keep(self, events: Iterable[Event], *, sums: bool = True) -> Iterator[Event]:
-        """Note each event before it is written."""
+    def keep(self, events: Iterable[Event], writers: Sequence[Writer]) -> Iterable[Event]:
+        """Note each event before it is written, as far as somebody reads that."""
+        sums = any(writer.sums for writer in writers)
+        return self.note(events, sums) if any(writer.noted for writer in writers) else events
+
+    def note(self, events: Iterable[Event], sums: bool) -> Iterator[Event]:
         for event in events:
             run = event.run
             if run is not None and event.type not in SPOKEN_TYPES:
@@ -10826,8 +10830,6 @@ def convert(
     """
     notes = Notes(report)
     writer, others = make_writers(to, view, notes)
-    noted = any(each.noted for each in (writer, *others))
-    sums = any(each.sums for each in (writer, *others))
     kind = SpokenEvent if redaction else writer.kind
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
@@ -10845,7 +10847,7 @@ def convert(
     def write(events: Iterable[Event]) -> None:
         events = selection.shown(events) if selection else events
         events = shortener.cut(events, reread) if shortener and writer.prose else events
-        events = notes.keep(events, sums=sums) if noted else events
+        events = notes.keep(events, (writer, *others))
         lines = writer.lines(pass_on(events, others, report) if others else events)
         out.write(map(shortener.fit, lines) if shortener and not writer.prose else lines)
         out.flush()
