@@ -1758,6 +1758,10 @@ class FileNotes:
         return self.has_run or not self.source.looks_like
 
 
+# Prose that is no reason for a failure: a setting, or a mark, of a file that was given by mistake.
+SETTING = regex(r"""(?:[\w.-]+\s*=|["'][^"']*["']\s*[:=]|\[+[^]]*\]+\Z|\W*\Z)""")
+
+
 class Report:
     """Reports what goes wrong on stderr, saves rejected lines, and knows the exit status."""
 
@@ -1811,7 +1815,8 @@ class Report:
         shown, file.due = self.redaction.prose(seen, file.due)
         text = excerpt(shown)
         if reason is None:
-            file.prose = text
+            if not SETTING.match(seen[:EXCERPT]):
+                file.prose = text
             if not file.has_run and is_binary(line):
                 file.source.looks_like = "binary data"
         else:
@@ -1888,6 +1893,11 @@ def text_so_far(_report: Report, file: FileNotes) -> str:
     return "" if file.ended else f"{source.name}: {what}"
 
 
+def nothing(_report: Report, file: FileNotes) -> str:
+    read = file.source.at or file.source.documents
+    return "" if read else f"{file.source.name} is empty: the agent wrote nothing"
+
+
 def no_events(_report: Report, file: FileNotes) -> str:
     hint = f"; if this is an agent's text, {AS_EVENTS}" * (not file.told)
     return f"{file.source.name}: no events: {file.prose + hint if file.prose else AS_EVENTS}"
@@ -1901,7 +1911,7 @@ def only_a_head(_report: Report, file: FileNotes) -> str:
 # What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
 STORIES: dict[str, Callable[[Report, FileNotes], str]] = {
     "form": what_it_is, "events": events_outside, "head": only_a_head, "text": text_so_far,
-    "end": no_events,
+    "empty": nothing, "end": no_events,
 }  # fmt: skip
 
 
@@ -10973,7 +10983,8 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
 
 
 def unused_variables(glob: str) -> str:
-    """What a pattern of --secret-env names that cannot be hidden; "" if it hides all it names."""
+    """What a pattern of --secret-env names that cannot be hidden; "" if it hides all it names.
+    Raises click.ClickException for a variable that is named in full."""
     import fnmatch
 
     named = fnmatch.filter(os.environ, glob)
@@ -10981,6 +10992,8 @@ def unused_variables(glob: str) -> str:
         return "no variable has such a name"
     unused = [name for name in named if os.environ[name] and not is_usable(os.environ[name])]
     why = f"shorter than {SHORTEST} characters, or a path, a number or a boolean"
+    if unused == [glob]:
+        raise click.ClickException(f"--secret-env {escape(glob)}: its value can't be hidden: {why}")
     return f"not hidden, because it is {why}: {first_names(unused)}" if unused else ""
 
 

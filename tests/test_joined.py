@@ -283,10 +283,24 @@ def test_an_error_of_codex_before_its_thread(flags: Sequence[str]) -> None:
 def test_every_file_that_holds_no_run_is_named() -> None:
     files = {"good": GOOD["cursor"], "empty": [], "died": [b"starting\n", b"Not logged in\n"]}
     assert convert(files).stderr.splitlines()[0:1] + convert(files).stderr.splitlines()[3:] == [
-        f"agentfmt: empty: no events: {agentfmt.AS_EVENTS}",
+        "agentfmt: empty is empty: the agent wrote nothing",
         "agentfmt: died: no events: Not logged in; if this is an agent's text, "
         + agentfmt.AS_EVENTS,
     ]
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    {
+        "max-complexity = 12": False, "A=b": False, '"name": "x",': False, "}": False,
+        "[tool.x]": False, "Killed": True, "Error: status=401": True, "[error] no key": True,
+        "额度不足": True,
+    }.items(),
+)  # fmt: skip
+def test_a_setting_is_no_reason(last: str, told: bool) -> None:
+    """The last line of a file that was given by mistake says nothing of an agent."""
+    end = convert([f"{last}\n".encode()]).stderr.splitlines()[-1]
+    assert (f"no events: {last}" in end) == told
 
 
 def test_latecomers_of_a_session_are_a_part_of_its_run() -> None:

@@ -900,3 +900,11 @@ def test_a_variable_that_cannot_be_hidden_is_told() -> None:
     why = "not hidden, because it is shorter than 8 characters, or a path, a number or a boolean"
     assert ended.stderr == f"agentfmt: --secret-env MY_*: {why}: MY_CODE\n"
     assert ended.status == 0
+
+
+def test_a_variable_that_cannot_be_hidden_is_an_error() -> None:
+    """If it is named in full: whoever names it relies on that."""
+    env = ENVIRON | {"MY_CODE": "123"}
+    ended = run("-q", "--secret-env", "MY_CODE", data=whole_run(), env=env)
+    assert (ended.status, ended.stdout) == (2, b"")
+    assert ended.stderr.startswith("agentfmt: --secret-env MY_CODE: its value can't be hidden")
