@@ -6990,7 +6990,12 @@ discord-token  ^[MNO][\w-]{22,} \. [\w-]{6}\.[\w-]{27,}
 discord-webhook  ^discord(?:app)?\.com/api/webhooks/ [0-9]+/[\w-]{40,}
 doppler-token  ^dp\. (?:pt|st|sa|ct|scim|audit)\.[\w.-]{36,}
 vault-token  ^(?:hv[sbr]\.|b\.AAAAAQ) [\w-]{20,}  ^s\. [A-Za-z]{0,8}[0-9][A-Za-z0-9]{15,23}$
-telegram-token  ^[0-9]{5,16} :A [\w-]{34}$        age-key  ^AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}
+telegram-token  ^[0-9]{5,16} :A [\w-]{34}$  /bot [0-9]{5,16}:(A[\w-]{33,})
+posthog-key  ^ph[xas]_ \w{30,}                    buildkite-token  ^bk(?:ua|aj|ct)_ [A-Za-z0-9]{30,}
+vault-unseal-key  (?i:unseal_keys_(?:b64|hex)) ["'\\]*\h*:\h*\[([^\]{}]{20,})  ^(?i:unseal\x20key\x20) [0-9]{1,2}:\h+([A-Za-z0-9+/=]{40,})
+seed-phrase  (?i:mnemonic|(?:seed|recovery|backup)[\x20_-]?phrase|seed) ["'\\]*\h*[:=]\h*["'\\]*((?:[a-z]{3,8}\x20+){11,23}[a-z]{3,8})
+random-password  "bcrypt_hash\\*" [^{}]*"result\\*":\h*\\*"([^"\\\s]{4,})
+age-key  ^AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}
 grafana-token  ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}  ^gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}
 jwt  ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?  ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  ^ZXlK [A-Za-z0-9+/]{40,}={0,2}
 groq-key  ^gsk_ [A-Za-z0-9]{40,}                  xai-key  ^xai- [A-Za-z0-9_]{70,}
@@ -7073,6 +7078,7 @@ password-hash  ^(?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A
 private-key  ^LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}
 zoho-token  ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}
 url-password  [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]
+url-password  jdbc:oracle: (?:thin|oci):[\w.$#-]+/["'\\]*([^\s"'<>/@\\]+)@
 url-user  https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})
 bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
@@ -7087,12 +7093,13 @@ command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4
 command-password  ^(?:sqlcmd|bcp|unzip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})
 command-password  ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$]{6,})
 command-password  ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})
+command-password  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
 command-password  ::add-mask:: ([^\s"'\\$]{4,})
 command-password  [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
 command-password  ^(?i:identified\h+by) \h+\\*["']([^\s"'\\]{6,})
 token  ^<words> (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
 token  ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*
-token  ^(?:CLOJARS_|PMAK-|access-(?:sandbox|production|development)-|bk(?:ua|aj|ct)_|e2b_|fc-|mlsn\.|pat-(?:na|eu)[0-9]-|pul-|rubygems_|s-s4t2(?:ud|af)-|(?:sdk|api|mob)-|sgp_|sk-lf-|sq[apu]_|vlt_|waka_|x(?:key|smtp)sib-|xaat-|[a-z]{2}[0-9]-) [0-9a-f-]{32,}\w*
+token  ^(?:CLOJARS_|PMAK-|access-(?:sandbox|production|development)-|e2b_|fc-|mlsn\.|pat-(?:na|eu)[0-9]-|pul-|rubygems_|s-s4t2(?:ud|af)-|(?:sdk|api|mob)-|sgp_|sq[apu]_|vlt_|waka_|x(?:key|smtp)sib-|xaat-|[a-z]{2}[0-9]-) [0-9a-f-]{32,}\w*
 token  ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*
 token  ^(?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|Mid-server-|ory_[a-z]{2,6}_|os_v2_(?:app|org)_|ptr_|secret-(?:live|test)-|secret-token:|sktsec_|t(?:id|lk|sec)_|z[qtuw]t_) [\w+/.=-]{22,}
 """  # noqa: E501
@@ -7228,25 +7235,35 @@ URLSAFE = bytes.maketrans(b"+/", b"-_")
 # or a RANDOM one.
 STRENGTHS = "any", "word", "human", "mixed", "random"
 ANY, WORD, HUMAN, MIXED, RANDOM = range(5)
-# Endings of secret names, by the strength that their values need. Case, `-` and `_` are ignored.
+# Endings of secret names, by the strength that their values need. Case, `-` and `_` are ignored; a
+# blank, too, where `_` stands.
 NAME_ENDS = {
-    WORD: "password passwd passphrase pass pwd passwort kennwort contrasena senha motdepasse "
-    "wachtwoord",
-    HUMAN: "networkcredential psk secret token apikey accesskey secretkey privatekey sshkey "
-    "credentials auth authorization dsn connectionstring webhookurl databaseurl secretkeybase",
+    WORD: "password passwd passphrase pass pwd pw passwort kennwort contrasena contraseña senha "
+    "mot_de_passe wachtwoord lösenord passord adgangskode salasana hasło heslo jelszó parola şifre "
+    "пароль 密码 密碼 パスワード 비밀번호",
+    HUMAN: "networkcredential psk secret token api_key access_key secret_key private_key sshkey "
+    "credentials auth authorization dsn connectionstring webhookurl databaseurl secretkeybase "
+    "secretid mfaseed totpseed otpseed pepper секрет токен 令牌",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt "
-    "login sk creds pat crumb api",
+    "login sk creds pat crumb api encryptionkey signingkey authkey masterkey sessionkey "
+    "appkey 密钥",
 }
-NEEDED = {name: least for least, names in NAME_ENDS.items() for name in names.split()}
+NEEDED = {
+    name.replace("_", ""): least for least, names in NAME_ENDS.items() for name in names.split()
+}
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
+WITHIN_NAMES = tuple(name for name in SECRET_NAMES if name not in ("psk", "pw", "pepper"))
 # Names that end like a secret's, but are not.
 OTHERS = tuple(
     "bypass compass keepass oldpwd sksk requesttoken locktoken sequencetoken publictoken nexttoken "
     "publickeytoken pagetoken continuationtoken idempotencytoken idempotencykey publickey pubkey "
-    "objectkey s3key websocketkey".split()
+    "objectkey s3key websocketkey nopass nopasswd topass".split()
 )
 # They end other words, too, and count only where a word begins.
-SYLLABLES = ("sk", "pat", "sig", "api", "psk")
+SYLLABLES = ("sk", "pat", "sig", "api", "psk", "pw", "pepper")
+# Of these many are no secrets: those of what is public, and the names of things.
+GENERAL = frozenset({"key", "api", "login", "creds", "credential"})
+PUBLISHED = regex("public|publishable|gpg|pgp")
 WITHIN = regex(r"[a-z0-9][a-z]\Z|[A-Z0-9][A-Z]\Z")
 # What may follow in a name.
 FURTHER = (
@@ -7261,6 +7278,11 @@ def squash(name: str) -> str:
 
 
 JOINTS = dict.fromkeys(map(ord, "-_ "))
+ESCAPED = regex(r"\\+(?:u|U[0-9a-fA-F]{4})([0-9a-fA-F]{4})")
+
+
+def unescaped(text: str) -> str:
+    return ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\" in text else text
 
 
 def is_secret_name(name: str) -> bool:
@@ -7270,6 +7292,7 @@ def is_secret_name(name: str) -> bool:
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
+    name = unescaped(name)
     for whole in (name, FURTHER_END.sub("", name)):
         known = squash(whole)
         ends = tuple(
@@ -7279,7 +7302,7 @@ def ends_of(name: str) -> tuple[str, ...]:
             and not known.endswith(OTHERS)
             and not (end in SYLLABLES and WITHIN.search(whole[: 1 - len(end)]))
         )
-        if ends:
+        if ends and not (GENERAL.intersection(ends) and PUBLISHED.search(known)):
             return (known, *ends)
     return ()
 
@@ -7296,7 +7319,7 @@ class Form(NamedTuple):
     how strong it must be at least.
 
     ``between`` is an expression for RE2 and re alike. ``value``: as its quotes say, up to a blank,
-    the rest of a line, or an element.
+    such a one at the end of a line (``line``, and ``rest`` without punctuation), or an element.
     """
 
     name: str
@@ -7323,7 +7346,7 @@ MACROS = {
     "Y": r"(?:&\w+ |!!\w+ )?",
     "P": r"(?:\\*[\"'`])?",
     "N": r"(?:\r?\n|(?:\\+r)?\\+n)",
-    "A": r"(?:=>|->|\xe2\x86\x92|[?.+|]{1,2}=|:{0,3}=|:{1,2}\*{0,2})",
+    "A": r"(?:=>|->|\xe2\x86\x92|[?.+|]{1,2}=|:{0,3}=|:{1,2}\*{0,2}|\xef\xbc\x9a|\\+uff1a)",
 }
 
 
@@ -7341,7 +7364,7 @@ authorization   value     human   <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\
 quoted          value     word    <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
 typed           value     word    (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
 spaced          value     human   [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair            value     human   <Q>(?:,<H><Q>\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>)?[:,{ \t]{0,4}<N>?<H><Q>(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+pair            value     human   <Q>[:,{ \t]{0,4}<N>?<H><Q>(?:\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>,<H><N>?<H><Q>){0,2}(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
 fallback        value     mixed   <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple           value     human   (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call            value     mixed   <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
@@ -7351,7 +7374,8 @@ element         element   word    </key><N>?<H><(?:string|value)>               
 block           line      mixed   (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
 option          value     human   (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
 variable        blank     word      =                                             PASSWORD=«<12 alnum>»           PASSWORD=$X
-yaml            line      word    <Q>\*{0,2}<H>(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92)<H><Y>      password: «<12 alnum>»          password: null
+property        rest      word      =                                             db.password=«<12 alnum>»          db.password=$X
+yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92|\xef\xbc\x9a|\\+uff1a)<H><Y>      password: «<12 alnum>»          password: null
 next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 after           value     mixed   (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned        value     human   <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
@@ -7388,8 +7412,8 @@ def value_of(
     if kind == "element":
         element = ELEMENT.match(text, start, limit)
         return (*element.span(), True) if element else None
-    word = (UNQUOTED if kind == "value" else TO_BLANK).match(text, start, limit)
-    if not word or (kind == "line" and not LINE_END.match(text, word.end())):
+    word = (UNQUOTED if kind in ("value", "rest") else TO_BLANK).match(text, start, limit)
+    if not word or (kind in ("line", "rest") and not LINE_END.match(text, word.end())):
         return None
     return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
 
@@ -7434,14 +7458,24 @@ FIRST_LOOK = {
 }
 
 
-def any_name(names: Iterable[str], joint: str = "[_-]*") -> str:
-    return "|".join(map(joint.join, names))
+def any_name(strengths: Iterable[int]) -> str:
+    """An expression for the names of some strengths, the longest first."""
+    names = " ".join(map(NAME_ENDS.__getitem__, strengths)).split()
+    return "|".join("[_-]*".join(map(spelled, name)) for name in sorted(names, key=len)[::-1])
+
+
+def spelled(char: str) -> str:
+    """A character of a name in UTF-8, or as JSON may spell it."""
+    if char.isascii():
+        return char.replace("_", "[ ]?")
+    either = (char.encode().decode("latin-1"), rf"\\+u{ord(char):04x}")
+    upper = (char.upper().encode().decode("latin-1"), rf"\\+u{ord(char.upper()):04x}")
+    return f"(?:{'|'.join(dict.fromkeys((*either, *upper)))})"
 
 
 def named(needed: int) -> str:
     """An expression for the names that need a strength, and for the first look behind them."""
-    ends = any_name(NAME_ENDS[needed].split())
-    ends += "" if needed > HUMAN else "|(?:api|access|secret|private) key"
+    ends = any_name([needed])
     options = [form for form in FORMS if form.name == "option"]
     others = [form for form in FORMS if form.name != "option"]
     name = f"(?:{ends}){FURTHER}?"
@@ -7470,14 +7504,12 @@ def behind(forms: list[Form], needed: int) -> str:
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _HEAD = "|".join(sorted(_HEADS))
-UNFINISHED = rf"(?i:{any_name(NEEDED)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+UNFINISHED = rf"(?i:{any_name(NAME_ENDS)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 # In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
-MEMBER = rf'(?i:{any_name(SECRET_NAMES)})"'
+MEMBER = rf'(?i:{any_name([WORD, HUMAN])})"'
 NAMED = "|".join((*map(named, NAME_ENDS), MEMBER))
 # The name that it begins with, or an option.
-_NAMES = any_name(sorted(NEEDED, key=len, reverse=True))
-_KEYS = "(?:api|access|secret|private) key"
-NAME = regex(rf"(?i:-[\w-]+|{_KEYS}|(?:{_NAMES})(?:{FURTHER})?)".encode())
+NAME = regex(rf"(?i:-[\w-]+|(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("latin-1"))
 
 
 # ---------------------------------------------------------------- the judge
@@ -7559,34 +7591,44 @@ STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 PLACEHOLDER = regex(
     r"\$?\{\{.*?\}\}+|\{%.*?%\}|\$\{.*?(?:\}|\Z)|\$\(.*?(?:\)|\Z)|\{[\w.!:\[\]\"'-]*\}|<[^<>]*>|\A[<\[]\w*\Z"
     r"|(?:(?<![^:/=@.,\s])\$[A-Za-z_]|\$[A-Z_]{2})[\w.:>-]*|%\(\w+\)[a-z]|%[-0-9.]*[a-zA-Z@](?!\w)"
-    r"|%[A-Za-z_]+%|@@?[A-Z_]+@@?|\[REDACTED:[^\]]*\]|\A\[[A-Za-z ]+\]\Z|#\{.*?\}|\$[0-9]"
+    r"|%[A-Za-z_]+%|@@?[A-Z_]+@@?|&lt;.*?&gt;|\[REDACTED:[^\]]*\]|\A\[[A-Za-z ]+\]\Z|#\{.*?\}"
+    r"|\$[0-9]"
 )
-# No secret, whatever it looks like: numbers, versions, addresses, paths, elisions, keywords, public
-# keys and certificates, digests.
+# No secret, whatever it looks like: numbers, versions, addresses, paths, elisions, keywords,
+# digests, certificates, what asks to be replaced, public keys.
 NO_SECRET = regex(
     r".{0,2}|[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*"
     r"|0[xX][0-9a-fA-F]{1,16}|0b[01_]+|(.)\1*|\W*"
     r"|[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
-    r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://[^\s@]*"
+    r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://(?:[a-z_]{1,16}@)?[^\s@]*"
     r"|(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?"
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}"
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*"
-    r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer"
+    r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|value"
     r"|boolean|float|bytes)\??|;?[a-z]+="
-    r"|(?:sha[0-9]{1,3}|md5)[=:-].*"
+    r"|(?:sha[0-9]{1,3}|md5)[=:-].*|LS0tLS1CRUdJTiB(?:D|QVUJ).*|age1[0-9a-z]{50,}"
+    r"|(?i:_*(?:replace|change|insert|put|enter|your)[_ -].*|base64[ _-]?encoded.*|redacted.*)"
+    r"|__[A-Z_]+__|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
     r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|(?:\S+ ){4,}.*",
     re.DOTALL,
 )
-# Unquoted, code: a call, an operator.
+# Behind names that say little: an ID, a digest, a fingerprint.
+DIGEST = regex(
+    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?:0x)?[0-9a-fA-F]{40}"
+    r"|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4}|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
+)
+# Unquoted, code: a call of a member; a call, an operator.
+CALL = regex(r"[&*!]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]")
 CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*].*|[:@~!&|].*", re.DOTALL)
 # A member, or words of which one has a capital within.
 CODE_NAME = regex(
     r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+|(?=[a-z]*[A-Z])[A-Za-z]*[a-z][A-Za-z]*"
 )
+# Words that are joined as in a program.
+JOINED = regex(r"\W*(?:_?[A-Za-z]+(?:[_.][A-Za-z0-9]+|[A-Z][a-z]+)+[0-9]?|[A-Z][a-z]+)\W*")
 # What people read: words with a capital, or of another alphabet.
 LABEL = regex(r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'-]+[^\W\d_]+)*[.:]?|[^\d_]*[^\x00-\x7f][^\d_]*")
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
-ESCAPED = regex(r"\\+(?:u|U[0-9a-fA-F]{4})([0-9a-fA-F]{4})")
 # Such a word before a token says that it is no secret.
 PUBLIC = regex(
     r"(?i)(?:[\w-]+[_-])?(?:sha[0-9]{1,3}|pk|pub(?:lic|lishable)?|id|nonce|run|(?:chat)?cmpl)[_-]"
@@ -7603,8 +7645,9 @@ def is_plain(
     if not ends:
         return True
     value = value[(scheme.end() if (scheme := SCHEME.match(value)) else 0) :][:NEAR]
-    value = ESCAPED.sub(lambda match: chr(int(match[1], 16)), value).strip("\"'`\\")
-    value = value if quoted or least == ANY else value.rstrip(")]};:,")
+    value = unescaped(value).strip("\"'`\\")
+    closed = "" if quoted or least == ANY else value[len(value.rstrip(")]};:,")) :]
+    value = value.removesuffix(closed)
     rest = PLACEHOLDER.sub("", value)
     needed = needed_by(name) if needed is None else needed
     if NO_SECRET.fullmatch(rest) or (least and needed > WORD and " " in value):
@@ -7613,20 +7656,28 @@ def is_plain(
         return True
     if least and not quoted and value[:1] == "-":  # an option
         return True
-    told = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
-    if squash(value) == ends[0] or repeats(value, told < REACHED[MIXED if quoted else RANDOM]):
+    if least and GENERAL.issuperset(ends[1:]) and DIGEST.fullmatch(value):
         return True
-    code = CODE.fullmatch(value) or (needed > WORD and CODE_NAME.fullmatch(value))
-    if least and not quoted and told < REACHED[RANDOM] and code:
+    told = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
+    likely = told < REACHED[MIXED if quoted else RANDOM]
+    if squash(value) == ends[0] or repeats(value, needed, likely, quoted=quoted):
+        return True
+    code = closed.strip(";:,") or CODE.fullmatch(value)
+    code = code or (needed > WORD and CODE_NAME.fullmatch(value))
+    if least and not quoted and (CALL.match(value) or (told < REACHED[RANDOM] and code)):
         return True
     asked = max(least, needed) if least else ANY
     return told < REACHED[asked] or LABEL.fullmatch(value) is not None
 
 
-def repeats(value: str, likely: bool) -> bool:
-    """Is this a secret name, or something that is ``likely`` an identifier that holds one?"""
-    plain = squash(value)
-    return plain.rstrip("12") in NEEDED or (likely and any(map(plain.__contains__, SECRET_NAMES)))
+def repeats(value: str, needed: int, likely: bool, *, quoted: bool) -> bool:
+    """Is this a secret name, or something that is ``likely`` an identifier that holds one? People
+    choose such a word as a password, and words with hyphens, which no program has for a name."""
+    plain = squash(value).strip("[]().:")
+    chosen = needed == WORD and not JOINED.fullmatch(value)
+    if chosen:
+        return NEEDED.get(plain.rstrip("12"), RANDOM) <= (WORD if quoted else HUMAN)
+    return plain.rstrip("12") in NEEDED or (likely and any(map(plain.__contains__, WITHIN_NAMES)))
 
 
 def is_plain_token(rule: Rule, shown: str) -> bool:

@@ -137,6 +137,24 @@ def characters(parsed: Any) -> str:
     return "".join(sorted(found))
 
 
+# As tools print them, in the language of whoever wrote the tool.
+PRINTED = [
+    "username=shop, password=«Cactus<4 digit>?»;", 'ID=sa;Password=«Bishop<4 digit>?»" x',
+    "contraseña: «<12 alnum>»", "Mot de passe : «<8 alnum>»", "Пароль: «hunter2x9»",
+    "ПАРОЛЬ=«<12 alnum>»", "密码：«<10 alnum>»", '"パスワード": "«<12 alnum>»"', "hasło: «<8 alnum>!»",
+    "ADMIN_PW=«<12 alnum>»", "mfa_seed: «<16 base32>»", 'pepper = "«<12 alnum>»"',
+    "ftp://user:«secret»@ftp.example.com/x", "jdbc:oracle:thin:shop/«<10 alnum>»@db:1521/x",
+    'MNEMONIC="«balance avocado blossom catalog abandon anchor ankle airport arctic album bamboo '
+    'absent»"', "Unseal Key 1: «<43 base64>=»", '"unseal_keys_b64": [«\n "<43 base64>=",\n»]',
+    "secret_id             «<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>»",
+    '"bcrypt_hash": "x",\n "length": 24,\n "result": "«<18 alnum>%»",',
+    "https://api.telegram.org/bot<9 digit>:«AA<33 url>»/sendMessage",
+    "sqlplus shop/«<10 alnum>»@orcl", "«bkua_<40 hex>»", "«phx_<9 alnum>_<14 alnum>_<12 alnum>»",
+    '"db_password": {\n "sensitive": true,\n "type": "string",\n "value": "«<12 alnum>!»"\n}',
+    "db.password=«admin»", "DB_PASSWORD=«dbpass»", 'password: "«SuperSecretPassw0rd»"',
+]  # fmt: skip
+
+
 @functools.cache
 def made(template: str, seed: object = 0) -> Planted:
     """A template filled in. Each character class of an alphabet occurs, as in real tokens."""

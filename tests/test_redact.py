@@ -15,7 +15,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planting import GRAMMARS, hide, made, pem, randomly_spelled, redact, scanner, stands_in
+from planting import (
+    GRAMMARS,
+    PRINTED,
+    hide,
+    made,
+    pem,
+    randomly_spelled,
+    redact,
+    scanner,
+    stands_in,
+)
 from support import (
     CAPTURES,
     CURSOR_CAPTURES,
@@ -98,6 +108,20 @@ def test_tokens_of_every_rule_are_hidden_in_a_line(row: str) -> None:
         for members in ({"note": text}, {"note": text, "text": text}, {"text": text}, {text: "x"}):
             line = json.dumps({"type": "thinking", "subtype": "delta"} | members).encode()
             assert spelled.encode() not in redact(line, *SECRETS, "--thinking").stdout
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize("template", PRINTED)
+def test_what_tools_print_is_hidden_in_a_line(template: str, ascii_only: bool) -> None:
+    """In a string, and in JSON in a string; its letters escaped, or not."""
+    planted = made(template)
+    spelled = json.dumps(planted.secret)[1:-1]
+    for text in (planted.text, json.dumps({"out": planted.text}, ensure_ascii=ascii_only)):
+        line = json.dumps({"type": "x", "note": text}, ensure_ascii=ascii_only).encode()
+        left = redact(line, *SECRETS).stdout
+        assert spelled.encode() not in left.replace(rb"\\", b"\\")
+        assert b"[REDACTED:" in left
+        assert redact(left, *SECRETS).stdout == left
 
 
 @pytest.mark.parametrize("row", ROWS)

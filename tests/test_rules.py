@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planting import GRAMMARS, PEM, Grammar, Planted, hide, made, pem, spellings
+from planting import GRAMMARS, PEM, PRINTED, Grammar, Planted, hide, made, pem, spellings
 
 import agentfmt
 from agentfmt import Scanner
@@ -426,7 +426,14 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             r'"token": "Osobn\u00ed p\u0159\u00edstupov\u00fd x"', r'"api_key": "API-n\u00f8kkel"',
             '"sk-SK": $0a391ff68f9d59b1$exports', '"Password:": ["Mot de passe"]',
             "TOKEN = 0x0100U;", "USER_TOKEN = self._call('um/v3/users', id)",
-            "q6sk09|5w~009k90l91n92o09", "credentials = _this$credentials3.userId)",
+            "q6sk09|5w~009k90l91n92o09", "x ALL=(ALL) NOPASSWD: ALL", '"PASS_TO_PASS": "test_a1b2"',
+            "FAIL_TO_PASS: tests/test_x9.py", "token=pk_live_<24 alnum>", "PUBLIC_KEY=<24 alnum>",
+            'api_key: "pub-<24 alnum>"', "public_api_key: <32 hex>", "GPG_KEY=<40 hex>",
+            'token = "REPLACE_ME"', "secret: replace-me", "Bearer your-openai-api-key",
+            "password: &lt;token&gt;", "key: base64encodedaccountkey", "pwd: cwd})",
+            "token = buffer.readUInt32LE(0)", "secret := &secretmanagerpb.Secret{",
+            "cert: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0<40 base64>", "--- PASS: TestDeterministicIDs",
+            "credentials = _this$credentials3.userId)",
             "Passphrase => undef,", "def f(x, ca_key_password=None):",
             "auth: credentials!.privateApiKey as string", "NotAuth => 0b1000_0000,",
             'TURKEY = "\\U0001f1f9\\U0001f1f7"', "(``Authorization: Bearer <token>``).",
@@ -444,6 +451,37 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
 def test_code_is_left(text: str) -> None:
     text = made(text).text
     assert hide(text) == text
+
+
+@pytest.mark.parametrize("template", PRINTED)
+def test_what_tools_print_is_hidden(template: str) -> None:
+    for seed in SEEDS:
+        planted = made(template, seed)
+        left = hide(planted.text)
+        assert re.sub(r"\[REDACTED:[a-z-]+\]", "*", left) == f"{planted.before}*{planted.after}"
+        assert hide(left) == left
+
+
+COMMON = "admin letmein dbpass toor monkey topsecret SuperSecretPassw0rd minioadmin".split()
+
+
+@pytest.mark.parametrize("word", COMMON)
+def test_common_passwords_are_judged_alike_in_every_form(word: str) -> None:
+    forms = (
+        "DB_PASSWORD={}", "db.password={}", "password: {}", 'password: "{}"', "password = '{}'",
+        '{{"password":"{}"}}', "<password>{}</password>", 'String password = "{}";',
+        "postgres://app:{}@db/app",
+    )  # fmt: skip
+    assert [form for form in forms if word in hide(form.format(word))] == []
+
+
+@pytest.mark.parametrize("name", ["key", "cache_key", "API", "login", "creds", "gpg_key"])
+@pytest.mark.parametrize(
+    "value", ["<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>", "<40 hex>", "<64 hex>", "a1:b2" * 8]
+)
+def test_an_id_or_a_digest_behind_a_general_name_is_left(name: str, value: str) -> None:
+    for text in (f"{name}={value}", f'"{name}": "{value}"', f"{name}: {value}\n"):
+        assert hide(made(text).text) == made(text).text
 
 
 NAMES = [
