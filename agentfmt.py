@@ -7662,8 +7662,9 @@ def is_plain(
     likely = told < REACHED[MIXED if quoted else RANDOM]
     if squash(value) == ends[0] or repeats(value, needed, likely, quoted=quoted):
         return True
-    code = closed.strip(";:,") or CODE.fullmatch(value)
-    code = code or (needed > WORD and CODE_NAME.fullmatch(value))
+    code = any(
+        (closed.strip(";:,"), CODE.fullmatch(value), needed > WORD and CODE_NAME.fullmatch(value))
+    )
     if least and not quoted and (CALL.match(value) or (told < REACHED[RANDOM] and code)):
         return True
     asked = max(least, needed) if least else ANY
