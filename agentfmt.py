@@ -9686,7 +9686,8 @@ def cut_lines(text: str, first: int = 0, last: int = 0) -> list[str]:
     missing = len(lines) - first - last
     if missing > 0:
         lines[first : first + missing] = [f"... ({plural(missing, 'more line')})"]
-    return [truncate(line[: 4 * REPORT_COLUMNS], REPORT_COLUMNS) for line in lines]
+    sure = REPORT_COLUMNS // 2  # characters that fit, however wide: to measure them takes time
+    return [line if len(line) <= sure else truncate(line[: 8 * sure], 2 * sure) for line in lines]
 
 
 def literal(text: str) -> str:
@@ -10090,9 +10091,10 @@ WEB = regex(r"(?i)https?://")
 
 def code_html(text: str, kind: str = "") -> Html:
     """The first and the last lines of a text, as they are."""
-    lines = cut_lines(text, PAGE_LINES, PAGE_TAIL)
-    shown = "\n".join([line.rstrip("\r") for line in lines])
-    return element("pre", shown, kind=kind) if text.strip() else EMPTY
+    if not text.strip():
+        return EMPTY
+    lines = cut_lines(text.replace("\r\n", "\n"), PAGE_LINES, PAGE_TAIL)
+    return element("pre", "\n".join(lines), kind=kind)
 
 
 def diff_html(diff: str) -> Html:
@@ -10175,15 +10177,13 @@ body { margin: 0; background: var(--paper); color: var(--ink);
   font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 main { display: flex; flex-direction: column; max-width: 48rem; margin: 0 auto;
   padding: 0 1.5rem 4rem; overflow-wrap: anywhere; reading-flow: flex-visual; }
-a { color: var(--link); text-decoration: none; }
-a:hover { text-decoration: underline; }
+a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
 pre, code { font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 pre { margin: .5rem 0; padding: .6rem .8rem; border-radius: .4rem; background: var(--wash);
   white-space: pre-wrap; max-height: 32rem; overflow: auto; tab-size: 4; }
 pre.given { padding: 0; background: none; color: var(--soft); }
 :not(pre) > code { padding: .1em .25em; border-radius: .25rem; background: var(--wash); }
-summary { cursor: pointer; list-style: none; }
-summary::-webkit-details-marker { display: none; }
+summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker { display: none; }
 .view { order: -2; position: sticky; top: 0; z-index: 1; display: flex; justify-content: flex-end;
   gap: .25rem; margin: 0 -.6rem; padding: .6rem 0; border: 0; background: var(--paper);
   font-size: .8125rem; }
@@ -10191,8 +10191,7 @@ summary::-webkit-details-marker { display: none; }
 .view label:has(:checked) { background: var(--wash); color: var(--ink); }
 .view label:has(:focus-visible) { outline: 2px solid var(--link); }
 .view input { position: absolute; opacity: 0; }
-nav { order: -1; }
-nav ol { margin: 1rem 0 0; padding: 0; list-style: none; }
+nav { order: -1; } nav ol { margin: 1rem 0 0; padding: 0; list-style: none; }
 nav li a { display: flex; gap: .5rem; align-items: baseline; padding: .25rem 0; color: inherit;
   font-size: .9375rem; border-bottom: 1px solid var(--line); }
 nav li a:hover { text-decoration: none; background: var(--wash); }
@@ -10209,7 +10208,7 @@ h1 .end { margin: 0; padding: 0; border: 0; }
 h1 .end b { display: block; font-size: 1.375rem; font-weight: 650; line-height: 1.4; }
 .time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
-.cost:empty { display: none; }
+nav .time, nav .cost { min-width: 3.5rem; text-align: right; } nav .cost:empty { display: none; }
 .fact { color: var(--soft); }
 .act.bad > .fact, .act.bad > summary > .fact { color: var(--bad); }
 .mark { flex: none; width: 1rem; color: var(--good); }
@@ -10219,18 +10218,14 @@ footer { margin-top: 2rem; color: var(--soft); font-size: .8125rem; }
   content-visibility: auto; contain-intrinsic-size: auto 50rem; }
 .run > header { order: -3; display: flex; flex-wrap: wrap; justify-content: space-between;
   gap: 0 1rem; border-top: 2px solid var(--ink); padding-top: .5rem; }
-.run > header + :is(.prompt, .long) { order: -3; }
-.run > .times { order: -2; }
-h2 { margin: 0; font-size: .8125rem; font-weight: 400; }
-h2 a { color: var(--soft); }
-.words, .prompt, .long { margin: .75rem 0; }
-.words, .prompt, pre { unicode-bidi: plaintext; }
+.run > header + :is(.prompt, .long) { order: -3; } .run > .times { order: -2; }
+h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--soft); }
+.words, .prompt, .long { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
 .prompt, .long { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500; }
 .prompt p { white-space: pre-line; }
 .long i { color: var(--link); font-style: normal; font-weight: 400; font-size: .8125rem;
   white-space: nowrap; }
-.long > summary { white-space: pre-line; }
-.long[open] > summary > span { display: none; }
+.long > summary { white-space: pre-line; } .long[open] > summary > span { display: none; }
 .long > .prompt { margin: 0; padding: 0; border: 0; }
 :is(.words, .prompt) :is(h3, h4, h5, h6) { margin: 1.25em 0 .4em; font-size: 1.0625em; }
 :is(.words, .prompt) :is(p, ul, ol, table, blockquote) { margin: .6rem 0; }
@@ -10253,8 +10248,7 @@ hr { width: 100%; border: 0; border-top: 1px solid var(--line); }
 .act:has(.bad) > summary::before { color: var(--bad); font-weight: 700; }
 .act > summary:hover { background: var(--wash); }
 .what { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.what b { font-weight: 400; }
-.what code { padding: 0; background: none; }
+.what b { font-weight: 400; } .what code { padding: 0; background: none; }
 [open] > summary > .what { white-space: normal; }
 .act .fact { grid-column: 3; white-space: nowrap; }
 .act .time { grid-column: 4; min-width: 3.5rem; text-align: right; }
@@ -10266,16 +10260,14 @@ hr { width: 100%; border: 0; border-top: 1px solid var(--line); }
 .inside { margin: .1rem 0 .75rem 1.5rem; scroll-margin-top: 6rem; }
 .below { padding-left: 1.25rem; border-left: 1px solid var(--line); }
 .thought { position: relative; margin: .5rem 0; color: var(--soft); }
+.todo { margin: .25rem 0; padding: 0; list-style: none; color: var(--soft); }
 .diff > * { display: block; margin: 0 -.8rem; padding: 0 .8rem; text-decoration: none; }
-.diff ins { background: var(--added); }
-.diff del { background: var(--cut); }
+.diff ins { background: var(--added); } .diff del { background: var(--cut); }
 .diff b { color: var(--soft); font-weight: 400; }
 .times { margin: .75rem 0 .25rem; font-size: .8125rem; color: var(--soft); }
 .times svg { display: block; border-bottom: 1px solid var(--line); }
-.times rect { fill: var(--soft); }
-.times .nested { opacity: .55; }
-.times .bad { fill: var(--bad); }
-.times a:hover rect { fill: var(--link); }
+.times rect { fill: var(--soft); } .times .nested { opacity: .55; }
+.times .bad { fill: var(--bad); } .times a:hover rect { fill: var(--link); }
 figcaption a { color: inherit; }
 body:has(#words:checked) .act:not(.bad, :has(.bad)), body:has(#acts:checked) :is(.run > .words,
   .thought), body:has(#bad:checked) :is(.run > .words, .thought,
@@ -10305,8 +10297,10 @@ def inside(call: FinishedCall) -> list[Html]:
     """What the line of a call opens, before and after what its sub-agent did."""
     target, tool = call.action.target, call.outcome.tool
     if tool == "task":
-        texts = as_text(call.args.get("prompt")), call.returned
-        return [words_html(shorten_text(text, MAX_WORDS), "words") for text in texts]
+        prompt, answer = as_text(call.args.get("prompt")), call.returned
+        return [asked_html(prompt), words_html(shorten_text(answer, MAX_WORDS), "words")]
+    if tool == "updateTodos" and (todos := [*Node(call.args.get("todos")).each()]):
+        return [element("ul", *map(todo_html, todos[:PAGE_LINES]), kind="todo"), EMPTY]
     whole = code_html(target) if "\n" in target else EMPTY
     if tool in CHANGING_TOOLS and call.diff:
         return [EMPTY, diff_html(call.diff)]
@@ -10340,6 +10334,12 @@ def action_html(act: Action, place: str, took: int | None, content: Sequence[Htm
         return element("div", *parts, kind=f"act {state}", id=place)
     opened = element("div", *content, kind="inside", id=place)  # so that a link opens it
     return element("details", element("summary", *parts), opened, kind=f"act {state}")
+
+
+def todo_html(todo: Node) -> Html:
+    state = as_text(todo["status"]).rpartition("_")[2].lower()
+    mark = {"completed": CHECK_MARK, "progress": BEGIN_MARK, "cancelled": "–"}.get(state, "○")
+    return element("li", mark, " ", as_text(todo["content"]))
 
 
 def asked_html(prompt: str) -> Html:

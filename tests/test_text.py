@@ -602,7 +602,7 @@ def test_summary_takes_the_redactions_by_rule() -> None:
     report = agentfmt.Report(agentfmt.Output(b"".join), redaction)  # type: ignore[arg-type]
     report.redaction.counts.update({"github-token": 2, "env": 1})
     runs = (agentfmt.Run(None, f"stdin:{number}") for number in (1, 2))
-    events = [agentfmt.Event(type="result", raw=b"{}", run=run) for run in runs]
+    events = [agentfmt.Event(type="result", raw=b"{}", run=run, kind=agentfmt.END) for run in runs]
     notes = agentfmt.Notes(report)
     summary = agentfmt.Summary(View(), notes)
     first, second = summary.lines(notes.keep(events, [summary]))
