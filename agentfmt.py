@@ -1811,11 +1811,11 @@ class Report:
     def reject(self, file: FileNotes, reason: str | None, line: bytes) -> None:
         """Save a line that isn't an event, and show or count it; without a reason it is prose."""
         self.save_rejected(line)
-        seen = line.strip(BLANKS).decode("utf-8", "backslashreplace")
+        seen = line.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
         shown, file.due = self.redaction.prose(seen, file.due)
         text = excerpt(shown)
         if reason is None:
-            if not SETTING.match(seen[:EXCERPT]):
+            if not SETTING.match(seen.lstrip()[:EXCERPT]):
                 file.prose = text
             if not file.has_run and is_binary(line):
                 file.source.looks_like = "binary data"
@@ -7177,52 +7177,115 @@ def is_usable(value: str) -> bool:
     return not value.isspace()
 
 
-def spellings(value: str) -> Iterator[bytes]:
-    """The spellings of a known value: plain, in JSON once and twice, in a URL, in base64."""
+def escaped(form: bytes) -> str:
+    return re.escape(form).decode("latin-1")
+
+
+def options(*, latin: bool = True) -> Any:
+    import re2
+
+    given = re2.Options()
+    given.log_errors = False
+    given.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
+    if latin:  # bytes, so that lone surrogates and cut characters match a negated class
+        given.encoding = re2.Options.Encoding.LATIN1
+    return given
+
+
+@functools.cache
+def expression(text: str, *, latin: bool = True) -> Any:
+    import re2
+
+    return re2.compile(text.encode("latin-1") if latin else text, options(latin=latin))
+
+
+class KnownForm(NamedTuple):
+    """A text that shows a known value: itself, a line of it, or either in base64."""
+
+    name: str  # for markers
+    text: str
+    chars: tuple[str, ...]  # an expression for each character, in any spelling
+
+    def expression(self, size: int | None = None) -> str:
+        """An expression (RE2, of UTF-8 as Latin-1) for its first characters, or for all."""
+        return "".join(self.chars[:size])
+
+    def pattern(self, size: int | None = None) -> Any:
+        return expression(self.expression(size))
+
+
+def known_forms(name: str, value: str) -> Iterator[KnownForm]:
     import base64
-    from json import dumps
-    from urllib.parse import quote
 
-    texts = {value, value.replace("\n", "\r\n"), *filter(is_usable, value.splitlines())}
-    for text in texts:
-        plain = to_utf8(text)
-        yield plain
-        for halves in split_pairs(text):
-            yield to_utf8(halves)
-        for ascii_only in (True, False):
-            once = dumps(text, ensure_ascii=ascii_only)[1:-1]
-            for spelled in (
-                once,
-                once.replace("/", r"\/"),
-                dumps(once, ensure_ascii=ascii_only)[1:-1],
-            ):
-                yield to_utf8(spelled)
-        for safe in ("", "/", "!'()*"):  # characters that some encoders leave alone
-            url = quote(plain, safe=safe)
-            for spelled in (url, url.replace("%20", "+")):
-                yield spelled.encode()
-                yield re.sub("%..", lambda match: match[0].lower(), spelled).encode()
+    for text in dict.fromkeys((value, *filter(is_usable, value.splitlines()))):
+        yield KnownForm(name, text, tuple(map(in_any_spelling, text)))
+        data = to_utf8(text)
         for shift in range(3):
-            encoded = base64.b64encode(bytes(shift) + plain)
-            known = encoded[
-                (0, 2, 3)[shift] : (shift + len(plain)) * 8 // 6
-            ]  # all bits of these belong to the value
-            if len(known) > 3:
-                yield from (known, known.translate(URLSAFE))
+            encoded = base64.b64encode(bytes(shift) + data).decode()
+            # All bits of these belong to the value.
+            encoded = encoded[(0, 2, 3)[shift] : (shift + len(data)) * 8 // 6]
+            if len(encoded) > 3:
+                yield KnownForm(name, encoded, tuple(map(in_base64, encoded)))
 
 
-def split_pairs(text: str) -> Iterator[str]:
-    """A text in which deltas cut one surrogate pair, or all."""
-    pairs = [at for at, char in enumerate(text) if char > "\uffff"]
-    for cut in [*([at] for at in pairs), pairs]:
-        yield "".join(surrogates(char) if at in cut else char for at, char in enumerate(text))
+@functools.cache
+def in_any_spelling(char: str) -> str:
+    """An expression for a character: as it is, as JSON inside JSON inside ... spells it, with any
+    number of backslashes, or as a URL does."""
+    if char.isascii() and char.isalnum():
+        return char
+    data, units = to_utf8(char), surrogates(char) if char > "\uffff" else char
+    spelled = {escaped(data), escaped(to_utf8(units))}  # deltas may cut a pair
+    spelled.add("".join(rf"\\+u{any_case(f'{ord(unit):04x}')}" for unit in units))
+    spelled.add("".join(f"%(?:25)*{any_case(f'{byte:02x}')}" for byte in data))
+    spelled.add(SHORT_SPELLINGS.get(char, r"\\*" + escaped(data)))
+    return f"(?:{'|'.join(sorted(spelled))})"
+
+
+# A line's end may be spelled with a carriage return.
+SHORT_SPELLINGS = {
+    "\n": r"(?:\r|\\+r)?(?:\n|\\+n)", "\t": r"\\+t", "\r": r"\\+r", "\b": r"\\+b", "\f": r"\\+f",
+    " ": r"\+", "\\": r"\\+",
+}  # fmt: skip
+
+
+def in_base64(char: str) -> str:
+    """The same for a character of base64, which has two alphabets."""
+    other = {"+": "-", "/": "_"}.get(char)
+    return f"(?:{other}|{in_any_spelling(char)})" if other else char
+
+
+def any_case(digits: str) -> str:
+    return "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in digits)
 
 
 def surrogates(char: str) -> str:
     return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
 
 
-URLSAFE = bytes.maketrans(b"+/", b"-_")
+def unspelled(text: bytes) -> bytes:
+    """A text in which the spellings of a value look alike, to be compared with another such text;
+    without the escape that its end cuts off."""
+    plain = SPELLED.sub(spelled_char, CUT_ESCAPE.sub(b"", text))
+    return BEYOND_BMP.sub(lambda pair: to_utf8(surrogates(from_utf8(pair[0]))), plain).translate(
+        ALIKE
+    )
+
+
+def spelled_char(found: re.Match[bytes]) -> bytes:
+    unit, byte, letter = found.groups()
+    if unit:
+        return to_utf8(chr(int(unit, 16)))
+    return bytes([int(byte, 16)]) if byte else CONTROLS.get(letter, b"")
+
+
+SPELLED = regex(rb"\\+u([0-9A-Fa-f]{4})|%(?:25)*([0-9A-Fa-f]{2})|\\+([bfnrt]?)|\r")
+CUT_ESCAPE = regex(rb"(?:\\+(?:u[0-9A-Fa-f]{0,3})?|%[0-9A-Fa-f]?)\Z")
+CONTROLS = {b"n": b"\n", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
+BEYOND_BMP = regex(
+    rb"\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}"
+)
+ALIKE = bytes.maketrans(b"+-_", b"  /")  # in URLs, and in the alphabets of base64
 
 
 # ---------------------------------------------------------------- names and forms
@@ -7711,6 +7774,9 @@ ROUNDS = 8  # of searching again: bounded, so time stays linear
 LONG_STRING = 4096  # of base64: more than any token has
 LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
+NO_MATCH = r"[^\x00-\xff]"
+LEAST_BEGUN = 4  # characters at the end of a text that may begin a known value
+LONGEST_SPELLING = 16  # bytes of a character, in JSON inside JSON inside JSON
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 SEAM = b"\n\n\0"  # between texts that are searched together: no expression goes on behind it
 ESCAPE_END = regex(rb"\\(?:[/bfu]|u00[0-7][0-9A-Fa-f])\Z")
@@ -7734,13 +7800,12 @@ class Scanner:
     def __init__(self, known: dict[str, list[str]], patterns: dict[str, str]) -> None:
         import re2  # noqa: F401 (without it nothing can be found)
 
-        self.spellings = {
-            form: name
-            for name, values in known.items()
-            for value in values
-            for form in spellings(value)
-        }
-        self.blocks = [from_utf8(form) for form in self.spellings if b"\n" in form]
+        values = [(name, value) for name, stated in known.items() for value in stated]
+        forms = {form.expression(): form for named in values for form in known_forms(*named)}
+        self.forms = sorted(forms.values(), key=lambda form: -len(form.text))
+        self.named: dict[bytes, str] = {}  # what was found of them
+        lines = [value for _, value in values if "\n" in value]
+        self.blocks = [text for value in lines for text in (value, value.replace("\n", "\r\n"))]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
         self.always: list[Finder] = [
             functools.partial(matches, *named) for named in self.patterns.items()
@@ -7752,7 +7817,7 @@ class Scanner:
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
         self.finders += [
             (start, self.values)
-            for start in sorted({escaped(form[:TELLTALE]) for form in self.spellings})
+            for start in sorted({form.expression(TELLTALE) for form in self.forms})
         ]
         # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
@@ -7760,7 +7825,7 @@ class Scanner:
     @functools.cached_property
     def marker(self) -> re.Pattern[bytes]:
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
-        names |= self.patterns.keys() | set(self.spellings.values())
+        names |= self.patterns.keys() | {form.name for form in self.forms}
         escaped = b"|".join(re.escape(name.encode()) for name in names)
         return re.compile(rb"\[REDACTED:(?:" + escaped + rb")\]")
 
@@ -7770,8 +7835,7 @@ class Scanner:
         hints = [hint for hint, _ in self.finders]
         # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
         # user's pattern may match any character that an escape hides.
-        beyond = not all(map(bytes.isascii, self.spellings))
-        hidden = r"[/bfu]" if beyond else r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
+        hidden = r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"[^\\](?:\\\\)*\\" + hidden
         first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
@@ -7818,7 +7882,7 @@ class Scanner:
         """The spans of a text that may hold secrets: all but the middles of long strings of base64,
         such as images, in which a token would be chance; known values may be in them, too."""
         found, done, examined, at = list[tuple[int, int]](), 0, 0, 0
-        size = sys.maxsize if self.spellings or self.patterns else LONG_STRING // 2
+        size = sys.maxsize if self.forms or self.patterns else LONG_STRING // 2
         while (at := at + size) < len(text):
             if LIKE_BASE64.match(text, at):
                 before = [text.rfind(quote, examined, at) for quote in (b'"', b",")]
@@ -7832,9 +7896,8 @@ class Scanner:
 
     @functools.cached_property
     def known(self) -> Any:
-        """An expression for all spellings of the known values, the longest first."""
-        ordered = sorted(self.spellings, key=len, reverse=True)
-        return expression("|".join(map(escaped, ordered))) if ordered else None
+        """An expression for all forms of the known values, the longest first."""
+        return expression("|".join(form.expression() for form in self.forms) or NO_MATCH)
 
     @functools.cached_property
     def which(self) -> Any:  # a stream without secrets does not need it
@@ -7876,8 +7939,14 @@ class Scanner:
         """The spans of known values from every start: they may overlap."""
         position = 0
         while match := self.known.search(text, position):
-            yield *match.span(), self.spellings[match.group()]
+            yield *match.span(), self.name_of(match[0])
             position = match.start() + 1
+
+    def name_of(self, found: bytes) -> str:
+        if found not in self.named:
+            named = (form.name for form in self.forms if form.pattern().fullmatch(found))
+            remember(self.named, found, next(named), MAX_NAMES)
+        return self.named[found]
 
     def settled(self, text: str, end: int) -> int:
         """How many characters of some whole lines cannot await a value on a later line."""
@@ -7921,12 +7990,19 @@ class Scanner:
             for number in sorted(self.beginnings.Match(tail) or ())
             if (match := expression(RULES[number].beginning()).search(tail)) and match.group(1)
         ]
-        for form, name in self.spellings.items():
-            for length in range(min(len(form) - 1, len(text)), 3, -1):
-                if text.endswith(form[:length]):
-                    starts.append((len(text) - length, name))
+        return [*((start, len(text), name) for start, name in starts), *self.begun_values(text)]
+
+    def begun_values(self, text: bytes) -> Iterator[Span]:
+        """Spans at the end of a text that may be the beginning of a known value."""
+        for form in self.forms:
+            plain, head = unspelled(to_utf8(form.text)), form.pattern(LEAST_BEGUN)
+            position = max(0, len(text) - LONGEST_SPELLING * len(form.text))
+            while match := head.search(text, position):
+                rest = unspelled(text[match.start() :])
+                if len(rest) < len(plain) and plain.startswith(rest):
+                    yield match.start(), len(text), form.name
                     break
-        return [(start, len(text), name) for start, name in starts]
+                position = match.start() + 1
 
 
 def any_of(expressions: Iterable[str]) -> str:
@@ -7934,28 +8010,6 @@ def any_of(expressions: Iterable[str]) -> str:
 
 
 ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
-
-
-def escaped(form: bytes) -> str:
-    return re.escape(form).decode("latin-1")
-
-
-def options(*, latin: bool = True) -> Any:
-    import re2
-
-    given = re2.Options()
-    given.log_errors = False
-    given.max_mem = 64 << 20  # less makes it a hundred times slower with many known values
-    if latin:  # bytes, so that lone surrogates and cut characters match a negated class
-        given.encoding = re2.Options.Encoding.LATIN1
-    return given
-
-
-@functools.cache
-def expression(text: str, *, latin: bool = True) -> Any:
-    import re2
-
-    return re2.compile(text.encode("latin-1") if latin else text, options(latin=latin))
 
 
 def expression_set(expressions: Iterable[str], *, anchored: bool = False) -> Any:
@@ -8363,9 +8417,9 @@ class EventRedactor:
         spans = self.scanner.spans(data) if self.scanner else []
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
 
-    def text(self, text: str, member: str, *, cwd: str = "") -> str:
+    def text(self, text: str, member: str, *, cwd: str = "", begun: Sequence[Span] = ()) -> str:
         """A text that is printed outside its event, as it is printed as a member of one; a long one
-        without its end. ``cwd``: the directory of its run."""
+        without its end. ``cwd``: the directory of its run; ``begun``: secrets that it may begin."""
         stand_in = self.marker_for(literal_of(text, member), None) if self.strict and text else None
         if stand_in is not None:
             return stand_in
@@ -8374,22 +8428,27 @@ class EventRedactor:
             return ""
         data = to_utf8(text[:CONCEALED])
         spans = scanner.spans(data)
-        if len(text) >= CONCEALED:
-            spans = merged(spans + scanner.begun(data))
+        spans = merged([*spans, *begun, *(scanner.begun(data) if len(text) >= CONCEALED else ())])
         here = self.directory(cwd) if cwd else None
         return from_utf8(splice(data, self.with_paths(data, here, markers_for(spans))))
 
     def prose(self, line: str, due: str) -> tuple[str, str]:
         """A line of a FILE that is no event, redacted, and what the next one may go on with: a
-        private key, or a name whose value is due. ``due``: what the line before said."""
-        if self.strict or not line:
-            return f"[content: {len(line)} chars]" * bool(line), due
+        private key, a known value, or a name whose value is due. ``due``: what the lines before
+        said. It may be cut off within a known value."""
+        if self.strict or not line.strip():
+            return f"[content: {len(line.strip())} chars]" * bool(line.strip()), due
         text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), line[: 4 * CONCEALED])
+        scanner, data = self.find_scanner(), to_utf8(due + text)
         began = self.text(due, "prose") if due != KEY_BEGIN else ""
-        shown = self.text(due + text, "prose").removeprefix(began)
+        values = [*scanner.begun_values(data)] if scanner else []
+        shown = self.text(due + text, "prose", begun=values).removeprefix(began)
+        if ends_inside_key(to_utf8(text), due == KEY_BEGIN):
+            return shown, KEY_BEGIN
         name = NAME_ALONE.search(text[-EXCERPT:])
-        inside = ends_inside_key(to_utf8(text), due == KEY_BEGIN)
-        return shown, KEY_BEGIN if inside else name[1] if name else ""
+        if values:
+            return shown, from_utf8(data[min(values)[0] :])[-CONCEALED:] + "\n"
+        return shown, name[1] if name else ""
 
     def identity(self, identity: str) -> str:
         """A session's ID as it is printed anywhere."""
@@ -8407,7 +8466,7 @@ class EventRedactor:
         if self.scanner is None:
             return []
         text = self.scanner.masked(text)
-        found = [*self.scanner.values(text)] if self.scanner.known else []
+        found = [*self.scanner.values(text)]
         for name, pattern in self.scanner.patterns.items():
             found += matches(name, pattern, text)
         return merged(found)
@@ -8879,10 +8938,17 @@ class Redactor:
         """The length of the text that can be decided while its last line is incomplete."""
         end = text.rfind("\n") + 1
         if len(text) - end > LONG_LINE:
-            return parts[-1][0]
+            return self.uncut(text, parts[-1][0])
         if not self.scanner:
             return end
         return whole_blocks(text, self.scanner.settled(text, end), self.scanner.blocks)
+
+    def uncut(self, text: str, end: int) -> int:
+        """The length of a text up to ``end`` that cuts no known value of several words."""
+        data = to_utf8(text[:end])
+        begun = self.scanner.begun_values(data) if self.scanner else ()
+        start = min((first for first, _, _ in begun), default=0)
+        return len(from_utf8(data[:start])) if start else end
 
     def search(
         self, segment: Segment, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
@@ -8912,6 +8978,7 @@ class Redactor:
             else:
                 found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
             start += len(piece)
+        found += scanner.values(data) if len(parts) > 1 else ()  # of several words
         found += scanner.begun(data) if cut_off else ()
         if inside:
             over = PEM_END.search(data)

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import (
     GRAMMARS,
@@ -752,6 +753,94 @@ def test_known_values_in_a_stream() -> None:
     line = event("user", x=json.dumps({"in": 'quo"te\\d/é'}))
     left = redact(line, *SAME, known=known).stdout
     assert json.loads(json.loads(left)["x"]) == {"in": "[REDACTED:k]"}
+
+
+# ---------------------------------------------------------------- known values
+
+ODD_VALUES = (
+    'p\u00e4"s/w+\u00f6rd=<\U0001f600>', "q7Vx2/LmTz9+RbKw4NcHs8JdPe==", "C:\\new & old\\x 'y'", "a1\tb2\r\nc3 d4",
+)  # fmt: skip
+WORDY = "correct horse battery staple"
+FAULTS = "known-value-json-escapes", "cut-known-value", "words-64k-blank-value"
+
+
+@settings(max_examples=40)
+@given(value=st.sampled_from(ODD_VALUES), depth=st.integers(0, 3), rng=st.randoms())
+def test_a_known_value_is_found_in_any_spelling(value: str, depth: int, rng: random.Random) -> None:
+    """Each character that encoders escape is itself or any of its escapes, in JSON inside JSON."""
+
+    def choose(ways: list[str]) -> str:
+        usual = ways[0].isascii() and (ways[0].isalnum() or ways[0] in ("%", "\\\\"))
+        return ways[0] if usual else rng.choice(ways)
+
+    text = quote(value) if depth and rng.random() < 0.2 else value
+    for _ in range(depth):
+        text = f'{{"a":{randomly_spelled(text, choose)}}}'
+    spelled = randomly_spelled(f"{text} tail", rng.choice)
+    line = f'{{"type":"x","a":{spelled}}}'
+    left = redact(line.encode("utf-8", "surrogatepass") + b"\n", *SECRETS, known={"k": [value]})
+    assert json.loads(left.stdout)["a"].count("[REDACTED:k]") == 1
+    assert json.loads(left.stdout)["a"].endswith(" tail")
+
+
+@pytest.mark.parametrize("value", ODD_VALUES)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_input_that_ends_within_a_known_value(value: str, ascii_only: bool) -> None:
+    """In words, in a damaged line, and in a line of prose, wherever it is cut."""
+    spelled = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+    line = json.dumps(json.loads(assistant("x", timestamp_ms=1)), ensure_ascii=ascii_only)
+    for size in range(len(json.dumps(value[:4], ensure_ascii=ascii_only)), len(spelled)):
+        damaged = init() + line[: line.index('"x"')].encode() + f'"it is {spelled[:size]}'.encode()
+        ended = redact(damaged, *SECRETS, known={"k": [value]})
+        assert "it is [REDACTED:k]" in ended.stderr
+    for size in range(6, len(value) - 1):
+        cut = assistant(f"it is {value[:size]}", timestamp_ms=1)
+        ended = redact(init() + cut, *SECRETS, known={"k": [value]})
+        assert b"it is [REDACTED:k]" in ended.stdout
+
+
+@pytest.mark.parametrize("width", [2_000, 30_000, 100_000])
+def test_a_long_line_is_not_cut_within_a_known_value_of_several_words(width: int) -> None:
+    for before in range(agentfmt.LONG_LINE - 30, agentfmt.LONG_LINE + 2, 5):
+        text = f"{'a ' * (before // 2)}{WORDY} tail {'b ' * 500}"
+        pieces = [text[at : at + width] for at in range(0, len(text), width)]
+        data = init() + b"".join(assistant(piece, timestamp_ms=1) for piece in pieces) + result()
+        left = redact(data, *SECRETS, known={"k": [WORDY]}).stdout
+        words = "".join(
+            line["message"]["content"][0]["text"]
+            for line in map(json.loads, left.splitlines())
+            if line["type"] == "assistant"
+        )
+        assert words == text.replace(WORDY, "[REDACTED:k]")
+
+
+BLOCK = "first part\n  2nd: q7\n}\nlast x9"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_prose_hides_a_known_value_of_several_lines(size: int) -> None:
+    """Each of its lines, also where the run is killed within it."""
+    lines = BLOCK.split("\n")[:size]
+    data = init() + "".join(f"{line}\n" for line in ("before", *lines)).encode()
+    for to in ("text", "runs", "markdown"):
+        ended = redact(data, "-t", to, "-r", "secrets", known={"k": [BLOCK]})
+        shown = ended.stdout.decode() + ended.stderr
+        assert "before" in shown
+        assert not [line for line in lines if line.strip() in shown and len(line) > 1]
+    after = redact(data + b"plain\n", known={"k": [BLOCK]}).stderr
+    assert "plain" in after
+
+
+@pytest.mark.parametrize("member", ["error", "result", "message"])
+def test_a_reason_hides_a_known_value_of_several_lines(member: str) -> None:
+    text = f"it said {BLOCK} and no more"
+    kind = "error" if member == "message" else "result"
+    data = init() + event(kind, is_error=True, **{member: text})
+    for to in ("text", "runs", "markdown", "stream-json"):
+        ended = redact(data, "-t", to, "-s", "-r", "secrets", known={"k": [BLOCK]})
+        shown = ended.stdout.decode() + ended.stderr
+        assert "it said [REDACTED:k] and no more" in shown
+        assert "2nd" not in shown
 
 
 # ---------------------------------------------------------------- stderr
