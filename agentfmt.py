@@ -341,6 +341,7 @@ def members(text: bytes) -> dict[str, Raw]:
         return msgspec.json.decode(text, type=dict[str, Raw])
     except DECODE_ERRORS:  # lone surrogates, or many levels
         valid = isinstance(decode_raw(text), dict)
+        text = without_depths(text)  # the paths of all levels would fill the memory
     found = find_strings(text) if valid else ()
     keys = [one for one in found if one.is_key and len(one.path) == 1]
     ends = [*(key.start for key in keys), text.rfind(b"}")][1:]
