@@ -3039,8 +3039,8 @@ class Dialect:
         its last words are an error of its host's, which took none."""
         answer, (words, tokens) = told["result"], self.last_words(told)
         silent = not answer or (isinstance(answer, str) and answer.strip() in ("", self.doubt))
-        idle = tokens_out(told["usage"]) == 0 and told["num_turns"] != 0
-        if self.doubt and silent and not self.saved and (self.doubt != IDLE or idle):
+        sure = is_idle(told) if self.doubt == IDLE else silent
+        if self.doubt and sure and not self.saved:
             return self.doubt, failure_in(self.doubt)
         error = ERROR_ANSWER.search(words) if tokens == 0 else None
         if error:
@@ -3179,6 +3179,13 @@ ERROR_ANSWER = regex(
     r"(?:\n(?:Please wait|Possible quota|You have|We a|Slow response)(?s:.*))?\s*\Z"
     r"|\AUnknown (?:skill|command|slash command): .+\s*\Z"
 )
+
+
+def is_idle(told: Any) -> bool:
+    """Does a result hold no words, and state that the model wrote none?"""
+    answer, turns = told["result"], told["num_turns"]
+    silent = not (answer.strip() if isinstance(answer, str) else answer)
+    return silent and tokens_out(told["usage"]) == 0 and turns != 0
 
 
 def tokens_out(usage: Any) -> int | None:
@@ -5529,7 +5536,8 @@ class Run:
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
         self.error: str | None = None  # the message of the last error event
-        self.failure: Any = None  # the word for that, if a dialect found one
+        self.failure: str | None = None  # a word for that, or for the reason
+        self.acted = False  # there was a call
         self.notes: RunNotes | None = None  # kept by later stages
 
     @property
@@ -5601,10 +5609,11 @@ class Runs:
                 self.track(run, event)
             elif event.type == "error":
                 run.error = self.redacted(error_text(event), "error", run) or run.error
-                run.failure = details(event).get("failure")
+                run.failure = stated_failure(event, error_text(event))
 
     def track(self, run: Run, event: Event) -> None:
         """Remember a call while it is open: its completion may hold nothing but the outcome."""
+        run.acted = True
         if event.subtype == "started":
             run.calls[event.call_id] = event
         elif event.subtype == "completed":
@@ -5713,6 +5722,9 @@ class Runs:
 
     def close(self, session: Session, event: Event) -> None:
         run, failure = cast("Run", session.run), failure_of(event)
+        idle = failure is None and run.agent == Cursor.name and not run.acted
+        if idle and is_idle(Node(details(event))):  # its result has all words
+            failure = IDLE, "error"
         if failure is None and not run.matches:
             run.succeeded = True
             self.end(session)
@@ -5721,6 +5733,8 @@ class Runs:
                 self.redacted(*failure or ("", ""), run),
                 describe_matches(run.matches),
             )
+            if failure and failure[0]:
+                run.failure = stated_failure(event, failure[0])
             why = stated or matches or run.error or "its result does not say that it succeeded"
             self.fail(session, why, why if why == matches else excerpt(why))
         self.file.prose = ""
@@ -5824,6 +5838,13 @@ def describe_matches(matches: Matches) -> str:
         f"--fail-on {text} matched {f'{count} times, first ' if count > 1 else ''}at {where}"
         for text, (count, where) in matches.items()
     )
+
+
+def stated_failure(event: Event, reason: str) -> str | None:
+    """The word for an error: as it is stated, or by the wording of its reason."""
+    stated = details(event).get("failure")
+    known = stated in (*RUN_FAILURES, "error")
+    return str(stated) if known else failure_in(f"{reason} {event.subtype or ''}")
 
 
 def failure_of(event: Event) -> tuple[str, str] | None:
@@ -10733,15 +10754,12 @@ class Table(Writer):
 
 
 def failure_word(event: Event, run: Run) -> str:
-    """Why a run failed, in a word: as its end states it, else by the wording of the reason."""
+    """Why a run failed, in a word."""
     if run.state != ENDED:
         return "interrupted"
-    reason = run.reason or ""
-    stated = details(event).get("failure") or (run.error == reason and run.failure)
-    if stated in (*RUN_FAILURES, "error") and not re.match(RUN_FAILURES["matched"], reason):
-        return str(stated)
-    usual = "unfinished" if event.kind == IMPLIED else "error"
-    return failure_in(f"{reason} {event.subtype or ''}") or usual
+    found = failure_in(run.reason or "")
+    found = found if found == "matched" else run.failure or found
+    return found or ("unfinished" if event.kind == IMPLIED else "error")
 
 
 class RunTable(Table):

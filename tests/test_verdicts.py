@@ -212,6 +212,20 @@ def codex(*items: tuple[str, Any, str | None], out: int = 5) -> list[Line]:
     return [*begun, *lines, {"type": "turn.completed", "usage": {"output_tokens": out}}]
 
 
+CURSOR = claude("system", subtype="init", apiKeySource="login", cwd="/w")
+CURSOR_CALL = [
+    claude("tool_call", subtype=when, call_id="c", tool_call={"readToolCall": {"args": {}}})
+    for when in ("started", "completed")
+]
+
+
+def cursor_end(result: str = "", out: int | None = 0, **members: Any) -> Line:
+    usage = {} if out is None else {"usage": {"inputTokens": 9, "outputTokens": out}}
+    return claude(
+        "result", **{"is_error": False, **members}, result=result, request_id="r", **usage
+    )
+
+
 ASIDE = ("agent_message", "I'll look.", "commentary")
 
 
@@ -318,6 +332,10 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "droid-nothing": (droid(out=0), "said nothing", "error"),
     "opencode-nothing": (step(THOUGHT, out=0), "said nothing", "error"),
     "pi-nothing": (pi("stop", out=0), "said nothing", "error"),
+    "cursor-nothing": ([CURSOR, cursor_end()], "said nothing", "error"),
+    "cursor-answers": ([CURSOR, cursor_end("4")], "", None),
+    "cursor-only-calls": ([CURSOR, *CURSOR_CALL, cursor_end()], "", None),
+    "cursor-unstated": ([CURSOR, cursor_end(out=None)], "", None),
     # What the agent left behind.
     "claude-killed": ([*launched(status="killed"), ends()], "ended: look", "unfinished"),
     "claude-killed-and-told": ([*launched(status="killed"), says("It died."), ends()], "", None),
@@ -420,3 +438,10 @@ def test_an_early_error_of_codex_stays_with_its_run(last: str) -> None:
     for names in itertools.product(CODEX_LINES, repeat=2):
         lines = [CODEX_LINES[name] for name in ("error", *names, last)]
         same_when_converted(data_of(*lines))
+
+
+def test_redaction_hides_a_reason_but_not_its_word() -> None:
+    """Cursor's own results state no word: it is found before the reason is redacted."""
+    failed = cursor_end(is_error=True, result="You've hit your usage limit")
+    data = data_of(CURSOR, failed)
+    assert verdicts(data, "-r", "content,messages") == verdicts(data) == [("failed", "limit")]
