@@ -4800,6 +4800,7 @@ class Kimi(Saved):
     name = "kimi"
     named_late = True
     places = places_in("- content")
+    saved = False  # until a line shows it
     states_end = False
 
     @classmethod
@@ -4808,7 +4809,9 @@ class Kimi(Saved):
 
     def read(self, line: Any) -> None:
         role, kind = line["role"], self.event.type
+        self.saved |= role in KIMI_ROLES
         if kind == "system.version":
+            self.finish()
             self.states_end = True
             self.begin_once()
         elif kind == "turn.step.retrying":
@@ -4818,6 +4821,8 @@ class Kimi(Saved):
             begun, self.session = self.session, first_text(line["session_id"]) or self.session
             self.stop("")
             self.session = begun
+        elif role == "user":  # in what Kimi CLI saves
+            self.begin_prompt("".join(as_text(p["text"]) for p in message_parts(line["content"])))
         elif role == "assistant":
             self.go_on()
             self.message(line)
@@ -4846,9 +4851,10 @@ class Kimi(Saved):
 
     def finish(self) -> None:
         self.cut = self.cut or self.states_end
-        super().finish()
+        self.end_turn("ended without an answer")
 
 
+KIMI_ROLES = ("_checkpoint", "_usage", "_system_prompt")  # in what Kimi CLI saves
 KIMI_NOTE = regex(r"<system>(.*)</system>", re.DOTALL)
 
 
@@ -4889,7 +4895,7 @@ class Grok(Dialect):
             self.responses += 1
         elif kind == "error":
             self.report_error(line["message"], fatal=True)
-        elif kind == "end":
+        elif kind == "end" and line["stopReason"]:
             self.result(line)
 
     def result(self, line: Any) -> None:
@@ -4897,7 +4903,7 @@ class Grok(Dialect):
         begun, self.session = self.session, first_text(line["sessionId"]) or self.session
         reason = as_text(line["stopReason"])
         good = reason.replace("_", "").lower() == "endturn" and not self.fatal_error
-        why = {} if good else {"error": self.fatal_error or f"stopped: {reason or 'unknown'}"}
+        why = {} if good else {"error": self.fatal_error or f"stopped: {reason}"}
         names = {"usage": "usage", "num_turns": "num_turns", "total_cost_usd": "total_cost_usd"}
         told = {name: line[own] for name, own in names.items() if line[own] is not None}
         if line["structuredOutput"] is not None:
@@ -5116,14 +5122,17 @@ class Goose(Dialect):
 
     name = "goose"
     places = places_in("message message.content.text message.content.thinking")
-    closing = ""  # the assistant's last ones
+    message: Any = None  # the ID of the last one
+    closing = ""  # what it says
 
     def read(self, line: Any) -> None:
         kind = self.event.type
         if kind == "message":
             self.begin_once()
             message = Node(line["message"])
-            self.begin_message(message["id"])
+            self.closing = self.closing if message["id"] == self.message else ""
+            self.message = message["id"]
+            self.begin_message(self.message)
             if message["metadata.userVisible"] is not False:
                 for block in message.each("content"):
                     self.block(block, message["role"])
@@ -5131,9 +5140,9 @@ class Goose(Dialect):
             self.report_error(line["error"], fatal=True)
         elif kind == "complete":
             failed = self.fatal_error or (GOOSE_ERROR.match(self.closing) and self.closing.strip())
-            counts = {name: line[own] for name, own in GOOSE_USAGE.items() if line[own] is not None}
             error, self.closing = failed or None, ""
-            self.end("error" if error else "success", usage=counts, error=error)
+            told = {"usage": as_object(line.value), "total_cost_usd": line["cost_usd"]}
+            self.end("error" if error else "success", error=error, **told)
 
     def block(self, block: Any, role: Any) -> None:
         kind = block["type"]
@@ -5145,7 +5154,6 @@ class Goose(Dialect):
         elif kind == "thinking":
             self.think(block["thinking"], delta=True)
         elif kind == "toolRequest":
-            self.closing = ""
             call = Node(block["toolCall.value"] or block["toolCall"])
             owner = as_text(block["_meta.goose_extension"])
             self.call(block["id"], *goose_tool(as_text(call["name"]), owner, call["arguments"]))
@@ -5155,7 +5163,7 @@ class Goose(Dialect):
             self.report_error(first_text(block["msg"]) or "credits exhausted", fatal=True)
 
     def returned(self, identity: Any, told: Any) -> None:
-        value = told["value"]
+        value = told["value"] if as_object(told.value) else told.value
         result = Node(value)
         failed = told["status"] == "error" or result["isError"] is True
         text = error_message(told["error"]) or content_text(result["content"] or value)
@@ -5165,9 +5173,6 @@ class Goose(Dialect):
 
 
 GOOSE_ERROR = regex(r"\s*(?:Ran into this error|Network error): ")
-GOOSE_USAGE = {"total_tokens": "total_tokens", "cost_usd": "cost_usd"} | {
-    name: f"{name}_tokens" for name in ("input", "output", "cache_read_input", "cache_write_input")
-}
 GOOSE_OWN = ("developer", "todo", "summon", "skills", "memory", "platform", "computercontroller")
 
 
@@ -5428,7 +5433,7 @@ def typeless_signs(own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     has, told = own.keys(), {name: decode_raw(own.get(name, b"")) for name in TELLING}
     role = told["role"]
     yield "kimi", role == "assistant" and has <= KIMI_MEMBERS and has & {"content", "tool_calls"}
-    yield "kimi", role == "tool" and "tool_call_id" in has
+    yield "kimi", (role == "tool" and "tool_call_id" in has) or role in KIMI_ROLES
     yield "cursor", role in ("user", "assistant") and "content" in as_object(told["message"])
     inner = members(bytes(own.get(as_text(told["event"]), b"")))
     sure = told["event"] in ("init", "step_update", "result") or "conversation_id" in inner
@@ -9141,7 +9146,10 @@ def is_identifier(one: StringLiteral) -> bool:
     return short and IDENTIFIER.search(one.path[-1]) is not None
 
 
-IDENTIFIER = regex("(?:^|_)id$|I[dD]$|^(?:sub)?type$|^(?:role|status|reason)$")
+IDENTIFIER = regex(
+    "(?:^|_)id$|I[dD]$|^(?:sub|step_)?type$"
+    "|^(?:role|status|state|(?:stop|finish)?[rR]eason|event|method|sessionUpdate)$"
+)
 
 
 def shorten_text(text: str, length: int) -> str:

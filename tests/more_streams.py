@@ -61,6 +61,14 @@ KIMI: dict[str, Stream] = {
     "kimi-cut-in-a-call": (KIMI_RUN[:1], (1, 0, 1), [], "1 call open (shell)"),
     "kimi-cut-behind-a-call": (KIMI_RUN[:2], (1, 0, 1), ["{shell} ls"], "without an answer"),
     "kimi-version-alone": ([KIMI_FIRST], (1, 0, 1), [], "without an answer"),
+    "kimi-saved": (
+        [
+            {"role": "_system_prompt", "content": "You are."}, {"role": "_checkpoint", "id": 0},
+            {"role": "user", "content": "Hi"}, *KIMI_RUN, {"role": "_usage", "token_count": 123},
+            {"role": "_checkpoint", "id": 1}, {"role": "user", "content": parts("Go on.")}, KIMI_RUN[0],
+        ],
+        (1, 1, 1), ["{shell} ls"], "1 call open (shell)",
+    ),
     "kimi-calls": (
         [
             kimi_calls(("Bash", {"command": "false"}), ("StrReplaceFile", {"path": "a", "edit": {}})),
@@ -485,6 +493,10 @@ def acp_says(text: str, **members: Any) -> Line:
     return acp("agent_message_chunk", content={"type": "text", "text": text}, **members)
 
 
+def acp_elsewhere(text: str) -> Line:
+    return acp("agent_message_chunk", "a-2", content={"type": "text", "text": text})
+
+
 def acp_call(
     identity: str, kind: str, title: str, status: str = "completed", text: str = "ok", **more: Any
 ) -> list[Line]:
@@ -572,3 +584,27 @@ NEW: dict[str, Line] = {
     "transcript": {"type": "brand_new", "status": "x"},
     "acp": acp("brand_new"),
 }
+# Of each agent, a run that succeeds, and one that fails.
+GOOD: dict[str, list[Line]] = {
+    "kimi": [KIMI_FIRST, *KIMI_RUN, KIMI_LAST],
+    "grok": [GROK_FIRST, {"type": "text", "data": "Hi"}, grok_end()],
+    "antigravity": [AGY_FIRST, AGY_ASKED, *AGY_SAID, agy_end()],
+    "cline": [*CLINE_FIRST, *CLINE_SAID, cline_end()],
+    "goose": [goose_says("Hi"), GOOSE_LAST],
+    "acp": [acp_says("Hi"), acp_end()],
+}
+FAILED: dict[str, list[Line]] = {
+    "kimi": [KIMI_FIRST, {"role": "meta", "type": "turn.step.retrying", "error_message": "no key"}],
+    "grok": [{"type": "text", "data": "Hi"}, grok_end("cancelled")],
+    "antigravity": [AGY_FIRST, AGY_ASKED, agy_end("")],
+    "cline": [*CLINE_FIRST, cline_end("error")],
+    "goose": [goose_says("Network error: no route", "m2"), GOOSE_LAST],
+    "acp": [acp_elsewhere("Hi"), acp_end("cancelled")],
+}
+UNFINISHED = {name: run[:-1] for name, run in GOOD.items()} | {"acp": [acp_elsewhere("Hi")]}
+
+
+def new_type(agent: str, kind: str) -> Line:
+    """A line of a type that an agent learned after this program was written."""
+    made = {"antigravity": {"event": kind, kind: {"conversation_id": "ag-1"}}, "acp": acp(kind)}
+    return made.get(agent) or {"type": kind, "n": 1}

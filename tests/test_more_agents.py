@@ -1,0 +1,76 @@
+"""The agents of the room *more agents*, beside their neighbours and cut: what their lines mean is
+in the tables of test_agents.py."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import more_streams
+import pytest
+from support import SHARED, content, convert, corpus
+
+import agentfmt
+
+NEWER = {*more_streams.GOOD}
+RECORDED = [
+    *corpus("captures", suffix=".ndjson"),
+    *corpus("recordings", suffix=".ndjson"),
+    *corpus("sessions", suffix=".jsonl"),
+]
+# What a stream is believed that states no end: that it goes no further.
+WHOLE: dict[str, Callable[[Any], bool]] = {
+    "kimi-cli": lambda last: last.get("role") == "assistant" and "tool_calls" not in last,
+    "kimi-code-without": lambda last: last.get("role") == "assistant" and "tool_calls" not in last,
+}
+
+
+def lines_of(stream: list[Any]) -> list[bytes]:
+    return [json.dumps(line).encode() + b"\n" for line in stream]
+
+
+@pytest.mark.parametrize("path", RECORDED)
+def test_no_recording_of_another_agent_is_taken_for_theirs(path: str) -> None:
+    if "antigravity" in path:
+        pytest.skip("one of theirs")
+    assert {agentfmt.recognize(line) for line in content(path).splitlines()}.isdisjoint(NEWER)
+
+
+@pytest.mark.parametrize("name", more_streams.STREAMS)
+def test_no_line_of_theirs_is_taken_for_another_agents(name: str) -> None:
+    own = {name.partition("-")[0], None}
+    own = {"cursor", None} if "transcript" in own else own
+    found = {agentfmt.recognize(line) for line in lines_of(more_streams.STREAMS[name][0])}
+    assert found <= own | ({"claude"} if name == "grok-messages" else set())
+    assert found != {None}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, row in more_streams.STREAMS.items() if row[1] == (0, 1, 0)]
+)
+@pytest.mark.parametrize("to", ["text", "json", "cursor", "runs"])
+def test_a_stream_that_is_cut_fails_wherever_that_is(name: str, to: str) -> None:
+    stream = more_streams.STREAMS[name][0]
+    lines = lines_of(stream)
+    believed = next((rule for key, rule in WHOLE.items() if name.startswith(key)), None)
+    passed = [
+        count
+        for count in range(1, len(lines))
+        if convert(b"".join(lines[:count]), "-t", to).status == 0
+        and not (believed and believed(stream[count - 1]))
+    ]
+    assert passed == []
+
+
+@pytest.mark.skipif(not os.path.exists(SHARED), reason="needs recordings")
+def test_the_samples() -> None:
+    """Their calls are those of tools that are known, and what failed is shown as failed."""
+    ended = convert(content(SHARED, "faults", "grok-build-stream-json.ndjson"), "-t", "calls")
+    assert [(call["tool"], call["status"]) for call in ended.objects] == [
+        ("ls", "ok"), ("read", "ok"), ("edit", "ok"), ("write", "ok"), ("shell", "nonzero"),
+        ("read", "notfound"),
+    ]  # fmt: skip
+    ended = convert(content(SHARED, "faults", "cursor-agent-transcript.ndjson"), "-t", "runs")
+    assert {run["agent"] for run in ended.objects} == {"cursor"}
