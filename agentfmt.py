@@ -2696,6 +2696,11 @@ def diff_facts(diff: str) -> dict[str, Any]:
     return {"diffString": "\n".join(lines), **counts}
 
 
+def with_member(line: bytes, name: str, value: str) -> bytes:
+    """A line with one more member behind all others."""
+    return line.rstrip().removesuffix(b"}") + b',"%b":%b}' % (name.encode(), encode_json(value))
+
+
 def line_members(
     kind: str, subtype: str | None, session: str | None, members: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -2789,6 +2794,7 @@ class Dialect:
     saved = False  # is it a session that the agent saved? No line ends its runs.
     # What few conversations set has its value here: of more than thirty attributes of an object the
     # interpreter looks up each in a dictionary.
+    shown = False  # an event showed whose it is
     cost: float | None = None  # dollars of all steps so far, if lines state them
     cwd: Any = None  # as lines state it, if no init does
     model: Any = None
@@ -2891,11 +2897,19 @@ class Dialect:
             self.last = self.stamp
             self.first = self.stamp if self.first is None else self.first
         if self.parts:
+            if not self.shown:
+                self.show_agent(self.parts[0])
             return self.parts
         if event.kind is ACT and event.type not in ACTS:
             event.kind = SAVED if self.saved else EARLY if early else ASIDE
         event.line, event.hidden = self.line, not maker.native and event.type not in CURSOR_ALONE
         return (event,)
+
+    def show_agent(self, event: Event) -> None:
+        """Let a conversion show whose lines it was made of, even if their init did not."""
+        self.shown = True
+        if self.maker.converts and not self.begun and event.raw:
+            event.raw = with_member(event.raw, "converted_from", self.agent)
 
     def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
         made = functools.partial(line_members, kind, subtype, self.session, members)
@@ -3103,6 +3117,7 @@ class Saved(Dialect):
     """A session that an agent saved: a prompt opens a run, and the next one ends it."""
 
     saved = True
+    clocks = False  # lines are written when things happen
     cut = False  # the agent's last message goes on
     took: int | None = None  # the run's milliseconds, if a line says so
     latest_own = ""  # the type of the last event made, but not a sub-agent's
@@ -3115,6 +3130,14 @@ class Saved(Dialect):
 
     def finish(self) -> None:
         self.end_turn("ended without an answer") if self.saved else super().finish()
+
+    def call(self, identity: Any, *call: Any, **how: Any) -> None:
+        """Of several calls that are open, lines don't say when each ended: they stand together."""
+        super().call(identity, *call, **how)
+        beside = [one for one in self.calls.values() if one.parent == self.parent]
+        if beside[1:] and not self.clocks:
+            for one in beside:
+                one.since = None
 
     def begin_prompt(self, *texts: str) -> None:
         """Begin the run of a prompt, in one text or more; that ends the run before."""
@@ -3627,6 +3650,7 @@ class SavedClaude(Saved, Claude):
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.typed: list[str] = []  # slash commands that are not shown yet
+        self.early: dict[str, Any] = {}  # results whose calls are saved below them, by their IDs
         self.chains: dict[Any, str] = {}  # the calls of sub-agents' lines and messages, by ID
         self.sizes: dict[Any, int] = {}  # characters of messages
         self.begun_only: set[Any] = set()  # messages whose lines count few tokens of their output
@@ -3647,7 +3671,8 @@ class SavedClaude(Saved, Claude):
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
         self.parent = self.caller(line)
-        if kind in ("assistant", "user", "tool_result"):
+        alone = self.parent and not self.in_turn  # the host itself started this sub-agent
+        if kind in ("assistant", "user", "tool_result") and not alone:
             self.message(kind, line)
             return
         self.event.kind = HEAD
@@ -3706,6 +3731,7 @@ class SavedClaude(Saved, Claude):
             self.begun_only.add(identity)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
+        self.take_early(*self.early)
         if self.begun_only:
             self.usage.pop("outputTokens", None)
         self.begun_only.clear()
@@ -3736,15 +3762,34 @@ class SavedClaude(Saved, Claude):
         """The prompt is known, and the rest is the host's."""
 
     def returned(self, block: Any, line: Any) -> None:
-        if self.in_turn or self.parent:  # else it was interrupted
+        """A result that is saved above its call waits for it, or for the end of the turn."""
+        identity = block.tool_use_id or ""
+        if not (self.in_turn or self.parent):  # it was interrupted
+            return
+        if identity in self.calls or identity in self.finished:
             super().returned(block, line)
+        else:
+            remember(self.early, identity, (block, line, self.stamp, self.parent))
+
+    def call(self, identity: Any, *call: Any, **how: Any) -> None:
+        super().call(identity, *call, **how)
+        self.take_early(as_text(identity))
+
+    def take_early(self, *identities: str) -> None:
+        now = self.stamp, self.parent
+        for identity in identities:
+            if early := self.early.pop(identity, None):
+                block, line, self.stamp, self.parent = early
+                super().returned(block, line)
+                self.stamp, self.parent = now
 
     def caller(self, line: Any) -> str | None:
         """The call of a saved line's sub-agent: that of the line before it; of the first line, the
         open one with its prompt."""
         kind = self.event.type
         if self.side is None and kind in ("user", "assistant"):
-            self.side = line.isSidechain is True
+            warms_up = bool(line.message) and message_text(line.message.content) == WARM_UP
+            self.side = line.isSidechain is True and not (warms_up and line.agentId is None)
         if line.isSidechain is not True or self.side:
             return None
         known = self.chains.get(line.parentUuid) or self.chains.get(line.agentId)
@@ -3780,12 +3825,29 @@ def prompt_text(line: Any) -> str:
     if message is None or line.subtype is not None:  # Qwen Code's notifications
         return ""
     if isinstance(message.content, str):
-        return message.content
+        return without_context(message.content)
     blocks = message.content or ()
-    texts = [block.text or "" for block in blocks if block.type in (None, "text")]
+    texts = [without_context(one.text or "") for one in blocks if one.type in (None, "text")]
     if any(block.tool_use_id for block in blocks):
         return next((text for text in texts if text.startswith("[Request interrupted")), "")
     return as_text(shown) or "\n".join(text for text in texts if text and not INJECTED.match(text))
+
+
+def without_context(text: str) -> str:
+    """What a person typed, without the elements that the host put before it and behind it."""
+    while found := CONTEXT.match(text):
+        _, end, rest = text.partition(f"</{found[1]}>")
+        if not (end and rest.strip()):
+            return text
+        text = rest.lstrip()
+    head, mark, tail = text.rpartition("<system-reminder>")
+    while mark and head.strip() and tail.rstrip().endswith("</system-reminder>"):
+        text = head.rstrip()
+        head, mark, tail = text.rpartition("<system-reminder>")
+    return text
+
+
+CONTEXT = regex(r"\s*<(ide_[a-z_]{1,40}|system-reminder)>")
 
 
 def element_of(text: str, name: str) -> str:
@@ -3794,6 +3856,7 @@ def element_of(text: str, name: str) -> str:
     return inner.strip() if end else ""
 
 
+WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
 MAX_PER_TOKEN = 8  # characters of a message: more than that were not counted yet
 # What the host adds to what a person typed.
 INJECTED = regex(
@@ -4491,6 +4554,7 @@ class Copilot(Saved):
     )
     models = ("model", "newModel", "selectedModel")
     saved = False  # until a line shows it
+    clocks = True
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
     summary: Any = None  # the answer, unless words follow
@@ -6090,14 +6154,12 @@ class Sessions:
     def keep_stray(self, event: Event, agent: str | None) -> None:
         """Let a conversion show that an error may belong to the next run."""
         if self.maker.converts and b'"converted_from"' not in event.raw:
-            told = b',"converted_from":%b}' % encode_json(agent or Codex.name)
-            event.raw = event.raw.rstrip().removesuffix(b"}") + told
+            event.raw = with_member(event.raw, "converted_from", agent or Codex.name)
 
     def name_session(self, event: Event, session: str) -> None:
         """Add the session to a Cursor event that stands among another agent's."""
         if self.maker.converts and not event.session_id:
-            named = b',"session_id":%b}' % encode_json(session)
-            event.raw = event.raw.rstrip().removesuffix(b"}") + named
+            event.raw = with_member(event.raw, "session_id", session)
         event.session_id = event.session_id or session
 
     def new_name(self, event: Event) -> str:
@@ -10706,6 +10768,7 @@ class Json(Writer):
     def result(self, event: Event, run: Run) -> bytes:
         own = {key: compact(bytes(value)) for key, value in members(line_of(event)).items()}
         own |= {"type": b'"result"', "subtype": b'"success"', "is_error": b"false"}
+        own.pop("converted_from", None)
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':

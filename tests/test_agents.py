@@ -1507,6 +1507,14 @@ def test_sub_agents_of_codex() -> None:
 
 FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
     "huge-cost": (["succeeded"], []),
+    "claude-saved-result-before-use": (["succeeded"], ["{read} a.txt (1 line)"]),
+    "claude-sidechain-warmup": (["succeeded"], []),
+    "claude-saved-placeholder-tokens": (["succeeded"], []),
+    "codex-saved-subagent-task": (
+        ["succeeded"],
+        ["{shell} sed -n '1,240p' docs/plan-brief.md && rg --files -g 'AGENTS.md' -g '*.proto' -g "
+         "'go.mod' -g 'pyproject.toml' -g 'README*' -g 'docs/**' | sed -n '1,200p' (0.1 s)"],
+    ),
     "claude-read-lines": (["succeeded"], ["{read} calc.py (2 lines)"]),
     "claude-write-update": (["succeeded"], ["{edit} a.txt (+2 -3)"]),
     "gemini-overwrote": (["succeeded"], ["{edit} /w/a.txt (2 lines)"]),

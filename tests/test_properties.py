@@ -382,3 +382,11 @@ def test_one_status_for_every_output(data: st.DataObject) -> None:
     assert [row["verdict"] for row in rows if str(row["location"]).startswith("b:")] == [
         row["verdict"] for row in alone
     ]
+
+
+@pytest.mark.parametrize("path", KNOWN)
+def test_a_conversion_keeps_the_agent(path: str) -> None:
+    data = content(path)
+    agents = [row["agent"] for row in convert(data, "-t", "runs").objects]
+    cursor = convert(data, "-t", "cursor").stdout
+    assert [row["agent"] for row in convert(cursor, "-t", "runs").objects] == agents

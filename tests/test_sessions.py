@@ -283,6 +283,68 @@ def test_a_sub_agents_own_file() -> None:
     assert [row["verdict"] for row in runs(files)] == ["succeeded"] * 2
 
 
+def test_a_sub_agent_that_the_host_started_is_no_run() -> None:
+    """Before the first prompt, to warm up; it may fail."""
+    warm = [claude("user", "Warmup", isSidechain=True, uuid="w1"),
+            claude("assistant", [{"type": "text", "text": "Invalid API key"}], isSidechain=True,
+                   uuid="w2", parentUuid="w1", isApiErrorMessage=True)]  # fmt: skip
+    (row,) = runs(b"".join([*warm, ASK, SAY]))
+    assert (row["prompt"], row["verdict"], row["tokens_out"]) == ("Go", "succeeded", None)
+    (row,) = runs(b"".join([ASK, *warm, SAY]))
+    assert row["verdict"] == "succeeded"
+
+
+def called(name: str, *identities: str) -> bytes:
+    blocks = [{"type": "tool_use", "id": one, "name": name, "input": {}} for one in identities]
+    return claude("assistant", blocks)
+
+
+def got(*identities: str) -> bytes:
+    blocks = [{"type": "tool_result", "tool_use_id": one, "content": "x"} for one in identities]
+    return claude("user", blocks)
+
+
+@pytest.mark.parametrize(
+    ("lines", "tools"),
+    [
+        ([got("c"), called("Bash", "c")], ["shell"]),
+        ([got("c"), got("d"), called("Bash", "c"), called("Read", "d")], ["shell", "read"]),
+        ([got("d"), called("Bash", "c"), got("c"), called("Read", "d")], ["shell", "read"]),
+        ([got("c", "d"), called("Bash", "c", "d")], ["shell", "shell"]),
+        ([got("lost")], ["?"]),
+    ],
+)
+def test_results_that_are_saved_above_their_calls(lines: list[bytes], tools: list[str]) -> None:
+    data = b"".join([ASK, *lines, SAY])
+    assert [row["tool"] for row in calls(data)] == tools
+    assert {row["status"] for row in calls(data)} == {"ok"}
+    (row,) = runs(data)
+    assert (row["verdict"], row["actions"]) == ("succeeded", len(tools))
+    assert convert(data, "-t", "stream-json", "--thinking").stdout == data
+
+
+def test_calls_side_by_side_state_no_times() -> None:
+    """Their results are saved together, when the slowest has ended."""
+    lines = [ASK, called("Bash", "a"), got("a"), called("Bash", "b", "c"), got("b", "c"), SAY]
+    stamped = [at(second, line) for second, line in enumerate(lines)]
+    assert [row["duration_ms"] for row in calls(b"".join(stamped))] == [1000, None, None]
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        "<ide_opened_file>The user opened /w/a.py in the IDE.</ide_opened_file>\n{}",
+        "<ide_selection>x\n</ide_selection><ide_diagnostics>[]</ide_diagnostics>{}",
+        "{}\n<system-reminder>\nBe careful.\n</system-reminder>",
+        "<system-reminder>a</system-reminder>\n{}\n\n<system-reminder>b</system-reminder>\n",
+    ],
+)
+def test_what_a_host_adds_to_a_prompt_was_not_typed(context: str) -> None:
+    asked = context.format("Fix <b>it</b>.")
+    for typed in (asked, [{"type": "text", "text": asked}]):
+        assert prompts(claude("user", typed) + SAY) == ["Fix <b>it</b>."]
+
+
 # ---------------------------------------------------------------- Codex
 
 
