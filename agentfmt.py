@@ -31,7 +31,8 @@ Contents, in the order of the file:
     reading          frames, envelopes of log collectors, lines to events
     foreign calls    other agents' tools, arguments and failures in Cursor's terms
     conversations    the moves that make events of what an agent's lines say
-    Claude           Claude Code and its relatives, Amp and Qwen Code; streams and saved sessions
+    Claude           Claude Code and its relatives, Amp and Qwen Code: their streams
+    Claude sessions  what Claude Code and Qwen Code save
     Codex            its stream, and its saved sessions
     other agents     Gemini, OpenCode, Droid, Copilot, Pi
     more agents      Kimi, Grok Build, Antigravity, Cline, Goose, ACP; transcripts of Cursor
@@ -3638,6 +3639,12 @@ def content_text(content: Any) -> str:
     texts = [block["text"] for block in Node(content).each()]
     texts = [text for text in texts if isinstance(text, str)]
     return as_text(content) or "\n".join(texts)
+
+
+# ---------------------------------------------------------------- Claude sessions
+#
+# What Claude Code and Qwen Code save: prompts, slash commands, sub-agents, tokens.
+# A line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 
 class SavedClaude(Saved, Claude):
