@@ -218,6 +218,12 @@ def escape_line(line: str) -> str:
     return COLONS.sub(r"\1\\x3a", escape(join_surrogates(line.removesuffix("\r"))))
 
 
+def escape_words(line: str) -> str:
+    """The same for a line of words, whose tabs stay."""
+    parts = map(escape, join_surrogates(line.removesuffix("\r")).split("\t"))
+    return COLONS.sub(r"\1\\x3a", "\t".join(parts))
+
+
 def excerpt(text: str) -> str:
     """The beginning of a text, escaped, on one line of at most EXCERPT characters."""
     line = escape(text[:EXCERPT].strip())
@@ -268,9 +274,9 @@ def truncate(text: str, limit: int) -> str:
 
 
 def format_duration(milliseconds: int) -> str:
-    seconds, rest = divmod(milliseconds, 1000)
+    seconds = (milliseconds + 50) // 1000  # 59.95 s are 60.0 s
     if seconds < 60:
-        return f"{milliseconds / 1000:.1f} s" if milliseconds >= 50 else f"{rest} ms"
+        return f"{milliseconds / 1000:.1f} s" if milliseconds >= 50 else f"{milliseconds} ms"
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
@@ -1517,8 +1523,9 @@ def failure_reason(outcome: Outcome, told: Any) -> str:
         return f"{reason} after {format_duration(limit)}"
     texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(told))
     unknown = "" if outcome.variant in VARIANTS else outcome.variant
-    text = first_text(*texts, unknown, error_message(own.get("content")))
-    return ": ".join(filter(None, (reason, text.strip()[:MAX_TARGET])))
+    text = first_text(*texts, unknown, error_message(own.get("content"))).strip()
+    text = re.sub(rf"\A(?:Error|{reason})(?::\s+|\Z)", "", text, flags=re.IGNORECASE)
+    return ": ".join(filter(None, (reason, text[:MAX_TARGET])))
 
 
 # ---------------------------------------------------------------- finished calls
@@ -6380,7 +6387,8 @@ class Totals:
         nested = call.event.parent_tool_use_id is not None
         name = add_count(self.nested if nested else self.actions, tool)
         self.failures[name] = self.failures.get(name, 0) + failed
-        if tool in CHANGING_TOOLS and not failed and len(self.files) < MAX_FILES:
+        changed = tool in CHANGING_TOOLS and not failed and line_counts(call.outcome) != (0, 0)
+        if changed and len(self.files) < MAX_FILES:
             path = target_in(tool, call.args, "") or call.event.call_id
             self.files |= {hash(path)} if path else set()
 
@@ -6414,11 +6422,13 @@ class RunNotes:
         self.segments = Segments()
         self.line: list[str] = []  # the incomplete line of the words
         self.fence = ""  # of code in the words, while it is open
+        self.said = False  # has the current segment a line that isn't blank?
         self.below: list[str] = []  # the open calls of sub-agents that the last line is below
         self.cwd = ""
         self.calls: dict[str | None, OpenCall] = {}
         self.totals = Totals()
         self.started_ms: int | None = None  # since 1970, as the run's first events state
+        self.since = time.monotonic()
         self.prompt = ""  # its first line
 
     def above(self, parent: str | None) -> list[str]:
@@ -9362,12 +9372,13 @@ class Writer:
     say whether it reads thinking and assistant events, ``noted`` whether it reads what is noted of
     calls and runs, ``sums`` whether their totals, ``locates`` whether it says where calls stand.
 
+    ``follows``: beside another writer, its lines go with the other's.
     ``prose``: its lines aren't JSON. ``prints_events``: each is that of an event. ``options`` are
     those that it goes with, or one of their values, ``defaults`` their values for people.
     """
 
     kind: type[Event] = Event
-    thinking = words = locates = prose = prints_events = False
+    thinking = words = locates = prose = prints_events = follows = False
     noted = sums = True
     options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
     defaults: ClassVar[Mapping[str, Any]] = {}
@@ -9392,6 +9403,7 @@ class LastLine:
         self.words: Sequence[str] = ()  # their incomplete line
         self.begun = self.since = time.monotonic()  # since: the time of the last other line
         self.visible = ""
+        self.waits = False  # for the first event that a writer of text gets
 
     def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
         for chunk in arriving:
@@ -9400,6 +9412,7 @@ class LastLine:
 
     def prefix_of(self, run: Run | None) -> str:
         """The prefix of the lines of a run, if there are several."""
+        self.waits = False
         if run is None:
             return ""
         if run not in self.open and run.state != ENDED:
@@ -9433,6 +9446,8 @@ class LastLine:
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
         elif self.open and silent >= 1:
             what = f"Thinking {format_clock(silent)}"
+        elif self.waits and now - self.begun >= 1:
+            what = f"Waiting for the agent {format_clock(now - self.begun)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
 
@@ -9462,19 +9477,25 @@ def format_clock(seconds: float) -> str:
 class View(NamedTuple):
     """The text to print besides the output itself, and where.
 
-    ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout
-    (of prose), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of the
-    last lines of a failed command are shown, ``max_report`` the most bytes of a report.
+        ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout
+        (of prose), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of the
+    last lines of a failed command are shown, ``max_report`` the most bytes of a report. ``summary``
+    is stdout, stderr or "". A ``whole`` prompt is shown on a terminal, too.
     """
 
     detail: bool = False
     messages: str = "none"
     actions: str = "stdout"
-    summary: bool = False
+    summary: str = ""
     tail: int = 0
+    whole: bool = False
     out: Screen = PLAIN
     err: Screen = PLAIN
     max_report: int | None = None
+
+    def tells(self) -> bool:
+        """Do messages say why runs failed? A summary that can't be missed says so, too."""
+        return not self.summary or (self.summary == "stdout" and self.out.fd is None)
 
 
 PLAIN_VIEW = View()
@@ -9502,6 +9523,7 @@ class Text(Writer):
         self.detail = self.acts and view.detail
         self.labels = not self.detail and not view.tail  # nothing else is shown of a call
         self.live = self.acts and self.last.screen.live
+        self.last.waits = True
         self.noted = self.live or not self.labels
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -9605,17 +9627,31 @@ class Text(Writer):
             lead = f"{prefix}> "
             yield from (b"",) * (self.screen.glyphs and self.asked)  # turns stand apart
             self.asked = True
-            for row in prompt_rows(words_of(event), room - len(lead)):
-                yield encode_line(self.screen.paint(BOLD, lead + row))
+            for row in self.prompt_rows(words_of(event), room - len(lead)):
+                yield encode_line(self.screen.paint(BOLD, (lead + row).rstrip()))
+
+    def prompt_rows(self, text: str, room: int) -> Iterable[str]:
+        """A prompt as a whole, but for the first rows of it where it is one thing among others."""
+        lines = text.strip().split("\n") if text.strip() else []
+        if self.screen.fd is None:
+            return map(escape_words, lines)
+        shown = [escape_line(line.expandtabs()) for line in lines]
+        if self.view.whole:
+            return (row for line in shown for row in wrap(line, room))
+        return first_rows(list(filter(str.strip, shown)), room)
 
     def end_words(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         yield from self.rows(end_words(event, notes, final=self.final), notes, prefix)
-        notes.fence = ""
+        notes.fence, notes.said = "", False
 
     def rows(self, lines: Iterable[str], notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """Lines of words, wrapped on a terminal."""
         room, terminal = self.screen.width() - len(prefix), self.screen.fd is not None
-        for line in map(escape_line, lines):
+        for said in lines:
+            notes.said = notes.said or said.strip() != ""
+            if not notes.said:  # blank lines before the first that isn't
+                continue
+            line = escape_words(said.expandtabs() if terminal else said)
             rows: Iterable[str] = (line,)
             if terminal:
                 fence, notes.fence = notes.fence, fence_after(notes.fence, line)
@@ -9627,9 +9663,8 @@ class Text(Writer):
             notes.below = []
 
 
-def prompt_rows(text: str, room: int) -> Iterator[str]:
+def first_rows(lines: Sequence[str], room: int) -> Iterator[str]:
     """The first rows of a prompt, and how many more there are."""
-    lines = [escape_line(line) for line in text.split("\n") if line.strip()]
     rows = (truncate(row, room) for line in lines for row in wrap(line, room))
     yield from itertools.islice(rows, PROMPT_ROWS)
     if next(rows, None) is not None:
@@ -9656,7 +9691,7 @@ def style_words(line: str) -> str:
 
 def style_spans(text: str, outer: str = "") -> str:
     def style(span: re.Match[str]) -> str:
-        inner = CYAN + span[2] if span[1] else BOLD + style_spans(span[3], BOLD)
+        inner = CYAN + span[2] if span[1] else BOLD + style_spans(span[3] or span[4], BOLD)
         return inner + RESET + outer
 
     return SPAN.sub(style, text)
@@ -9665,6 +9700,7 @@ def style_spans(text: str, outer: str = "") -> str:
 HEADING = regex(r" {0,3}#{1,6} +(.*\S)")
 SPAN = regex(
     r"(?<!`)(`+)(?!`)(.{1,1000}?)(?<!`)\1(?!`)|\*\*(?=\S)((?:[^*]|\*(?!\*))+)(?<=\S)\*\*(?!\*)"
+    r"|(?<![*\w])\*(?=[^\s*])([^*]+)(?<=\S)\*(?![*\w])"
 )
 
 
@@ -9705,11 +9741,12 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
 
 
 class Summary(Writer):
-    """On stderr, a closing line for each run, and one with the totals of several."""
+    """A closing line for each run, and one with the totals of several."""
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.screen = view.err
+        self.follows = view.summary == "stdout"
+        self.screen = view.out if self.follows else view.err
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -9719,9 +9756,17 @@ class Summary(Writer):
                     good = [*total.verdicts] == ["succeeded"]
                     yield encode_line(self.line(verdict_of_all(total), total, good=good))
             elif ends_run(event):
-                why, totals = excerpt(run.reason or ""), notes_of(run).totals
+                notes = notes_of(run)
+                why, totals = excerpt(run.reason or ""), notes.totals
+                self.clock(notes)
                 ended = self.name_of(run) + verdict_of(totals)
                 yield encode_line(self.line(ended, totals, good=run.succeeded, why=why))
+
+    def clock(self, notes: RunNotes) -> None:
+        """A run that states no time took what the clock showed to whoever watched it."""
+        took = round(1000 * (time.monotonic() - notes.since))
+        if self.last.screen.live and not self.last.total and took >= 1000:
+            notes.totals.stated.setdefault("took", took)
 
     def name_of(self, run: Run) -> str:
         """A single run on a terminal needs no name, one that did not succeed the place."""
@@ -10937,12 +10982,14 @@ WRITERS: dict[str, type[Writer]] = {
 
 
 def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
-    """Pass each event to other writers after the main one; their lines go to stderr."""
+    """Pass each event to other writers after the main one, whose lines theirs follow, or they go to
+    stderr."""
     for event in events:
         yield event
         for other in others if event.type not in SPOKEN_TYPES else ():
+            write = report.out.lines.append if other.follows else report.write
             for line in other.lines((event,)):
-                report.write(line)
+                write(line)
 
 
 def make_writers(to: str, view: View, notes: Notes) -> tuple[Writer, list[Writer]]:
@@ -11063,7 +11110,7 @@ def convert(
     unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
     silent = not (writer.words or writer.thinking or fail_on)
     maker = make_maker(kind, to, redaction, unread, silent=silent)
-    runs = Runs(report, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
+    runs = Runs(report, fail_on=fail_on, locates=writer.locates, tells=view.tells())
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)
     selection = Selection(only, drop) if only or drop else None
@@ -11515,9 +11562,11 @@ def view_of(given: dict[str, Any]) -> View:
     detail = detail if given["detail"] is None else given["detail"]
     tail = usual["tail"] if detail or verbose else 0
     tail = tail if given["tail"] is None else given["tail"]
-    summary = given["summary"] or given["verbose"] or (shown and err.fd is not None)
-    messages = given["messages"] or usual["messages"]
-    return View(detail, messages, actions, summary, tail, out, err, given["max_report"])
+    place = "stdout" if writer is Text and actions == "stdout" else "stderr"
+    seen = shown and (place == "stdout" or err.fd is not None)
+    summary = place if given["summary"] or given["verbose"] or seen else ""
+    messages, whole = given["messages"] or usual["messages"], given["messages"] == "chat"
+    return View(detail, messages, actions, summary, tail, whole, out, err, given["max_report"])
 
 
 VERBOSE = {"messages": "chat", "detail": True, "tail": TAIL}

@@ -73,7 +73,7 @@ def show(
             yield chunk
 
     output = agentfmt.Output(out.extend, agentfmt.LastLine(screen, 0 if waits else 1))
-    view = View(True, "chat", summary=True, tail=agentfmt.TAIL, out=screen, err=screen)
+    view = View(True, "chat", summary="stderr", tail=agentfmt.TAIL, out=screen, err=screen)
     with (
         mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)),
         mock.patch.object(time, "monotonic", side_effect=lambda: clock[0]),

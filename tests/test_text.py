@@ -579,7 +579,7 @@ def test_summary() -> None:
         ),
         init("bbbbbbbb"),
     )
-    *_, first, second = render(data, View(summary=True)).err
+    *_, first, second = render(data, View(summary="stderr")).err
     assert first == (
         "agentfmt: run 2f4c27dc (stdin:3): succeeded in 9.7 s, 3 actions (read 2, shell 1), 2 failed, 2 "
         "events of unknown type (surprise 1, without a type 1), 8,830 tokens in, 185 out, 1 damaged "
@@ -592,7 +592,7 @@ def test_summary() -> None:
 
 def test_summary_counts_many_names_together() -> None:
     types = ({"type": f"t{i}", "session_id": "2f4c27dc-1"} for i in range(100))
-    line = render(spelled(init(), *types, result()), View(summary=True)).err[-1]
+    line = render(spelled(init(), *types, result()), View(summary="stderr")).err[-1]
     assert "100 events of unknown type" in line
     assert "... 80)" in line
 
@@ -622,7 +622,7 @@ def test_what_a_run_cost() -> None:
             usage={"inputTokens": 1234567, "cacheReadTokens": 44800},
         ),
     )  # fmt: skip
-    assert render(data, View(summary=True)).err == [
+    assert render(data, View(summary="stderr")).err == [
         "agentfmt: run 2f4c27dc (stdin:1): succeeded in 1 min 1 s, 4 actions (edit 2, write 1, delete "
         "1), 1 failed, 2 files changed, 1,234,567 tokens in, 44,800 from cache, $0.012, 1 turn, Opus"
     ]
@@ -636,8 +636,8 @@ def test_a_total_of_three_runs_or_more() -> None:
 
     two = [*run("a", total_cost_usd=0.5, duration_ms=1000), *run("b", is_error=True)]
     again = run("a", total_cost_usd=0.75, duration_ms=2000)  # of both runs of the session
-    assert "2 runs" not in str(render(spelled(*two), View(summary=True)).err)
-    rendered = render(spelled(*two, *again), View(summary=True))
+    assert "2 runs" not in str(render(spelled(*two), View(summary="stderr")).err)
+    rendered = render(spelled(*two, *again), View(summary="stderr"))
     assert "$0.25" in rendered.err[-2]
     assert rendered.err[-1] == (
         "agentfmt: 3 runs in 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, $0.75 in 2 of 3 runs"
@@ -664,7 +664,7 @@ def test_a_summary_on_a_terminal_is_one_line_where_it_can_be() -> None:
     found = {}
     for columns in (40, 80, 200):
         with mock.patch.object(screen, "width", return_value=columns):
-            _, found[columns] = render(data, View(summary=True, err=screen)).err
+            _, found[columns] = render(data, View(summary="stderr", err=screen)).err
     assert found == {
         40: "✓ succeeded in 9.7 s, 1 action, $0.012",
         80: "✓ succeeded in 9.7 s, 1 action, 1 file changed, 8,830 tokens in, 185 out, $0.012",
@@ -686,7 +686,7 @@ RUNNER = re.compile(r"##(vso|teamcity)?\[|^\s*::[^\s:]", re.IGNORECASE)
 
 def assert_safe(lines: list[str]) -> None:
     for line in lines:
-        assert not agentfmt.CONTROL.search(line), line
+        assert not agentfmt.CONTROL.search(line.replace("\t", "")), line  # words keep their tabs
         assert not RUNNER.search(line), line
 
 
@@ -704,7 +704,7 @@ def test_hostile_words_are_harmless_at_every_cut(text: str) -> None:
     for parts in cuts(text):
         events = [init(), *map(delta, parts), said(text, model_call_id="m"), result(result=text)]
         for messages in ("all", "final"):
-            rendered = render(spelled(*events), View(messages=messages, summary=True))
+            rendered = render(spelled(*events), View(messages=messages, summary="stderr"))
             assert_safe(rendered.out + rendered.err)
             texts.append(rendered.out)
     assert all(each == texts[0] for each in texts[::2]), "what is shown depends on the cut"
@@ -739,7 +739,7 @@ def test_hostile_text_is_harmless_everywhere(text: str, detail: bool) -> None:
         + b"\n"
     )
     data += spelled(*events)
-    rendered = render(data, View(detail, "all", summary=True))
+    rendered = render(data, View(detail, "all", summary="stderr"))
     assert_safe(rendered.out + rendered.err)
     assert len(rendered.out) == len(DONE) * 3 + 2
 
@@ -902,7 +902,9 @@ def test_a_terminal_shows_all_but_what_is_taken_away(
 @pytest.mark.parametrize(
     ("ends", "shown"),
     [
-        pytest.param(("stdout",), b"> Test it.\n" + ACTIONS + b"Ok.\n", id="messages-elsewhere"),
+        pytest.param(
+            ("stdout",), b"> Test it.\n" + ACTIONS + b"Ok.\n" + ENDED, id="messages-elsewhere"
+        ),
         pytest.param(("stderr",), b"", id="output-elsewhere"),
     ],
 )
@@ -916,6 +918,89 @@ def test_other_outputs_get_nothing_new_on_a_terminal() -> None:
     assert on_terminal(data, "-t", "stream-json", "--thinking")[0] == data
 
 
+def test_words_keep_their_tabs_and_lose_blank_lines_before_them() -> None:
+    """Of each part between two calls; a terminal has columns instead of tabs."""
+    code = "\n \n```go\n\tx := 1\n\n\ty\n```\n"
+    shown = ["```go", "\tx := 1", "", "\ty", "```"]
+    data = spelled(init(), said(code), *SHELL[1:4], delta("\n"), delta("\nOk.\n"), result())
+    words = render(data, View(messages="all", actions="none")).out
+    assert words == [*shown, "Ok."]
+    assert render(spelled(init(), said(code), result()), View(messages="final")).out == shown
+    seen, _ = on_terminal(data, "-q", "-m", "all", "--color", "never")
+    assert seen.decode().splitlines()[:4] == ["```go", "        x := 1", "", "        y"]
+
+
+@pytest.mark.parametrize(
+    ("why", "shown"),
+    {
+        "Error: no space": "error: no space", "error: x": "error: x", "Error": "error",
+        "Errors: 2": "error: Errors: 2", "TypeError: x": "error: TypeError: x",
+    }.items(),
+)  # fmt: skip
+def test_a_reason_is_told_once(why: str, shown: str) -> None:
+    event = done("editToolCall", {"path": "a"}, {"error": {"error": why}})
+    assert line_of(event).endswith(f"({shown})")
+
+
+def test_a_file_without_changes_did_not_change() -> None:
+    none, some = (ok(linesAdded=count, linesRemoved=0) for count in (0, 1))
+    data = spelled(init(), *(done("editToolCall", {"path": "a"}, one) for one in (none, some)))
+    for events, changed in ((data, True), (data[: data.rindex(b'{"type": "tool_call"')], False)):
+        ended = render(events + spelled(result()), View(detail=True, summary="stdout")).out
+        assert ended[0].endswith("(no changes)")
+        assert (", 1 file changed" in ended[-1]) == changed
+
+
+def test_emphasis_is_shown_as_bold_is() -> None:
+    styled = agentfmt.style_words("*so* **it** 2 * 3 * 4, a*b*c")
+    bold, reset = agentfmt.BOLD, agentfmt.RESET
+    assert styled == f"{bold}so{reset} {bold}it{reset} 2 * 3 * 4, a*b*c"
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    {49: "49 ms", 50: "0.1 s", 59_949: "59.9 s", 59_950: "1 min 0 s", 60_000: "1 min 0 s",
+     119_900: "1 min 59 s", 3_599_950: "1 h 0 min"}.items(),
+)  # fmt: skip
+def test_durations(milliseconds: int, shown: str) -> None:
+    assert agentfmt.format_duration(milliseconds) == shown
+
+
+def test_a_summary_goes_with_the_action_lines() -> None:
+    """A failure is on the standard error, too, where only the output holds its summary."""
+    data = spelled(*PROMPTED, result(is_error=True, result="no"))
+    ended = "agentfmt: run 2f4c27dc (stdin:1): failed, 2 actions (shell 1, read 1), 1 failed: no"
+    assert convert(data, "-v").lines[-1] == ended
+    assert convert(data, "-v").stderr == "agentfmt: run 2f4c27dc (stdin:1) failed: no\n"
+    for flags in (("-q",), ("--actions", "stderr"), ("-t", "runs"), ("-t", "markdown")):
+        told = convert(data, "-s", *flags)
+        assert (ended in told.lines, ended in told.stderr) == (False, True)
+
+
+def test_waiting_and_a_run_that_states_no_time() -> None:
+    """A terminal says how long the agent takes to begin, and the time that its clock showed."""
+    clock = iter(range(0, 10_000, 12))
+    report = agentfmt.Report(agentfmt.Output(lambda _: None), MESSAGES_ONLY)
+    last = report.out.last = agentfmt.LastLine(agentfmt.Screen())
+    last.screen.live = True
+    view = View(summary="stdout")
+    with mock.patch.object(agentfmt.time, "monotonic", side_effect=clock):
+        notes = agentfmt.Notes(report)
+        text, closing = agentfmt.Text(view, notes), agentfmt.Summary(view, notes)
+        assert last.text(last.begun + 0.5) == ""
+        assert last.text(last.begun + 12) == "Waiting for the agent 12 s"
+        run = agentfmt.Run(None, "stdin:1")
+        events = [
+            agentfmt.Event(type=kind, raw=b'{"is_error":false}', run=run, kind=kind)
+            for kind in ("user", "result")
+        ]
+        run.state, run.succeeded = agentfmt.ENDED, True
+        shown = [line for event in notes.keep(events, [closing]) for line in closing.lines([event])]
+        assert b" in " in shown[0]
+        assert [*text.lines(events)] == []
+    assert "Waiting" not in last.text(last.begun + 12)
+
+
 # ---------------------------------------------------------------- prompts
 
 LIST = "\n".join(f"{number}. step" for number in range(1, 45))
@@ -925,12 +1010,10 @@ LIST = "\n".join(f"{number}. step" for number in range(1, 45))
     ("text", "shown"),
     [
         pytest.param("fix the tests", ["> fix the tests"], id="one"),
-        pytest.param("a\n\n b\n", ["> a", ">  b"], id="blank-lines"),
-        pytest.param(
-            LIST, ["> 1. step", "> 2. step", "> 3. step", "> ... 41 more lines"], id="many"
-        ),
-        pytest.param("a\nb\nc\nd", ["> a", "> b", "> c", "> ... 1 more line"], id="four"),
-        pytest.param("x" * 999, [f"> {'x' * 195}..."], id="wide"),
+        pytest.param("\n a\n\n b\n", ["> a", ">", ">  b"], id="blank-lines"),
+        pytest.param(LIST, [f"> {number}. step" for number in range(1, 45)], id="many"),
+        pytest.param("x" * 999, [f"> {'x' * 999}"], id="wide"),
+        pytest.param("a\n\tb", ["> a", "> \tb"], id="tab"),
         pytest.param("\x1b[2J\n::error::x", [r"> \x1b[2J", r"> \x3a:error::x"], id="hostile"),
         pytest.param(" \n", [], id="empty"),
         pytest.param(7, [], id="no-text"),
@@ -942,6 +1025,14 @@ def test_the_prompt_is_shown_with_the_words(text: Any, shown: list[str]) -> None
         data = spelled(init(), event, theirs, said("Ok."), result())
         assert render(data, View(messages="chat")).out == [*shown, "Ok."]
         assert render(data, View(messages="all")).out == ["Ok."]
+
+
+def test_a_terminal_shows_the_beginning_of_a_prompt_unless_it_is_asked_for() -> None:
+    data = spelled(init(), asked(LIST), result())
+    seen = on_terminal(data, "-v", "--color", "never")[0].decode().splitlines()
+    assert seen[:4] == ["> 1. step", "> 2. step", "> 3. step", "> ... 41 more lines"]
+    whole = on_terminal(data, "-m", "chat", "--color", "never")[0].decode().splitlines()
+    assert whole[:44] == [f"> {number}. step" for number in range(1, 45)]
 
 
 def test_rows_of_a_prompt_fit_the_terminal() -> None:
@@ -1019,7 +1110,7 @@ def test_the_end_of_a_command_is_dim_and_below_its_action() -> None:
 )
 def test_how_many_lines_of_a_failed_command(options: tuple[str, ...], rows: int) -> None:
     data = spelled(init(), printed(stdout="x\n" * 20), result())
-    assert len(convert(data, *options).lines) == 1 + rows
+    assert len(convert(data, *options).lines) == 1 + rows + ("-v" in options)
 
 
 # ---------------------------------------------------------------- words on a terminal
@@ -1049,7 +1140,7 @@ def test_a_run_without_actions_says_so() -> None:
     seen, _ = on_terminal(data, "--color", "never", env=GLYPHS)
     assert seen.decode() == "4\n\n✓ succeeded, no actions\n"
     assert render(data).out == []
-    assert render(data, View(summary=True)).err[-1].endswith(": succeeded, no actions")
+    assert render(data, View(summary="stderr")).err[-1].endswith(": succeeded, no actions")
 
 
 # ---------------------------------------------------------------- the last line
@@ -1218,7 +1309,7 @@ def test_the_bench_floor_reads_what_the_writers_read() -> None:
 
 @pytest.mark.parametrize("tool", sorted({tool for tool, *_ in DONE}))
 def test_members_of_any_shape_never_crash(tool: str) -> None:
-    view = View(detail=True, messages="all", summary=True)
+    view = View(detail=True, messages="all", summary="stderr")
     for name, args, outcome, _ in DONE:
         if name == tool:
             times = {"startedAtMs": "1", "completedAtMs": "5"}
@@ -1237,5 +1328,5 @@ def test_members_of_any_shape_never_crash(tool: str) -> None:
     ],
 )
 def test_one_token_is_no_plural(usage: dict[str, int], said: str) -> None:
-    shown = render(spelled(init(), result(usage=usage)), View(summary=True))
+    shown = render(spelled(init(), result(usage=usage)), View(summary="stderr"))
     assert shown.err[-1].endswith(f", {said}")
