@@ -6461,7 +6461,8 @@ class RunNotes:
     def begin(self, event: Event) -> None:
         tool, body = tool_of(event)
         call = self.calls.get(event.call_id)
-        if call and call.since:  # what it is about has changed
+        if call and call.event:  # what it is about has changed
+            event.where = call.event.where
             call.given, call.event = body.args, event
             return
         noted = (tool, body.args, event.parent_tool_use_id, event.hidden, time.monotonic(), event)
@@ -9477,10 +9478,10 @@ def format_clock(seconds: float) -> str:
 class View(NamedTuple):
     """The text to print besides the output itself, and where.
 
-        ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout
-        (of prose), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of the
-    last lines of a failed command are shown, ``max_report`` the most bytes of a report. ``summary``
-    is stdout, stderr or "". A ``whole`` prompt is shown on a terminal, too.
+    ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout (of
+    prose), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of the last
+    lines of a failed command are shown, ``max_report`` the most bytes of a report. ``summary`` is
+    stdout, stderr or "". A ``whole`` prompt is shown on a terminal, too.
     """
 
     detail: bool = False
@@ -9492,10 +9493,6 @@ class View(NamedTuple):
     out: Screen = PLAIN
     err: Screen = PLAIN
     max_report: int | None = None
-
-    def tells(self) -> bool:
-        """Do messages say why runs failed? A summary that can't be missed says so, too."""
-        return not self.summary or (self.summary == "stdout" and self.out.fd is None)
 
 
 PLAIN_VIEW = View()
@@ -11110,7 +11107,7 @@ def convert(
     unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
     silent = not (writer.words or writer.thinking or fail_on)
     maker = make_maker(kind, to, redaction, unread, silent=silent)
-    runs = Runs(report, fail_on=fail_on, locates=writer.locates, tells=view.tells())
+    runs = Runs(report, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)
     selection = Selection(only, drop) if only or drop else None

@@ -298,7 +298,7 @@ def test_a_success_is_green() -> None:
     ],
 )
 def test_every_failure_is_told_once(data: bytes, why: str) -> None:
-    alone, beside = convert(data), convert(data, "-s")
+    alone, beside = convert(data), convert(data, "-q", "-s")
     assert alone.status == beside.status == 1
     assert alone.stderr.count("\n") == 1
     assert beside.stderr.count("\n") == len(convert(data, "-t", "runs").lines)
@@ -306,7 +306,8 @@ def test_every_failure_is_told_once(data: bytes, why: str) -> None:
 
 
 def test_selectors_that_fail_a_run_are_the_reason() -> None:
-    [line] = convert(init() + completed() + result(), "-s", "--fail-on", "read").stderr.splitlines()
+    data = init() + completed() + result()
+    [line] = convert(data, "-q", "-s", "--fail-on", "read").stderr.splitlines()
     assert line.endswith("failed, 1 action (read 1), Auto: --fail-on read matched at stdin:2")
 
 
@@ -365,7 +366,7 @@ def test_a_list_counts_once() -> None:
         f"{label('updateTodos')} (2 of 2 done)",
     ]
     [row] = convert(LISTED, "-t", "calls").objects
-    assert (row["where"], row["outcome"]) == ("stdin:3", "2 of 2 done")
+    assert (row["location"], row["outcome"]) == ("stdin:3", "2 of 2 done")
     why = convert(LISTED, "--fail-on", "updateTodos").stderr
     assert "matched at stdin:3" in why
 
