@@ -995,7 +995,7 @@ RUN_FAILURES = {
     "limit": (
         r"(?i)\b429\b|rate[ _-]?limit|quota|usage limit|hit your .{0,40}limit"
         r"|limit (?:reached|exceeded)|budget|max(?:imum)?[ _](?:session )?turns|credits?\b"
-        r"|billing|too many requests|\b(?:stopped|finished): max"
+        r"|billing|too many requests"
     ),
     "auth": (
         r"(?i)\b40[13]\b|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b|authenticat|api[ _-]?key"
@@ -3212,16 +3212,6 @@ ERROR_ANSWER = regex(
 )
 
 
-CUT_OFF = ("limit", "its answer was cut off at the output limit")
-IN_ITS_WORK = ("unfinished", "it ended in the middle of its work")
-
-
-def stopped_by(stops: Mapping[str, tuple[str, str]], member: str, stop: str) -> Flaw:
-    """What is wrong with a run whose model stopped for a reason in a table of such."""
-    failure, why = stops[stop]
-    return f"{why} ({member} {stop})", failure
-
-
 def is_idle(told: Any) -> bool:
     """Does a result hold no words, and state that the model wrote none?"""
     answer, turns = told["result"], told["num_turns"]
@@ -3483,9 +3473,10 @@ class Claude(Dialect):
         if flaw := super().flaw(told):
             return flaw
         if stop in CLAUDE_STOPS and not structured:
-            return stopped_by(CLAUDE_STOPS, "stop_reason", stop)
-        if end.startswith("aborted_") or end in CLAUDE_ENDS:
-            return f"it was stopped (terminal_reason {end})", CLAUDE_ENDS.get(end, "interrupted")
+            failure, why = CLAUDE_STOPS[stop]
+            return f"{why} (stop_reason {stop})", failure
+        if end in CLAUDE_ENDS:
+            return f"it was stopped (terminal_reason {end})", CLAUDE_ENDS[end]
         if self.by_schema and not structured:
             return "it gave no answer by the schema that was asked for", None
         if final["error"] and answer and answer == self.last_words(told)[0]:
@@ -3509,9 +3500,8 @@ class Claude(Dialect):
     def last_words(self, told: Any) -> tuple[str, int | None]:
         line = self.final_line()
         words = content_text(line["message.content"] or line["message.parts"]).strip()
-        answer, tokens = super().last_words(told)
         stated = tokens_out(line["message.usage"] or line["usageMetadata"])
-        return words or answer, tokens if stated is None or not words else stated
+        return (words, stated) if words else super().last_words(told)
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id or "", bytes(block.content) or b'""'
@@ -3537,6 +3527,8 @@ class Claude(Dialect):
         self.answer(identity, given, existed=told["type"] == "update", **outcome)
 
 
+CUT_OFF = ("limit", "its answer was cut off at the output limit")
+IN_ITS_WORK = ("unfinished", "it ended in the middle of its work")
 # Why the model stopped, where that is no success: the word for the failure, and what to say.
 CLAUDE_STOPS = {
     "max_tokens": CUT_OFF,
@@ -3553,7 +3545,7 @@ CLAUDE_STOPS = {
 CLAUDE_ENDS = {
     end: failure
     for failure, ends in {
-        "interrupted": "hook_stopped",
+        "interrupted": "hook_stopped aborted_streaming aborted_tools",
         "limit": "max_turns blocking_limit rapid_refill_breaker prompt_too_long budget_exhausted",
         "unfinished": "malformed_tool_use_exhausted tool_deferred tool_deferred_unavailable",
         "error": "api_error image_error model_error structured_output_retry_exhausted "
@@ -4413,7 +4405,7 @@ class OpenCode(Dialect):
     cuts = ("length", "content-filter")  # reasons of a step whose words were cut off
     voids = ("unknown", "other")  # reasons that say nothing, unless nothing was said or done
     failed_before = False  # the current step: an error ended an earlier one
-    refused = ""  # the last call, if it was rejected
+    refused = ""  # a call of the last step that was rejected
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -4452,13 +4444,13 @@ class OpenCode(Dialect):
         if another and self.reason is None and not (self.ended or self.fatal_error):
             self.end("error", error="superseded by a step of another message")
         self.begin_once()
-        self.reason, self.message, self.void = None, message, True
+        self.reason, self.message, self.refused, self.void = None, message, "", True
         self.failed_before = bool(self.fatal_error)
         self.begin_message(message)
 
     def done(self, line: Any) -> None:
         rejected = line["rejected"] if isinstance(line["rejected"], list) else []
-        if rejected and self.reason == "tool-calls" and self.latest != "assistant":
+        if self.reason == "tool-calls" and self.latest == "tool_call" and rejected:
             self.stop_at(first_names(map(str, rejected)))
         elif line["reason"] == "idle" and self.latest in ACTS:
             known = self.reason in (*self.cuts, *self.voids)
@@ -4487,8 +4479,8 @@ class OpenCode(Dialect):
             facts |= diff_facts(as_text(told["diff"]))
         outcome = {"failed": failed, "code": told["exit"], "facts": facts}
         self.answer(identity, text, existed=told["exists"] is True, **outcome)
-        refused = failed and re.match(FAILURES["rejected"], text)
-        self.refused = as_text(part["tool"]) if refused else ""
+        if failed and re.match(FAILURES["rejected"], text):
+            self.refused = as_text(part["tool"])
 
     def stop_at(self, name: str, failure: str | None = None) -> None:
         self.end(
@@ -4503,7 +4495,7 @@ class OpenCode(Dialect):
             failure = "limit" if cut and not self.fatal_error else None
             error = self.fatal_error or f"its last step ended: {self.reason}"
             self.end("error", error=error, failure=failure)
-        elif self.reason == "tool-calls" and self.latest != "assistant" and self.refused:
+        elif self.reason == "tool-calls" and self.latest == "tool_call" and self.refused:
             self.stop_at(self.refused, "unfinished")
         elif self.reason not in (None, "tool-calls"):
             self.end()
@@ -4859,8 +4851,10 @@ class Pi(Saved):
     def flaw(self, told: Any) -> Flaw | None:
         """Nor does a run succeed whose last message was cut off, or calls something."""
         stop = as_text(self.final.stopReason) if self.final else ""
-        known = stop in PI_STOPS
-        return stopped_by(PI_STOPS, "stopReason", stop) if known else super().flaw(told)
+        if stop in PI_STOPS:
+            failure, why = PI_STOPS[stop]
+            return f"{why} (stopReason {stop})", failure
+        return super().flaw(told)
 
 
 PI_STOPS = {"length": CUT_OFF, "toolUse": IN_ITS_WORK}
@@ -7341,6 +7335,50 @@ def known_forms(name: str, value: str) -> Iterator[KnownForm]:
                 yield KnownForm(name, encoded, tuple(map(in_base64, encoded)))
 
 
+class KnownValues:
+    """Values that are searched for in all their forms."""
+
+    def __init__(self, named: Iterable[tuple[str, str]] = ()) -> None:
+        self.values = dict.fromkeys(named)
+        forms = {form.expression(): form for one in self.values for form in known_forms(*one)}
+        self.forms = sorted(forms.values(), key=lambda form: -len(form.text))
+        self.names: dict[bytes, str] = {}  # of what was found
+
+    @functools.cached_property
+    def pattern(self) -> Any:
+        """An expression for all forms, the longest first."""
+        return expression("|".join(form.expression() for form in self.forms) or NO_MATCH)
+
+    def spans(self, text: bytes, position: int = 0) -> Iterator[Span]:
+        """The spans of values from every start: they may overlap."""
+        while match := self.pattern.search(text, position):
+            yield *match.span(), self.name_of(match[0])
+            position = match.start() + 1
+
+    def name_of(self, found: bytes) -> str:
+        if found not in self.names:
+            named = (form.name for form in self.forms if form.pattern().fullmatch(found))
+            remember(self.names, found, next(named), MAX_NAMES)
+        return self.names[found]
+
+    def begun(self, text: bytes) -> Iterator[Span]:
+        """Spans at the end of a text that may be the beginning of a value."""
+        for form in self.forms:
+            plain, head = unspelled(to_utf8(form.text)), form.pattern(LEAST_BEGUN)
+            position = max(0, len(text) - LONGEST_SPELLING * len(form.text))
+            while match := head.search(text, position):
+                rest = unspelled(text[match.start() :])
+                if len(rest) < len(plain) and plain.startswith(rest):
+                    yield match.start(), len(text), form.name
+                    break
+                position = match.start() + 1
+
+
+NO_MATCH = r"[^\x00-\xff]"
+LEAST_BEGUN = 4  # characters at the end of a text that may begin a known value
+LONGEST_SPELLING = 16  # bytes of a character, in JSON inside JSON inside JSON
+
+
 @functools.cache
 def in_any_spelling(char: str) -> str:
     """An expression for a character: as it is, as JSON inside JSON inside ... spells it, with any
@@ -7887,12 +7925,12 @@ ROUNDS = 8  # of searching again: bounded, so time stays linear
 LONG_STRING = 4096  # of base64: more than any token has
 LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
-NO_MATCH = r"[^\x00-\xff]"
-LEAST_BEGUN = 4  # characters at the end of a text that may begin a known value
-LONGEST_SPELLING = 16  # bytes of a character, in JSON inside JSON inside JSON
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 SEAM = b"\n\n\0"  # between texts that are searched together: no expression goes on behind it
-ESCAPE_END = regex(rb"\\(?:[/bfu]|u00[0-7][0-9A-Fa-f])\Z")
+ESCAPE_END = regex(rb"(?:\x1b|\\(?:[/bfu]|u00[0-7][0-9A-Fa-f]|(?:x1[bB]|033|e)\[))\Z")
+# Codes for a terminal, as they are and as programs and JSON inside JSON spell them.
+CODE_BEGIN = r"(?:\x1b|\\u001[bB]|\\(?:x1[bB]|033|e)\[)"
+CODES = regex(rb"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))(?:\[[0-?]*[ -/]*[@-~]|[()][0AB])")
 
 
 def mask(text: bytes, spans: Iterable[tuple[int, int, Any]]) -> bytes:
@@ -7914,9 +7952,8 @@ class Scanner:
         import re2  # noqa: F401 (without it nothing can be found)
 
         values = [(name, value) for name, stated in known.items() for value in stated]
-        forms = {form.expression(): form for named in values for form in known_forms(*named)}
-        self.forms = sorted(forms.values(), key=lambda form: -len(form.text))
-        self.named: dict[bytes, str] = {}  # what was found of them
+        self.known = KnownValues(values)
+        self.copies: Copies | None = None  # of the run whose events are being redacted
         lines = [value for _, value in values if "\n" in value]
         self.blocks = [text for value in lines for text in (value, value.replace("\n", "\r\n"))]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
@@ -7929,8 +7966,8 @@ class Scanner:
         ]
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
         self.finders += [
-            (start, self.values)
-            for start in sorted({form.expression(TELLTALE) for form in self.forms})
+            (start, self.known.spans)
+            for start in sorted({form.expression(TELLTALE) for form in self.known.forms})
         ]
         # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
@@ -7938,7 +7975,7 @@ class Scanner:
     @functools.cached_property
     def marker(self) -> re.Pattern[bytes]:
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
-        names |= self.patterns.keys() | {form.name for form in self.forms}
+        names |= self.patterns.keys() | {form.name for form in self.known.forms}
         escaped = b"|".join(re.escape(name.encode()) for name in names)
         return re.compile(rb"\[REDACTED:(?:" + escaped + rb")\]")
 
@@ -7951,7 +7988,7 @@ class Scanner:
         hidden = r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"[^\\](?:\\\\)*\\" + hidden
         first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
-        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape
+        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape, CODE_BEGIN
         # Where a match begins is not asked for: that would be looked for backwards, which takes
         # some twenty times as long, since a token's end tells so little about its kind.
         return expression(f"(?s:.*?)(?:{'|'.join(tokens)})")
@@ -7985,7 +8022,7 @@ class Scanner:
                 first = begin - 1 if blind else match.start()
                 number = bisect.bisect_right(ends, first)
                 start = ends[number] - len(texts[number]) - len(SEAM)
-                if not tokens or not blind or ESCAPE_END.search(block, max(0, begin - 6), begin):
+                if not tokens or not blind or ESCAPE_END.search(block, max(0, begin - 7), begin):
                     found[number], begin = [], ends[number] - 1  # an escape may hide a name
                 elif found.get(number) != []:
                     found.setdefault(number, []).append((first - start, begin - start))
@@ -7995,7 +8032,7 @@ class Scanner:
         """The spans of a text that may hold secrets: all but the middles of long strings of base64,
         such as images, in which a token would be chance; known values may be in them, too."""
         found, done, examined, at = list[tuple[int, int]](), 0, 0, 0
-        size = sys.maxsize if self.forms or self.patterns else LONG_STRING // 2
+        size = sys.maxsize if self.known.forms or self.patterns else LONG_STRING // 2
         while (at := at + size) < len(text):
             if LIKE_BASE64.match(text, at):
                 before = [text.rfind(quote, examined, at) for quote in (b'"', b",")]
@@ -8008,11 +8045,6 @@ class Scanner:
         return [*found, (done, len(text))]
 
     @functools.cached_property
-    def known(self) -> Any:
-        """An expression for all forms of the known values, the longest first."""
-        return expression("|".join(form.expression() for form in self.forms) or NO_MATCH)
-
-    @functools.cached_property
     def which(self) -> Any:  # a stream without secrets does not need it
         return expression_set(hint for hint, _ in self.finders)
 
@@ -8023,14 +8055,29 @@ class Scanner:
     def spans(self, text: bytes) -> list[Span]:
         """The spans of secrets in order; overlapping ones are merged.
 
+        Codes for a terminal are seen through: they stay, and what they cut in pieces has its marker
+        in the place of the first one. A token may begin behind a code that follows a letter.
+        """
+        codes = codes_in(text)
+        if not codes:
+            return self.search(text)
+        found = [*behind_codes(self.search(splice(text, [(*code, b"") for code in codes])), codes)]
+        more = self.search(mask(text, found), names=False)
+        return merged(found + [part for span in more for part in around_codes(span, codes)])
+
+    def search(self, text: bytes, *, names: bool = True) -> list[Span]:
+        """The spans of secrets in a text without codes; ``names``: also of values behind names.
+
         A marker in the place of a secret may make a secret of what stands beside it: looked for
         until there is none, or redacting twice would change something.
         """
-        found: list[Span] = []
-        areas = [(0, len(text), "")]  # in which names are looked for
+        copies = self.copies if names else None
+        found: list[Span] = [*copies.known.spans(text)] if copies and copies.known.forms else []
+        areas = [(0, len(text), "")] if names else []  # in which names are looked for
         text = self.masked(text)
         skipped = [(a, b) for (_, a), (b, _) in itertools.pairwise(self.stretches(text))]
         text = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
+        whole, text = text, mask(text, found) if found else text
         for _ in range(ROUNDS):
             finders = dict.fromkeys((*self.found_in(text), *self.always))
             more = [span for finder in finders for span in finder(text)]
@@ -8039,8 +8086,9 @@ class Scanner:
                 break
             found = merged(found + more)
             text = mask(text, found)
-            areas = merged([(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in more])
-        return found
+            near = [(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in more]
+            areas = merged(near) if names else []
+        return merged([*found, *copies.taught(whole, found)]) if copies and found else found
 
     def masked(self, text: bytes) -> bytes:
         """A text with its markers made unrecognizable; positions stay."""
@@ -8048,26 +8096,13 @@ class Scanner:
             return text
         return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
-    def values(self, text: bytes) -> Iterator[Span]:
-        """The spans of known values from every start: they may overlap."""
-        position = 0
-        while match := self.known.search(text, position):
-            yield *match.span(), self.name_of(match[0])
-            position = match.start() + 1
-
-    def name_of(self, found: bytes) -> str:
-        if found not in self.named:
-            named = (form.name for form in self.forms if form.pattern().fullmatch(found))
-            remember(self.named, found, next(named), MAX_NAMES)
-        return self.named[found]
-
     def settled(self, text: str, end: int) -> int:
         """How many characters of some whole lines cannot await a value on a later line."""
         while end:
             line = text.rfind("\n", 0, end - 1) + 1
             if text[line:end].isspace():  # the previous line decides
                 line = text.rfind("\n", 0, max(line - 1, 0)) + 1
-            if not expression(UNFINISHED).search(to_utf8(text[line:end])):
+            if not expression(UNFINISHED).search(CODES.sub(b"", to_utf8(text[line:end]))):
                 break
             end = line
         return end
@@ -8091,7 +8126,7 @@ class Scanner:
         spans = self.spans(data)
         if cut_off:
             spans = merged(spans + self.begun(data))
-        return from_utf8(splice(data, [(a, b, marker(name)) for a, b, name in spans]))
+        return from_utf8(splice(data, markers_for(spans)))
 
     def begun(self, text: bytes) -> list[Span]:
         """Spans at the end of a cut-off text that may be the beginning of a secret."""
@@ -8103,19 +8138,36 @@ class Scanner:
             for number in sorted(self.beginnings.Match(tail) or ())
             if (match := expression(RULES[number].beginning()).search(tail)) and match.group(1)
         ]
-        return [*((start, len(text), name) for start, name in starts), *self.begun_values(text)]
+        return [*((start, len(text), name) for start, name in starts), *self.known.begun(text)]
 
-    def begun_values(self, text: bytes) -> Iterator[Span]:
-        """Spans at the end of a text that may be the beginning of a known value."""
-        for form in self.forms:
-            plain, head = unspelled(to_utf8(form.text)), form.pattern(LEAST_BEGUN)
-            position = max(0, len(text) - LONGEST_SPELLING * len(form.text))
-            while match := head.search(text, position):
-                rest = unspelled(text[match.start() :])
-                if len(rest) < len(plain) and plain.startswith(rest):
-                    yield match.start(), len(text), form.name
-                    break
-                position = match.start() + 1
+
+class Copies:
+    """The values that a run has shown behind names of secrets: they are known from there on."""
+
+    def __init__(self) -> None:
+        self.known = KnownValues()
+
+    def learn(self, value: str) -> KnownValues | None:
+        """Know a value from now on, if it looks random; MAX_COPIES of them."""
+        named, values = ("assignment", value), self.known.values
+        usual = named in values or not is_usable(value) or greatest_odds(value) < REACHED[RANDOM]
+        if usual or len(values) >= MAX_COPIES:
+            return None
+        self.known = KnownValues([*values, named])
+        return KnownValues([named])
+
+    def taught(self, text: bytes, found: Iterable[Span]) -> Iterator[Span]:
+        """The copies of values that are found in a text, behind them: what came before stays."""
+        for begin, end, name in found:
+            if name == "assignment" and (new := self.learn(shown_as(text[begin:end]))):
+                yield from new.spans(text, end)
+
+
+MAX_COPIES = 100  # in a run; each makes what is searched for larger
+
+
+def shown_as(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
 
 
 def any_of(expressions: Iterable[str]) -> str:
@@ -8215,6 +8267,40 @@ def merged(spans: list[Span]) -> list[Span]:
         elif span[1] > result[-1][1]:
             result[-1] = result[-1][0], span[1], result[-1][2]
     return result
+
+
+def codes_in(text: bytes) -> list[tuple[int, int]]:
+    """The spans of the codes for a terminal."""
+    some = b"\x1b" in text or (b"\\" in text and expression(CODE_BEGIN).search(text))
+    return [match.span() for match in CODES.finditer(text)] if some else []
+
+
+def behind_codes(spans: Iterable[Span], codes: list[tuple[int, int]]) -> Iterator[Span]:
+    """The spans in a text of what was found in it without its codes."""
+    sizes = [0, *itertools.accumulate(end - start for start, end in codes)]
+    cuts = [start - before for (start, _), before in zip(codes, sizes, strict=False)]
+    for first, last, name in spans:
+        begin = first + sizes[bisect.bisect_right(cuts, first)]
+        end = last + sizes[bisect.bisect_left(cuts, last)]
+        yield from around_codes((begin, end, name), codes)
+
+
+def around_codes(span: Span, codes: list[tuple[int, int]]) -> Iterator[Span]:
+    """The parts of a span between the codes in it, of which the first has the name."""
+    begin, end, name = span
+    at = bisect.bisect_right(codes, (begin, begin))
+    for start, stop in itertools.takewhile(lambda code: code[0] < end, codes[max(at - 1, 0) :]):
+        if begin < start:
+            yield begin, start, name
+            name = ""
+        begin = max(begin, stop)
+    if begin < end:
+        yield begin, end, name
+
+
+def markers_for(spans: Iterable[Span]) -> list[Change]:
+    """The markers for spans; "" for the rest of a private key."""
+    return [(max(start, 0), end, marker(name) if name else b"") for start, end, name in spans]
 
 
 def marker(name: str) -> bytes:
@@ -8443,18 +8529,20 @@ class EventRedactor:
             decided[one.start] = splice(one.text, inside)
             begin = end
         assigned: set[int] = set()
+        doubtful = {one.start for one in found}
         if quick is None:
             rest = [one for one in found if one.start not in decided]
             assigned = secret_members(rest) if self.scanner else assigned
             suspects = self.suspects([to_utf8(one.text) for one in rest])
             doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
-            found = [one for one in found if one.start in doubtful]
         names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
 
         def change(one: StringLiteral) -> str:
             if one.start in decided:
                 self.count(decided[one.start], one.text)
                 return decided[one.start]
+            if one.start not in doubtful and not self.is_copy_in(one.text):
+                return one.text
             new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
             if new != one.text:
                 self.count(new, one.text)
@@ -8526,6 +8614,8 @@ class EventRedactor:
         if is_identity(one.path) and not one.is_key and STRUCTURE[REFERENCE_KIND](one.text):
             return from_utf8(splice(data, markers_for(self.own_spans(data))))
         if whole and self.scanner and not self.scanner.marker.fullmatch(data):
+            if self.scanner.copies:
+                self.scanner.copies.learn(one.text)
             return "[REDACTED:assignment]"
         spans = self.scanner.spans(data) if self.scanner else []
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
@@ -8554,11 +8644,11 @@ class EventRedactor:
         text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), line[: 4 * CONCEALED])
         scanner, data = self.find_scanner(), to_utf8(due + text)
         began = self.text(due, "prose") if due != KEY_BEGIN else ""
-        values = [*scanner.begun_values(data)] if scanner else []
+        values = [*scanner.known.begun(data)] if scanner else []
         shown = self.text(due + text, "prose", begun=values).removeprefix(began)
         if ends_inside_key(to_utf8(text), due == KEY_BEGIN):
             return shown, KEY_BEGIN
-        name = NAME_ALONE.search(text[-EXCERPT:])
+        name = NAME_ALONE.search(from_utf8(CODES.sub(b"", to_utf8(text[-EXCERPT:]))))
         if values:
             return shown, from_utf8(data[min(values)[0] :])[-CONCEALED:] + "\n"
         return shown, name[1] if name else ""
@@ -8579,10 +8669,17 @@ class EventRedactor:
         if self.scanner is None:
             return []
         text = self.scanner.masked(text)
-        found = [*self.scanner.values(text)]
+        found = [*self.scanner.known.spans(text)]
         for name, pattern in self.scanner.patterns.items():
             found += matches(name, pattern, text)
         return merged(found)
+
+    def is_copy_in(self, text: str | bytes) -> bool:
+        """Does a text hold a value that its run has shown behind a name of a secret?"""
+        known = self.scanner.copies.known if self.scanner and self.scanner.copies else None
+        if not known or not known.forms:  # nearly always
+            return False
+        return bool(known.pattern.search(to_utf8(text) if isinstance(text, str) else text))
 
     def told_apart(self, identity: str, new: str) -> str:
         """What stands for an identity that had to change: another one for each."""
@@ -8641,11 +8738,6 @@ def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement
         (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
         for start, last, new in edits[first:behind]
     ]
-
-
-def markers_for(spans: Iterable[Span]) -> list[Change]:
-    """The markers for spans; "" for the rest of a private key."""
-    return [(max(start, 0), end, marker(name) if name else b"") for start, end, name in spans]
 
 
 # In lines without escapes.
@@ -8820,6 +8912,7 @@ class RunWords:
         self.pending: list[Event] = []
         self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
+        self.copies = Copies()
         self.ended = False
 
     def close(self, *keys: str, cut_off: bool = False) -> None:
@@ -8833,6 +8926,21 @@ def searched_lines(event: Event) -> bytes:
     which that may not hold."""
     made = b"" if event.type in SPOKEN_TYPES else event.raw
     return b"\n".join((event.line.raw, made))
+
+
+def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
+    """Cut behind the events that may show a value behind its name: words that follow may repeat
+    it. What is made of one line stays together."""
+    begin = 0
+    for number, event in enumerate(events, 1):
+        shows = event.edits is not None and event.tokens is None and event.type not in SPOKEN_TYPES
+        if shows and not (
+            event.line and number < len(events) and events[number].line is event.line
+        ):
+            yield events[begin:number]
+            begin = number
+    if begin < len(events):
+        yield events[begin:]
 
 
 def run_of(event: Event) -> Run | None:
@@ -8882,8 +8990,12 @@ class Redactor:
         for event in batch:
             if event.line is not None:
                 event.line.run = event.run
-        for _, group in itertools.groupby(batch, self.together):
-            stretch = [*group]
+        groups = (
+            part
+            for _, group in itertools.groupby(batch, self.together)
+            for part in (cut_behind_values([*group]) if suspects else ([*group],))
+        )
+        for stretch in groups:
             run = run_of(stretch[0])
             state = self.runs.get(run) or self.runs.setdefault(run, RunWords())
             state.last_s = now
@@ -8942,6 +9054,8 @@ class Redactor:
     def settle(self, run: Run | None, state: RunWords, *, overdue: bool = False) -> None:
         """Decide the words of a run so far, and release its events up to one that must wait."""
         self.redaction.run = run
+        if self.scanner:
+            self.scanner.copies = state.copies
         segments, state.closed = state.closed, []
         for segment in state.open.values():
             segment.collect()
@@ -8950,6 +9064,10 @@ class Redactor:
                 segments.append(segment)
         self.decide(state, segments, overdue=overdue)
         self.release(state)
+        if self.scanner:
+            if run and run.reason and state.ended and state.copies.known.forms:
+                run.reason = self.scanner.conceal(run.reason)
+            self.scanner.copies = None
         self.waiting.pop(run, None)
         if state.pending:
             self.waiting[run] = state
@@ -8961,11 +9079,12 @@ class Redactor:
         texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
         suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
+            suspect = number in suspects or self.redaction.is_copy_in(text)
+            if suspect:  # what stands before it doesn't change by what it shows
+                self.release(state, segments[number:])
             parts = split_lines(text, segment.word)
             cut_off = segment.cut_off or overdue
-            clean = not (
-                cut_off or segment.key or segment.word or len(parts) > 1 or number in suspects
-            )
+            clean = not (cut_off or segment.key or segment.word or len(parts) > 1 or suspect)
             whole = segment.closed or overdue or self.replaces_words
             size = len(text) if whole else self.decidable(text, parts)
             changes: list[Replacement] = []
@@ -8985,16 +9104,17 @@ class Redactor:
         segment.marker = "" if size else segment.marker
         return [(0, size, new)]
 
-    def release(self, state: RunWords) -> None:
+    def release(self, state: RunWords, undecided: Sequence[Segment] = ()) -> None:
         """Release events, in order, up to the first one that waits for its words."""
         pending, sizes = state.pending, state.sizes
-        held = {id(segment.events[0]) for segment in state.open.values() if segment.events}
+        waiting = (*state.open.values(), *undecided)
+        held = {id(segment.events[0]) for segment in waiting if segment.events}
         waits = map(held.__contains__, map(id, pending))
         count = next(itertools.compress(itertools.count(), waits), len(pending))
         line = pending[count].line if count < len(pending) else None
         while line and count and pending[count - 1].line is line:  # its events stay together
             count -= 1
-        self.ready += self.rewrite(pending[:count], state.cwd)
+        self.ready += self.rewrite(pending[:count], state.cwd, state.copies)
         self.size -= sum(sizes[:count])
         del pending[:count], sizes[:count]
         new = [len((one.line or one).raw) + EVENT_OVERHEAD for one in pending[len(sizes) :]]
@@ -9026,18 +9146,28 @@ class Redactor:
         ready, self.ready = self.ready, []
         return ready
 
-    def rewrite(self, events: list[Any], cwd: str | None) -> list[Event]:
+    def rewrite(self, events: list[Any], cwd: str | None, copies: Copies) -> list[Event]:
         """Events with those redacted that need it; a line that is printed in place of its events
         changes by the edits of all of them."""
-        if all(event.edits is None for event in events):
+        if not copies.known.forms and all(event.edits is None for event in events):
             return events
+        done: list[Event] = []
         for line, group in itertools.groupby(events, operator.attrgetter("line")):
-            parts = [*group] if line else []
-            if line and any(part.edits is not None for part in parts):
+            parts = list(group)
+            if line and any(self.with_copies(part).edits is not None for part in parts):
                 line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
-        return [event if event.edits is None else self.rewritten(event, cwd) for event in events]
+            done += [self.rewritten(event, cwd) for event in parts]
+        return done
+
+    def with_copies(self, event: Any) -> Any:
+        """An event; it may hold a copy of what an event before it showed."""
+        if self.redaction.is_copy_in(event.raw if event.line is None else searched_lines(event)):
+            event.edits, event.tokens = event.edits or (), None
+        return event
 
     def rewritten(self, event: Any, cwd: str | None) -> Any:
+        if self.with_copies(event).edits is None:
+            return event
         if event.line and event.type in SPOKEN_TYPES:  # no other output reads its words
             return event
         raw = self.redacted(event, cwd, self.unprinted if event.line else self.redaction)
@@ -9059,7 +9189,7 @@ class Redactor:
     def uncut(self, text: str, end: int) -> int:
         """The length of a text up to ``end`` that cuts no known value of several words."""
         data = to_utf8(text[:end])
-        begun = self.scanner.begun_values(data) if self.scanner else ()
+        begun = self.scanner.known.begun(data) if self.scanner else ()
         start = min((first for first, _, _ in begun), default=0)
         return len(from_utf8(data[:start])) if start else end
 
@@ -9091,7 +9221,7 @@ class Redactor:
             else:
                 found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
             start += len(piece)
-        found += scanner.values(data) if len(parts) > 1 else ()  # of several words
+        found += scanner.known.spans(data) if len(parts) > 1 else ()  # of several words
         found += scanner.begun(data) if cut_off else ()
         if inside:
             over = PEM_END.search(data)

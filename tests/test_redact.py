@@ -40,6 +40,7 @@ from support import (
     event,
     init,
     message,
+    one_byte_at_a_time,
     result,
     run,
     started,
@@ -755,6 +756,66 @@ def test_known_values_in_a_stream() -> None:
     assert json.loads(json.loads(left)["x"]) == {"in": "[REDACTED:k]"}
 
 
+# ---------------------------------------------------------------- codes for a terminal
+
+PASSWORD = "hunter2x9K"
+# What tools print with colors on; ~ is the beginning of a code.
+COLORED = {
+    "jq": '~[1;39m{~[0m~[34;1m"password"~[0m~[1;39m:~[0m ~[0;32m"*"~[0m~[1;39m}',
+    "yq": "~[36mpassword~[0m:~[32m *~[0m",
+    "bat": "~[38;5;203mpassword~[0m~[38;5;231m:~[0m~[38;5;231m ~[0m~[38;5;186m*~[0m",
+    "bat, true color": "~[38;2;248;248;242mdb_password~[0m~[38;2;249;38;114m=~[0m*~[0m",
+    "rich": "~[33mpassword~[0m=~[32m'*'~[0m",
+    "node": "{ password: ~[32m'*'~[39m }",
+    "logrus": "~[36mINFO~[0m[0000] login ~[36mpassword~[0m=*",
+    "grep": "a.yml~[36m~[K:~[m~[K~[01;31m~[Kpassword~[m~[K: *",
+    "rg": "~[0m~[32m3~[0m:db_~[0m~[1m~[31mpassword~[0m=*",
+    "tput": "~[1mpassword~(B~[m: *",
+    "a value in pieces": "password: hunt~[31mer2~[0mx9K",
+    "a name in pieces": "pass~[31mword~[0m: *",
+}
+SPELLINGS_OF_ESC = ("\x1b", r"\u001b", r"\u001B", r"\x1b", r"\033", r"\e", r"\\u001b")
+
+
+def lines_with(text: str) -> Iterator[bytes]:
+    """A text in a result of a call, in JSON in it, in words, in deltas, in prose."""
+    for inner in (text, json.dumps({"a": text})):
+        yield completed("c", "shellToolCall", {"success": {"stdout": inner, "exitCode": 0}})
+        yield assistant(f"{inner}\n")
+    yield b"".join(assistant(char, timestamp_ms=1) for char in f"{text}\n")
+    yield f"{text}\n".encode()
+
+
+@pytest.mark.parametrize("esc", SPELLINGS_OF_ESC)
+@pytest.mark.parametrize("tool", COLORED)
+def test_codes_for_a_terminal_are_seen_through(tool: str, esc: str) -> None:
+    """The value goes, the codes stay."""
+    text = COLORED[tool].replace("*", PASSWORD).replace("~", esc)
+    left = hide(text)
+    assert PASSWORD[-4:] not in left
+    assert re.findall(r"\[[0-9;]*[mK]", left) == re.findall(r"\[[0-9;]*[mK]", text)
+    assert left.count("[REDACTED:assignment]") == 1
+    assert hide(left) == left
+
+
+@pytest.mark.parametrize(
+    "text", [*COLORED.values(), f"see ~[1m{TOKEN[:9]}~[31m{TOKEN[9:]}~[0m", f"a~[1m{TOKEN}"]
+)
+def test_codes_are_seen_through_wherever_they_stand(text: str) -> None:
+    text = text.replace("*", PASSWORD).replace("~", "\x1b")
+    for lines in lines_with(text):
+        ended = redact(init() + lines + result(), *SECRETS)
+        shown = ended.stdout.decode() + ended.stderr
+        assert "[REDACTED:" in shown
+        assert not {PASSWORD, TOKEN[9:], "er2x9K", "hunt"} & {*re.findall(r"\w+", shown)}
+
+
+def test_a_known_value_with_codes_in_it() -> None:
+    line = assistant("a cor\x1b[1mrect-hor\x1b[0mse b\n")
+    left = redact(init() + line, *SECRETS, known={"k": ["correct-horse"]}).stdout
+    assert rb"a [REDACTED:k]\u001b[1m\u001b[0m b" in left
+
+
 # ---------------------------------------------------------------- known values
 
 ODD_VALUES = (
@@ -843,6 +904,66 @@ def test_a_reason_hides_a_known_value_of_several_lines(member: str) -> None:
         assert "2nd" not in shown
 
 
+# ---------------------------------------------------------------- copies
+
+COPIED = "Zx9kLm2qRtW"
+
+
+def shell(output: str, session: str = SESSION) -> bytes:
+    given = {"command": f"run {COPIED}"} if output == COPIED else None
+    outcome = {"success": {"stdout": output, "exitCode": 0}}
+    return completed("c", "shellToolCall", outcome, session, given)
+
+
+SHOWN = {
+    "output": shell(f"DB_PASSWORD={COPIED}\n"),
+    "member": event("user", message=message("do", "user"), env={"DB_PASSWORD": COPIED}),
+    "words": assistant(f"DB_PASSWORD={COPIED}\n"),
+    "deltas": b"".join(assistant(char, timestamp_ms=1) for char in f"password: {COPIED}\n"),
+    "prompt": event("user", message=message(f"use API_TOKEN={COPIED}", "user")),
+}
+REPEATED = {
+    "output": shell(COPIED), "in JSON": shell(json.dumps({"a": f"<{COPIED}>"})),
+    "words": assistant(f"It is {COPIED}.\n"), "thoughts": event("thinking", subtype="delta", text=f"{COPIED}\n"),
+    "deltas": b"".join(assistant(char, timestamp_ms=1) for char in f"it is {COPIED}\n"),
+    "result": result(is_error=True, result=f"{COPIED} is wrong"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+@pytest.mark.parametrize("repeated", REPEATED)
+def test_a_value_that_was_hidden_for_its_name_is_known_from_there_on(
+    shown: str, repeated: str
+) -> None:
+    """For the rest of its run, however the input arrives; what came before it stays."""
+    before, other = shell(f"before {COPIED} it"), init("other") + shell(COPIED, "other")
+    data = init() + before + SHOWN[shown] + shell("then") + REPEATED[repeated] + result() + other
+    ended = redact(data, *SECRETS)
+    mine, _, rest = ended.stdout.partition(b'"session_id":"other"')
+    assert mine.count(COPIED.encode()) == 1
+    assert COPIED.encode() in rest
+    assert redact(one_byte_at_a_time(data), *SECRETS).stdout == ended.stdout
+    for to in ("text", "runs", "markdown", "calls"):
+        flags = ("-t", to, "-s", *("-m all -d".split() if to == "text" else ()))
+        shown_ = redact(data[: len(data) - len(other)], *flags, "-r", "secrets").stdout.decode()
+        if to != "calls" or shown not in ("words", "deltas"):  # it doesn't read these
+            assert COPIED not in shown_.replace(f"before {COPIED}", "")
+
+
+@pytest.mark.parametrize("value", ["production1", "changeme", "Cactus2026?", "x9Kq2"])
+def test_no_word_becomes_known(value: str) -> None:
+    data = init() + shell(f"DB_PASSWORD={value}\n") + shell(f"see {value}") + result()
+    assert f"see {value}".encode() in redact(data, *SECRETS).stdout
+
+
+def test_copies_are_bounded() -> None:
+    values = [made("<20 alnum>", number).text for number in range(agentfmt.MAX_COPIES + 5)]
+    shown = "".join(f"PASSWORD={value}\n" for value in values)
+    data = init() + shell(shown) + shell(" ".join(values)) + result()
+    left = redact(data, *SECRETS).stdout.splitlines()[2]
+    assert left.count(b"[REDACTED:assignment]") == agentfmt.MAX_COPIES
+
+
 # ---------------------------------------------------------------- stderr
 
 
@@ -864,11 +985,12 @@ def test_a_reason_is_hidden_with_the_class_that_it_has_on_its_event(
     data += init("three") + event("error", message="canary", session="three")
     for to in ("text", "stream-json"):
         ended = redact(data, "-t", to, "-s", "-r", classes)
-        assert "agentfmt: stdin:1: [content: 11 chars]\n" in ended.stderr
-        assert "at column 21: [content: 20 chars]\n" in ended.stderr
-        assert re.search(rf"run two \(stdin:5\): failed, .*: {re.escape(answer)}\n", ended.stderr)
-        assert re.search(rf"run three \(stdin:7\): failed, .*: {re.escape(error)}\n", ended.stderr)
-        assert "1 call open (shell)" in ended.stderr
+        shown = ended.stdout.decode() + ended.stderr
+        assert "agentfmt: stdin:1: [content: 11 chars]\n" in shown
+        assert "at column 21: [content: 20 chars]\n" in shown
+        assert re.search(rf"run two \(stdin:5\): failed, .*: {re.escape(answer)}\n", shown)
+        assert re.search(rf"run three \(stdin:7\): failed, .*: {re.escape(error)}\n", shown)
+        assert "1 call open (shell)" in shown
     rows = redact(data, "-t", "runs", "-r", classes).objects
     reasons = {row["session"]: row["reason"] for row in rows}
     assert (reasons["two"], reasons["three"]) == (answer, error)
