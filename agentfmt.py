@@ -244,6 +244,12 @@ def first_names(names: Iterable[str]) -> str:
     return ", ".join(some[:NAMES_SHOWN]) + ", ..." * (len(some) > NAMES_SHOWN)
 
 
+def elements_in(text: str, name: str) -> list[str]:
+    """What the elements of a name hold."""
+    parts = (part.partition(f"</{name}>") for part in text.split(f"<{name}>")[1:])
+    return [inner.strip() for inner, end, _ in parts if end]
+
+
 STYLE = regex("\x1b\\[[0-9]*m")
 
 
@@ -3755,11 +3761,11 @@ class SavedClaude(Saved, Claude):
     def take(self, text: str) -> None:
         """Take what a person typed: a prompt, or a slash command, which the agent follows, or whose
         output stands next."""
-        command = element_of(text, "command-name")
+        command = elements_in(text, "command-name")[:1]
         if command and text.startswith("<command-"):
             self.asks = True
-            given = element_of(text, "command-args")
-            self.typed.append(" ".join(filter(None, (command, given))))
+            given = elements_in(text, "command-args")[:1]
+            self.typed.append(" ".join(filter(None, command + given)))
         elif text.startswith("<local-command-"):
             self.asks = False
         elif text.strip() and not INJECTED.match(text):
@@ -3862,12 +3868,6 @@ def without_context(text: str) -> str:
 
 
 CONTEXT = regex(r"\s*<(ide_[a-z_]{1,40}|system-reminder)>")
-
-
-def element_of(text: str, name: str) -> str:
-    """What the first element of a name holds."""
-    inner, end, _ = text.partition(f"<{name}>")[2].partition(f"</{name}>")
-    return inner.strip() if end else ""
 
 
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
@@ -4055,12 +4055,21 @@ CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
 
 def calls_in(code: str) -> Iterator[tuple[str, Any]]:
     """The tools that code of Codex calls, with their arguments; none if one isn't written out."""
+
+    @functools.cache
+    def values() -> dict[str, int]:
+        """Where those of variables begin."""
+        return {made[1]: made.end() for made in CODE_DECLARATION.finditer(code)}
+
+    @functools.cache
+    def value_of(name: str) -> Any:
+        return literal_at(code, values()[name]) if name in values() else None
+
     found = list[tuple[str, Any]]()
     for match in CODE_CALL.finditer(code):
         given = literal_at(code, match.end())
         if given is None and (named := CODE_VARIABLE.match(code, match.end())):
-            made = re.search(rf"\b(?:const|let|var)\s+{re.escape(named[1])}\s*=\s*", code)
-            given = literal_at(code, made.end()) if made else None
+            given = value_of(named[1])
         if given is None:
             return
         name = match[1]
@@ -4069,11 +4078,10 @@ def calls_in(code: str) -> Iterator[tuple[str, Any]]:
 
 
 CODE_CALL = regex(r"\btools\.(\w{1,200})\(\s*")
+CODE_DECLARATION = regex(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,200})\s*=\s*")
 CODE_VARIABLE = regex(r"([A-Za-z_$][\w$]{0,200})\s*[),]")
 # Of JavaScript: a string, a name or a number, white space, another character.
-CODE_TOKEN = regex(
-    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)|([\w$.+-]+)|\s+|(.)""", re.DOTALL
-)
+CODE_TOKEN = regex(r"""((["'`])(?:(?!\2)[^\\]|\\.)*(\2)?)|([\w$.+-]+)|\s+|(.)""", re.DOTALL)
 CODE_ESCAPE = regex(r"""\\(.)|["\n\r\t]""", re.DOTALL)
 
 
@@ -4081,7 +4089,9 @@ def literal_at(code: str, start: int) -> Any:
     """The value of a literal of JavaScript: a string, or an object in JSON's values; or None."""
     parts, level = list[str](), 0
     for token in CODE_TOKEN.finditer(code, start):
-        string, word, sign = token.groups()
+        string, _, closed, word, sign = token.groups()
+        if string and not closed:
+            return None
         if string:
             parts.append(f'"{CODE_ESCAPE.sub(as_json_escape, string[1:-1])}"')
         elif word:
@@ -5308,7 +5318,7 @@ class SavedCursor(Saved):
                 failed = block["is_error"] is True
                 self.answer(block["tool_use_id"], content_text(block["content"]), failed=failed)
         texts = [as_text(block["text"]) for block in blocks if block["text"] is not None]
-        asked = [query for text in texts for query in USER_QUERY.findall(text)]
+        asked = [query for text in texts for query in elements_in(text, "user_query")]
         if texts:
             self.settle_calls()
             self.begin_prompt(*(asked or texts))
@@ -5321,9 +5331,6 @@ class SavedCursor(Saved):
             self.think(block["thinking"])
         elif text := as_text(block["text"]).removesuffix("[REDACTED]").rstrip("\n"):
             self.say(text)
-
-
-USER_QUERY = regex(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 
 
 class Acp(Dialect):
@@ -7506,7 +7513,7 @@ def is_secret_name(name: str) -> bool:
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
-    name = unescaped(name)
+    name = unescaped(name)[-NEAR:]
     for whole in (name, FURTHER_END.sub("", name)):
         known = squash(whole)
         ends = tuple(
@@ -7900,7 +7907,7 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
     if rule.name.endswith("password"):
         return is_plain(rule.name, shown)
     if rule.of_any_issuer:
-        longest = max((*PARTS.split(shown), *HEX_END.findall(shown)), key=len)
+        longest = max((*PARTS.split(shown), *HEX_END.findall(shown[-NEAR:])), key=len)
         return (
             odds(longest) < REACHED[MIXED]
             or 4 * len(STRETCHES.findall(longest)) < len(longest)
@@ -7908,7 +7915,7 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
             or PUBLIC.match(shown) is not None
         )
     if rule.name in ("authorization", "bearer-token", "cookie", "url-user"):
-        shown = PLACEHOLDER.sub("", shown)
+        shown = PLACEHOLDER.sub("", shown[:NEAR])
         return NO_SECRET.fullmatch(shown) is not None or greatest_odds(shown) < REACHED[HUMAN]
     return "..." in shown or len(set(shown)) < 6
 
@@ -8245,7 +8252,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     verdict = text[begin : end + 1] == b"PASS:"  # a test's, unless a random value follows
     needed = RANDOM if verdict else needed_by(name)
     for number in sorted(forms_of_values().Match(text[end : end + 2 * NEAR]) or ()):
-        form, between = FORMS[number], BETWEEN[number].match(text, end)
+        form, between = FORMS[number], BETWEEN[number].match(text, end, end + 2 * NEAR)
         if not between or not form.suits(name):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
@@ -9694,7 +9701,7 @@ class Text(Writer):
         if self.labels:
             yield render_action(action_of(event), prefix, room, self.screen)
             return
-        call: FinishedCall = event.done
+        call = event.done or FinishedCall(event, NOT_BEGUN, "")  # of no run
         action = call.label
         if self.detail:
             above = notes.above(call.parent)

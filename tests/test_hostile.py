@@ -1,0 +1,305 @@
+"""No text makes the program hang: every regular expression, and every output, is tried with texts
+that repeat what it looks at.
+
+A loop within a loop, or two in a row that take the same characters, need quadratic or exponential
+time. No time is asserted. A try has a limit of computing of which a linear one needs some percent.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import contextlib
+import functools
+import importlib
+import json
+import random
+import re
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import content, convert, corpus
+
+import agentfmt
+
+parser = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
+
+with open(agentfmt.__file__, encoding="utf-8") as module:
+    SOURCE = module.read()
+
+
+class Hung(BaseException):
+    """Not an Exception: nothing catches it."""
+
+
+@contextlib.contextmanager
+def limit(seconds: float) -> Iterator[None]:
+    """Raises Hung after so many seconds of computing, even within an expression."""
+
+    def give_up(*_: object) -> None:
+        raise Hung
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+# ---------------------------------------------------------------- every expression
+
+SIZE = 30_000  # characters: two loops make hundreds of millions of steps of these
+SECONDS = 0.25
+METHODS = frozenset("search match fullmatch sub split findall finditer".split())
+FLAGS = {"regex": 1, "compile": 1, "split": 3, "sub": 4}  # which argument, if it isn't the third
+TAKE_PATTERNS = {f"re.{name}" for name in (*METHODS, "compile")} | {"regex", "find_code"}
+
+
+class Expression(NamedTuple):
+    name: str
+    pattern: Any
+    flags: int = 0
+    methods: Iterable[str] = ("search",)  # how it is used
+    size: int = SIZE
+
+
+# What functions get to look for, by the name of a variable. What is made of escaped texts, or given
+# by the user, is not tried.
+TABLES: Mapping[str, Iterable[Any]] = {
+    "rule": agentfmt.FAILURES.values(),
+    "wording": agentfmt.RUN_FAILURES.values(),
+    "form": [form.between.encode() for form in agentfmt.FORMS],
+    "quote": [b"[%b\n]" % quote for quote in agentfmt.QUOTE_ENDS],
+} | dict.fromkeys("pattern mistake fnmatch numbered escaped named whole fence".split(), ())
+# What these look at is cut to so many characters.
+SEEN = {
+    **dict.fromkeys("NAME_ALONE SETTING".split(), agentfmt.EXCERPT),
+    **dict.fromkeys("PLACEHOLDER FURTHER_END HEX_END ESCAPED CODE_NAME".split(), agentfmt.NEAR),
+    **dict.fromkeys("OPENING BETWEEN".split(), 2 * agentfmt.NEAR),
+}
+
+
+def expressions() -> Iterator[Expression]:
+    """All that stand in the module, whether they have a name or not."""
+    tree = ast.parse(SOURCE)
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    names = {part: ast.unparse(node.targets[0]) for node in assigned for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in TAKE_PATTERNS:
+            method = ast.unparse(node.func).removeprefix("re.")
+            name = names.get(node, "")
+            used = re.findall(rf"\b{re.escape(name)}(?:\[.*?\])?\.(\w+)\(", SOURCE) if name else ()
+            methods = METHODS.intersection((method, *used)) or {"match", "fullmatch"}
+            for pattern in patterns_of(node.args[0]):
+                flags = flags_of(node, FLAGS.get(method, 2))
+                yield Expression(
+                    name or f"line {node.lineno}", pattern, flags, methods, SEEN.get(name, SIZE)
+                )
+
+
+def patterns_of(node: ast.expr) -> Iterable[Any]:
+    """The values of an expression of Python: of an attribute, those of all classes."""
+    source = ast.unparse(node).removeprefix("*")
+    if source.startswith("self."):
+        classes = (one for one in vars(agentfmt).values() if isinstance(one, type))
+        found = {getattr(one, source.removeprefix("self."), None) for one in classes}
+        return {one for one in found if isinstance(one, str)}
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    if known := names & TABLES.keys():
+        return TABLES[known.pop()]
+    return [eval(source, vars(agentfmt))]  # if a name is not defined, it belongs in TABLES
+
+
+def flags_of(call: ast.Call, position: int) -> int:
+    named = [word.value for word in call.keywords if word.arg == "flags"]
+    flags = [*call.args[position : position + 1], *named]
+    return int(eval(ast.unparse(flags[0]), vars(agentfmt))) if flags else 0
+
+
+COMMON = (
+    " ", "\n", "\t", "\r", "'", '"', "\\", '\\"', "[", "`", "- ", "a", "A", "0", "_", "-", ".", "/",
+    "<", ">", "&", "#", ":", "=", "{", ";", "a b ", "\x1b", "é",
+)  # fmt: skip
+
+
+def hostile(one: Expression, rng: random.Random) -> Iterator[str]:
+    """Texts that are long where an expression has a loop, and do not match at their end; those that
+    begin to match again and again."""
+    yield from (unit * (one.size // len(unit)) for unit in COMMON)
+    tree = parser.parse(one.pattern, one.flags)
+    for loop in range(repr(tree).count("REPEAT")):
+        for text in (Maker(rng, loop, one.size).text(tree) for _ in range(4)):
+            if len(text) >= one.size // 4:
+                yield from (text[: 2 * one.size], text[: 2 * one.size].rstrip("\n")[:-1] + "\0")
+    for text in (Maker(rng, -1, 0).text(tree) for _ in range(3)):
+        for end in {len(text) // 4, len(text) // 2, len(text) - 1} - {0, -1}:
+            yield text[:end] * (one.size // end)
+
+
+CLASSES = {"SPACE": " \n\t", "WORD": "aZ_0", "DIGIT": "07"}
+OTHERS = "a \n-x0\"'\\<`[(@é:/,"
+
+
+class Maker:
+    """Makes texts that an expression matches; one of its loops runs for long."""
+
+    def __init__(self, rng: random.Random, loop: int, size: int) -> None:
+        self.rng, self.left, self.size = rng, loop, size
+        self.groups: dict[Any, str] = {}
+
+    def text(self, tree: Any) -> str:
+        return "".join(self.one(str(kind).lower(), value) for kind, value in tree)
+
+    def one(self, kind: str, value: Any) -> str:
+        if "repeat" in kind:
+            return self.repeat(*value)
+        if kind == "subpattern":
+            self.groups[value[0]] = self.text(value[-1])
+            return self.groups[value[0]]
+        if kind == "atomic_group":
+            return self.text(value)
+        if kind == "branch":
+            return self.text(self.rng.choice(value[1]))
+        if kind == "groupref":
+            return self.groups.get(value, "")
+        return str(self.rng.choice(self.choices(kind, value)))
+
+    def repeat(self, least: int, most: int, tree: Any) -> str:
+        self.left -= 1
+        if self.left != -1:
+            return "".join(
+                self.text(tree) for _ in range(min(least + self.rng.randint(0, 1), most))
+            )
+        units = [self.text(tree) or " " for _ in range(self.rng.choice((1, 8)))]
+        count = min(int(most), self.size // max(map(len, units)))
+        return "".join(map(self.rng.choice, [units] * count))
+
+    def choices(self, kind: str, value: Any) -> Any:
+        """The texts that a part without parts can stand for."""
+        if kind == "literal":
+            return [chr(value)]
+        if kind == "in":
+            found = [char for part in value for char in self.choices(str(part[0]).lower(), part[1])]
+            negated = str(value[0][0]) == "NEGATE"
+            return [char for char in OTHERS if char not in found] or "\1" if negated else found
+        if kind == "range":
+            return [chr(value[0]), chr(value[1])]
+        if kind == "category":
+            name = str(value).rpartition("_")[2]
+            chars = CLASSES[name]
+            return [c for c in OTHERS if c not in chars] if "_NOT_" in str(value) else chars
+        if kind == "not_literal":
+            return [char for char in OTHERS if char != chr(value)]
+        return OTHERS if kind == "any" else [""]
+
+
+def try_out(one: Expression) -> None:
+    compiled = re.compile(one.pattern, one.flags)
+    for text in hostile(one, random.Random(repr(one.pattern))):
+        data = text.encode("latin-1", "replace") if isinstance(one.pattern, bytes) else text
+        for method in sorted(one.methods):
+            with limit(SECONDS):
+                if method in ("search", "match", "fullmatch"):
+                    getattr(compiled, method)(data)
+                else:
+                    collections.deque(compiled.finditer(data), 0)
+
+
+EXPRESSIONS = [pytest.param(one, id=f"{one.name}-{n}") for n, one in enumerate(expressions())]
+
+
+@pytest.mark.parametrize("one", EXPRESSIONS)
+def test_an_expression_is_linear_in_what_it_looks_at(one: Expression) -> None:
+    try_out(one)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?:a|aa)+x", r"(?:- |-| )*\[", r"\s*\s*x", r"\s*,", r'"(?:[^"\\]|\\.)*"', r"(\w+)\s*=",
+        r"a(.*?)\s*\Z", r"<b>(.*?)</b>", r"(?:x+y?)*z",
+    ],
+)  # fmt: skip
+def test_an_expression_that_is_not_linear_is_noticed(pattern: str) -> None:
+    with pytest.raises(Hung):
+        try_out(Expression("", pattern))
+
+
+# ---------------------------------------------------------------- every output
+
+FOLDERS = (("recordings", ".ndjson"), ("captures", ".ndjson"), ("sessions", ".jsonl"))
+PATHS = [param.values[0] for name, suffix in FOLDERS for param in corpus(name, suffix=suffix)]
+VIEWS = {
+    "text": ("-d", "-m", "all", "--thinking"),
+    "summary": ("-q", "-s"),
+} | {to: ("-t", to) for to in agentfmt.WRITERS if to != "text"}
+LONG, LIMIT = 200_000, 2.0  # characters, and some 50 times what they need
+PIECES = (
+    *COMMON, "- - ", "\n- ", "\n1. ", "\n> ", "![", "](", "[a](", "http://a.b/", "www.", "`` `",
+    "```\n", "~~~\n", "|", "**", "_a_", "@@\n", "\n+", "\n-", "\r1%", "\x1b[1m", "\x1b]", "sh -c '",
+    "cd a && ", "*** Add File: a\n", "<command-name>", "exit code: 1\n", "::error::", "##[",
+    "mcp__", "\ud83d", "漢", "\u202e", "...", ", ", "\\u0041", "=a ", "$(",
+)  # fmt: skip
+
+
+def fields() -> dict[str, list[tuple[str, int, tuple[Any, ...]]]]:
+    """Where strings stand in short streams, by the names of their members."""
+    found = collections.defaultdict(list)
+    for path in PATHS:
+        if path and len(content(path)) < 50_000:
+            for number, line in enumerate(objects(path)):
+                for way in ways(line):
+                    found[repr([key for key in way if isinstance(key, str)][-2:])].append(
+                        (path, number, way)
+                    )
+    return dict(found)
+
+
+def objects(path: str) -> list[Any]:
+    try:
+        return [json.loads(line) for line in content(path).splitlines()]
+    except ValueError:
+        return []
+
+
+def ways(value: Any) -> Iterator[tuple[Any, ...]]:
+    """The ways to the strings in a value."""
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, item in inner:
+        yield from ([(key,)] if isinstance(item, str) else ((key, *way) for way in ways(item)))
+
+
+FIELDS = fields()
+needs_streams = pytest.mark.skipif(not FIELDS, reason="no recordings beside the checkout")
+
+
+@needs_streams
+@pytest.mark.parametrize("view", VIEWS)
+@settings(max_examples=30, deadline=None)
+@given(
+    rng=st.randoms(use_true_random=False),
+    units=st.lists(st.sampled_from(PIECES), min_size=1, max_size=2),
+)
+def test_no_text_makes_an_output_hang(view: str, rng: random.Random, units: list[str]) -> None:
+    path, number, way = rng.choice(FIELDS[rng.choice(sorted(FIELDS))])
+    lines, unit = objects(path), "".join(units)
+    holder = functools.reduce(lambda value, key: value[key], way[:-1], lines[number])
+    holder[way[-1]] = (
+        holder[way[-1]][:100] + unit * (LONG // len(unit)) + rng.choice(("", "x", "\n"))
+    )
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    with limit(LIMIT):
+        convert(data, *VIEWS[view])
