@@ -7846,7 +7846,7 @@ CODE_NAME = regex(
     r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+|(?=[a-z]*[A-Z])[A-Za-z]*[a-z][A-Za-z]*"
 )
 # Words that are joined as in a program.
-JOINED = regex(r"\W*(?:_?[A-Za-z]+(?:[_.][A-Za-z0-9]+|[A-Z][a-z]+)+[0-9]?|[A-Z][a-z]+)\W*")
+JOINED = regex(r"\W*(?:_?[A-Za-z]+(?:(?:[_.][A-Za-z0-9]+)+|[A-Z][a-z]+[0-9]?)|[A-Z][a-z]+)\W*")
 # What people read: words with a capital, or of another alphabet.
 LABEL = regex(r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'-]+[^\W\d_]+)*[.:]?|[^\d_]*[^\x00-\x7f][^\d_]*")
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
