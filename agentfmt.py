@@ -7438,7 +7438,7 @@ def spelled_char(found: re.Match[bytes]) -> bytes:
 
 
 SPELLED = regex(rb"\\+u([0-9A-Fa-f]{4})|%(?:25)*([0-9A-Fa-f]{2})|\\+([bfnrt]?)|\r")
-CUT_ESCAPE = regex(rb"(?:\\+(?:u[0-9A-Fa-f]{0,3})?|%[0-9A-Fa-f]?)\Z")
+CUT_ESCAPE = regex(rb"(?:(?<!\\)\\+(?:u[0-9A-Fa-f]{0,3})?|%[0-9A-Fa-f]?)\Z")
 CONTROLS = {b"n": b"\n", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
 BEYOND_BMP = regex(
     rb"\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}"
