@@ -58,6 +58,9 @@ Contents, in the order of the file:
     HTML             texts of others as HTML, words by their Markdown, timelines
     page             the same document as a page: each call opens
     outputs          json, stream-json, cursor; tables of runs and of calls
+    traces           OpenTelemetry's spans of runs and calls
+    trajectories     documents of what was said and done, for Harbor and Phoenix
+    writers          all outputs by name, and the blocks in which their lines leave
     pipeline         convert(): connects the stages
     options          what stands on the command line: sizes, selectors, values of secrets
     command          files, completion, and the exit status
@@ -11115,9 +11118,399 @@ class CallTable(Table):
         }
 
 
+# ---------------------------------------------------------------- traces
+#
+# OpenTelemetry with the conventions for GenAI: a span for each run, and for each of its calls.
+# Events in, requests in OTLP/JSON out. It must not know agents.
+
+# https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
+# https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans/ (of 2026: Development)
+TRACEPARENT = regex(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}")
+MAX_SPANS = 500  # in a request: a run of a day has more calls than a memory should hold
+INTERNAL, FAILED_SPAN = 1, 2  # kinds and statuses of spans
+
+
+def any_value(value: Any) -> dict[str, Any]:
+    """A value as OTLP's AnyValue: integers are strings in its JSON."""
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    return {"doubleValue": value} if isinstance(value, float) else {"stringValue": str(value)}
+
+
+def attributes(members: Mapping[str, Any]) -> list[dict[str, Any]]:
+    stated = {name: value for name, value in members.items() if value is not None}
+    return [{"key": name, "value": any_value(value)} for name, value in stated.items()]
+
+
+class Trace:
+    """The spans of a run that are not written yet. IDs are made of what the run's lines say, so
+    that they are the same each time."""
+
+    def __init__(self, run: Run, started_ms: int | None, parent: tuple[str, str] | None) -> None:
+        self.key = "\0".join(map(str, (run.session, run.where, run.number, started_ms)))
+        self.trace_id = parent[0] if parent else self.identity("trace", 32)
+        self.root, self.parent = self.identity("run", 16), parent[1] if parent else None
+        self.begun = started_ms  # milliseconds since 1970; None if no line states it
+        self.arrived = round(time.time() * 1000)  # its first event
+        self.first, self.last = self.begun or self.arrived, self.begun or self.arrived
+        self.ids: dict[str, int] = {}  # calls -> how many before them had the same ID
+        self.spans: list[dict[str, Any]] = []
+        self.asked: list[str] = []  # prompts
+        self.said: list[str] = []
+
+    def identity(self, name: str, size: int) -> str:
+        import hashlib
+
+        return hashlib.sha256(f"{self.key}\0{name}".encode("utf-8", "replace")).hexdigest()[:size]
+
+    def id_of(self, call: str, number: int) -> str:
+        return self.identity(f"call\0{call}\0{number}", 16)
+
+    def add(
+        self, name: str, own: str, above: str | None, span: tuple[int, int], **more: Any
+    ) -> dict[str, Any]:
+        """Add a span; ``span``: milliseconds since 1970."""
+        times = [str(milliseconds * 1_000_000) for milliseconds in span]
+        made = {"traceId": self.trace_id, "spanId": own, "name": name, "kind": INTERNAL}
+        made |= {"parentSpanId": above} if above else {}
+        made |= dict(zip(("startTimeUnixNano", "endTimeUnixNano"), times, strict=True))
+        self.spans.append(made | more)
+        return made
+
+
+class Otlp(Writer):
+    """A request for a collector at the end of each run (ExportTraceServiceRequest); a long run has
+    several. The contents of prompts, words and calls only with ``-m all``."""
+
+    kind, words = SpokenEvent, True
+    options = Writer.options | {"messages", "messages all"}
+
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.traces: dict[Run, Trace] = {}
+        self.contents = view.messages == "all"
+        found = TRACEPARENT.fullmatch(os.environ.get("TRACEPARENT", ""))
+        self.parent = (found[1], found[2]) if found else None
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            if event.run is not None:
+                yield from self.follow(event, event.run, notes_of(event.run))
+
+    def follow(self, event: Any, run: Run, notes: RunNotes) -> Iterator[bytes]:
+        notes.date(event)
+        trace = self.traces.get(run)
+        if trace is None:
+            trace = self.traces[run] = Trace(run, notes.started_ms, self.parent)
+        if event.type == "assistant":
+            trace.said += [notes.segments.say(event)] if self.contents and not event.hidden else []
+        elif event.type == "user" and self.contents and event.parent_tool_use_id is None:
+            trace.asked += [] if event.hidden else [words_of(event)]
+        if event.done and not event.hidden:
+            self.call(event.done, trace, notes)
+        if ends_run(event):
+            for open_call in notes.calls.values():
+                if open_call.event and not open_call.hidden:
+                    call = FinishedCall(open_call.event, open_call, notes.cwd)
+                    self.call(call, trace, notes, unfinished=True)
+            self.end(event, run, trace, notes)
+            del self.traces[run]
+        if trace.spans and (ends_run(event) or len(trace.spans) >= MAX_SPANS):
+            yield self.request(run, trace)
+
+    def time_of(self, call: FinishedCall, trace: Trace) -> tuple[tuple[int, int], str | None]:
+        """When a call began and ended, and how that is known: lines state it, else the clock, where
+        the input is live. A span of a FILE without times lasts no time."""
+        if call.span:
+            return call.span, None
+        took, now = call.took or 0, round(time.time() * 1000)
+        if self.last.total:
+            return (trace.first, trace.first + took), "unknown"
+        since = call.begun.since
+        clock = round((time.monotonic() - since) * 1000) if since else 0
+        return (now - max(took, clock), now), "clock"
+
+    def call(
+        self, call: FinishedCall, trace: Trace, notes: RunNotes, *, unfinished: bool = False
+    ) -> None:
+        outcome, action = call.outcome, call.action
+        identity = call.event.call_id or ""
+        number = trace.ids[identity] = trace.ids.get(identity, -1) + 1
+        known = call.parent is not None and (call.parent in notes.calls or call.parent in trace.ids)
+        above = trace.id_of(call.parent or "", max(trace.ids.get(call.parent or "", 0), 0))
+        span, source = self.time_of(call, trace)
+        trace.first, trace.last = min(trace.first, span[0]), max(trace.last, span[1])
+        name = first_text((call.event.tool_call or {}).get("name"), outcome.body.name)
+        status = "unfinished" if unfinished else outcome.status
+        failed = status != "ok"
+        command = call.args.get("command") if outcome.tool == "shell" else None
+        told = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name or outcome.tool,
+            "gen_ai.tool.call.id": call.event.call_id,
+            "gen_ai.tool.type": "extension" if outcome.tool == "mcp" else "function",
+            "error.type": status if failed else None,
+            "process.command_line": command if isinstance(command, str) else None,
+            "process.exit.code": as_integer(outcome.found.exitCode),
+            "agentfmt.tool": outcome.tool,
+            "agentfmt.time": source,
+        }
+        if self.contents:
+            told["gen_ai.tool.call.arguments"] = encode_json(call.args).decode()
+            told["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
+        why = {"code": FAILED_SPAN, "message": action.outcome} if failed else {}
+        trace.add(
+            f"execute_tool {name or outcome.tool}", trace.id_of(identity, number),
+            above if known else trace.root, span, attributes=attributes(told), status=why,
+        )  # fmt: skip
+
+    def end(self, event: Event, run: Run, trace: Trace, notes: RunNotes) -> None:
+        stated = notes.totals.stated
+        begin, end = trace.first, trace.first + int(stated.get("took", 0))
+        if not self.last.total and trace.begun is None:
+            end = max(end, round(time.time() * 1000))
+        read = [int(stated[name]) for name in ("in", "from cache", "to cache") if name in stated]
+        failure = None if run.succeeded else failure_word(event, run)
+        source = None if trace.begun is not None else "unknown" if self.last.total else "clock"
+        told = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": run.agent,
+            "gen_ai.conversation.id": run.label,
+            "gen_ai.request.model": notes.totals.model or None,
+            "gen_ai.usage.input_tokens": sum(read) if read else None,
+            "gen_ai.usage.output_tokens": as_count(stated.get("out")),
+            "gen_ai.usage.cache_read.input_tokens": as_count(stated.get("from cache")),
+            "gen_ai.usage.cache_creation.input_tokens": as_count(stated.get("to cache")),
+            "error.type": failure,
+            "agentfmt.run": run.number,
+            "agentfmt.cost_usd": stated.get("cost"),
+            "agentfmt.turns": as_count(stated.get("turns")),
+            "agentfmt.time": source,
+        }
+        if self.contents:
+            told["gen_ai.input.messages"] = messages_of("user", trace.asked)
+            told["gen_ai.output.messages"] = messages_of("assistant", ["".join(trace.said)])
+        why = {"code": FAILED_SPAN, "message": run.reason or failure} if failure else {}
+        trace.add(
+            f"invoke_agent {run.agent}", trace.root, trace.parent, (begin, max(end, trace.last)),
+            attributes=attributes(told), status=why,
+        )  # fmt: skip
+
+    def request(self, run: Run, trace: Trace) -> bytes:
+        spans, trace.spans = trace.spans, []
+        scope = {"scope": {"name": "agentfmt", "version": __version__}, "spans": spans}
+        resource = {"attributes": attributes({"service.name": run.agent})}
+        return without_halves({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
+
+
+def without_halves(value: Any) -> bytes:
+    """A value as JSON that any reader takes: half a character, which UTF-8 can't encode, is
+    replaced."""
+    return LONE_SURROGATE.sub(rb"\1\\ufffd", encode_json(value))
+
+
+LONE_SURROGATE = regex(rb"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
+
+
+def messages_of(role: str, texts: Iterable[str]) -> str | None:
+    """Messages as the conventions have them, in JSON; None if nothing was said."""
+    parts = [{"type": "text", "content": text[:MAX_WORDS]} for text in texts if text.strip()]
+    return encode_json([{"role": role, "parts": parts}]).decode() if parts else None
+
+
+# ---------------------------------------------------------------- trajectories
+#
+# Harbor's Agent Trajectory Interchange Format: what was said and done, step by step.
+# Events in, a document for each run out. It must not know agents.
+
+ATIF = "ATIF-v1.8"  # https://www.harborframework.com/docs/agents/trajectory-format
+MAX_TRAJECTORY = 64 * 1024 * 1024  # bytes of a run's texts in memory; then its document goes on
+
+
+class Trajectory:
+    """The steps of an agent, or of a sub-agent, which has its call's ID."""
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+        self.steps: list[dict[str, Any]] = []
+        self.open = False  # words that follow belong to the last step
+
+    def step(self, source: str, at: int | None, **more: Any) -> dict[str, Any]:
+        made: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": source, "message": ""}
+        made |= {"timestamp": iso_time(at)} if at is not None else {}
+        self.steps.append(made | more)
+        self.open = source == "agent"
+        return self.steps[-1]
+
+    def agent_step(self, at: int | None, *, speaks: bool) -> dict[str, Any]:
+        """The step in which the agent speaks, or calls a tool: calls follow their words."""
+        if self.open and not (speaks and "tool_calls" in self.steps[-1]):
+            return self.steps[-1]
+        return self.step("agent", at)
+
+    def document(self, agent: dict[str, Any], **more: Any) -> dict[str, Any]:
+        named = {"schema_version": ATIF, "trajectory_id": self.identity, "agent": agent}
+        return named | {"steps": self.steps} | more
+
+
+def iso_time(milliseconds: int) -> str:
+    import datetime
+
+    with contextlib.suppress(ValueError, OverflowError, OSError):
+        at = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
+        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return "9999-12-31T23:59:59Z"  # whatever a line says, it is no later than that
+
+
+class RunSteps:
+    """What is kept of a run until its document is written."""
+
+    def __init__(self, identity: str) -> None:
+        self.identity, self.parts = identity, 0
+        self.size = 0  # bytes of its texts
+        self.version = "unknown"
+        self.main = Trajectory(identity)
+        self.inner: dict[str, Trajectory] = {}  # of sub-agents, by their call
+
+    def of(self, parent: str | None) -> Trajectory:
+        if parent is None:
+            return self.main
+        return self.inner.setdefault(parent, Trajectory(f"{self.identity}/{parent}"))
+
+
+class Atif(Writer):
+    """A document for each run, with those of its sub-agents in it."""
+
+    kind, words, thinking = SpokenEvent, True, True
+    prose = True  # its events are shortened, not the document
+    options = Writer.options | {"thinking"}
+
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.runs: dict[Run, RunSteps] = {}
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            run = event.run
+            if run is None:
+                continue
+            notes, kept = notes_of(run), self.runs.get(run)
+            if kept is None:
+                kept = self.runs[run] = RunSteps(f"{run.label or 'run'}-{run.number}")
+            notes.date(event)
+            self.follow(event, kept, notes)
+            if ends_run(event):
+                yield self.end(event, run, kept, notes)
+                del self.runs[run]
+            elif kept.size > MAX_TRAJECTORY:
+                yield self.part(run, kept, notes)
+
+    def follow(self, event: Any, kept: RunSteps, notes: RunNotes) -> None:
+        at, there = as_time(getattr(event, "timestamp_ms", None)), event.parent_tool_use_id
+        if event.type == "system" and event.subtype == "init":
+            kept.version = first_text(details(event).get("version"), kept.version)
+        elif event.hidden:
+            notes.segments.say(event) if event.type == "assistant" else None
+        elif event.done:
+            self.call(event.done, kept, ended=True)
+        elif event.type == "user":
+            kept.of(there).step("user", at, message=words_of(event))
+            kept.size += len(words_of(event))
+        elif event.type == "assistant":
+            text = notes.segments.say(event) if there is None else words_of(event)
+            self.say(kept, there, "message", text, at)
+        elif event.type == "thinking":
+            self.say(kept, there, "reasoning_content", words_of(event), at)
+        if event.type in SEGMENT_ENDS:
+            notes.segments.cut()
+
+    def say(self, kept: RunSteps, there: str | None, member: str, text: str, at: Any) -> None:
+        if text:
+            step = kept.of(there).agent_step(at, speaks=True)
+            step[member] = step.get(member, "") + text
+            kept.size += len(text)
+
+    def call(self, call: FinishedCall, kept: RunSteps, *, ended: bool) -> None:
+        outcome, event = call.outcome, call.event
+        identity = event.call_id or ""
+        name = first_text((event.tool_call or {}).get("name"), outcome.body.name) or outcome.tool
+        step = kept.of(call.parent).agent_step(call.span and call.span[0], speaks=False)
+        made = {"tool_call_id": identity, "function_name": name, "arguments": call.args}
+        step.setdefault("tool_calls", []).append(made)
+        kept.size += len(outcome.body.args or b"")
+        if ended:
+            action, text = call.action, call.diff or call.returned
+            why = action.outcome if outcome.status != "ok" else ""
+            told: dict[str, Any] = {"source_call_id": identity}
+            told["content"] = "\n".join(filter(None, (why, text)))
+            facts = {"status": outcome.status, "duration_ms": call.took}
+            told["extra"] = {key: fact for key, fact in facts.items() if fact is not None}
+            if identity in kept.inner:
+                inner = kept.inner[identity].identity
+                told["subagent_trajectory_ref"] = [{"trajectory_id": inner}]
+            step.setdefault("observation", {"results": []})["results"].append(told)
+            kept.size += len(text)
+
+    def end(self, event: Event, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
+        for open_call in notes.calls.values():
+            if open_call.event and not open_call.hidden:
+                found = FinishedCall(open_call.event, open_call, notes.cwd)
+                self.call(found, kept, ended=False)
+        stated = notes.totals.stated
+        read = [int(stated[name]) for name in ("in", "from cache", "to cache") if name in stated]
+        metrics = {
+            "total_prompt_tokens": sum(read) if read else None,
+            "total_completion_tokens": as_count(stated.get("out")),
+            "total_cached_tokens": as_count(stated.get("from cache")),
+            "total_cost_usd": stated.get("cost"),
+            "total_steps": len(kept.main.steps),
+        }
+        facts = {
+            "verdict": "succeeded" if run.succeeded else "failed",
+            "failure": None if run.succeeded else failure_word(event, run),
+            "reason": run.reason,
+            "started_ms": notes.started_ms,
+            "duration_ms": as_count(stated.get("took")),
+            "location": run.where,
+        }
+        return self.document(run, kept, notes, final_metrics=known(metrics), extra=known(facts))
+
+    def part(self, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
+        """A document of what is kept so far; another one goes on with it."""
+        kept.parts += 1
+        following = f"{kept.identity}-part-{kept.parts + 1}"
+        report, limit = self.notes.report, format_size(MAX_TRAJECTORY)
+        report.message(f"{run} holds more than {limit}: its trajectory goes on in {following}")
+        line = self.document(run, kept, notes, continued_trajectory_ref=following)
+        kept.main, kept.inner, kept.size = Trajectory(following), {}, 0
+        return line
+
+    def document(self, run: Run, kept: RunSteps, notes: RunNotes, **more: Any) -> bytes:
+        model = {"model_name": notes.totals.model} if notes.totals.model else {}
+        agent = {"name": run.agent, "version": kept.version, **model}
+        inner = [each.document({"name": "subagent", "version": "unknown"})
+                 for each in kept.inner.values()]  # fmt: skip
+        more |= {"subagent_trajectories": inner} if inner else {}
+        session = {"session_id": run.label} if run.label else {}
+        return without_halves(kept.main.document(agent, **session, **more))
+
+
+def known(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+# ---------------------------------------------------------------- writers
+#
+# All outputs by name, and the blocks in which their lines leave.
+# Events in, bytes out. It must not know agents.
+
+
 WRITERS: dict[str, type[Writer]] = {
     "text": Text, "json": Json, "stream-json": StreamJson, "cursor": CursorLines,
     "runs": RunTable, "calls": CallTable, "markdown": Markdown, "html": Page,
+    "otlp": Otlp, "atif": Atif,
 }  # fmt: skip
 
 
@@ -11532,8 +11925,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Output",
     ("-t --to", choice_of(WRITERS, "text"),
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, "
-     "a table of the runs or of the calls, a report in Markdown, or the same as a page of HTML."),
-    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json, cursor and html."),
+     "a table of the runs or of the calls, a report in Markdown, the same as a page of HTML, "
+     "traces for OpenTelemetry, or trajectories in ATIF."),
+    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json, cursor, html and atif."),
     ("--max-event", SIZE,
      "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
     ("--max-report", SIZE,

@@ -1,0 +1,184 @@
+"""The field's own forms: traces for OpenTelemetry, trajectories for Harbor, by their own models."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from support import HERE, SHARED, convert, event, init, result, started, whole_run
+
+import agentfmt
+
+atif = pytest.importorskip("atif")  # it needs Python 3.11
+FOLDERS = ("captures", "recordings", "sessions")
+FILES = sorted(
+    path
+    for folder in FOLDERS
+    for path in Path(SHARED, folder).rglob("*")
+    if path.is_file() and path.suffix in (".ndjson", ".jsonl", ".json")
+) or [
+    Path(HERE, name) for name in ("sample.ndjson", "sample-claude.ndjson", "sample-session.jsonl")
+]
+IDS = ("traceId", "spanId", "parentSpanId")
+
+
+def spans_of(stdout: bytes) -> list[dict[str, Any]]:
+    return [
+        span
+        for line in stdout.splitlines()
+        for resource in json.loads(line)["resourceSpans"]
+        for scope in resource["scopeSpans"]
+        for span in scope["spans"]
+    ]
+
+
+def told(span: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a span."""
+    found = {one["key"]: next(iter(one["value"].values())) for one in span["attributes"]}
+    assert len(found) == len(span["attributes"])
+    return found
+
+
+def parse_requests(stdout: bytes) -> None:
+    """Read lines by the official messages. Their JSON has IDs in hex; protobuf's own in base64."""
+    for line in stdout.splitlines():
+        request = json.loads(line)
+        for span in spans_of(line):
+            assert int(span["endTimeUnixNano"]) >= int(span["startTimeUnixNano"]) > 10**18
+        for resource in request["resourceSpans"]:
+            for span in resource["scopeSpans"][0]["spans"]:
+                binary = {name: bytes.fromhex(span[name]) for name in IDS if name in span}
+                span |= {name: base64.b64encode(data).decode() for name, data in binary.items()}
+        ParseDict(request, ExportTraceServiceRequest())
+
+
+def trajectories(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield document
+    for inner in document.get("subagent_trajectories", ()):
+        yield from trajectories(inner)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_the_official_models_take_every_file(path: Path) -> None:
+    data = {str(path): [path.read_bytes()]}
+    runs, calls = (convert(data, "-t", to).objects for to in ("runs", "calls"))
+    traced = convert(data, "-t", "otlp", "-m", "all")
+    parse_requests(traced.stdout)
+    spans = spans_of(traced.stdout)
+    assert len({span["spanId"] for span in spans}) == len(spans)
+    agents = [span for span in spans if span["name"].startswith("invoke_agent ")]
+    good = [span["status"].get("code") is None for span in agents]
+    assert good == [run["verdict"] == "succeeded" for run in runs]
+    used = sorted(told(span)["gen_ai.tool.call.id"] for span in spans if span not in agents)
+    assert used == sorted(call["call_id"] or "" for call in calls)
+    assert {span.get("parentSpanId") for span in spans} <= {
+        None, *(span["spanId"] for span in spans)
+    }  # fmt: skip
+    documents = convert(data, "-t", "atif", "--thinking").objects
+    for document in documents:
+        atif.Trajectory.model_validate(document)
+    assert [one["extra"]["verdict"] == "succeeded" for one in documents] == good
+    steps = [step for one in documents for each in trajectories(one) for step in each["steps"]]
+    kept = [call["tool_call_id"] for step in steps for call in step.get("tool_calls", ())]
+    assert sorted(kept) == used
+
+
+def test_ids_are_the_same_each_time_and_differ_by_run() -> None:
+    data = b"".join([whole_run("a"), whole_run("a"), whole_run("b")])
+    first, second = (spans_of(convert(data, "-t", "otlp").stdout) for _ in range(2))
+    assert [span["spanId"] for span in first] == [span["spanId"] for span in second]
+    assert len({span["spanId"] for span in first}) == len(first)
+    assert len({span["traceId"] for span in first}) == 3
+
+
+def test_a_trace_of_a_job_holds_those_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    monkeypatch.setenv("TRACEPARENT", f"00-{trace}-{span}-01")
+    made = spans_of(convert([whole_run("a"), whole_run("b")], "-t", "otlp").stdout)
+    roots = [one for one in made if one["name"].startswith("invoke_agent ")]
+    assert {one["traceId"] for one in made} == {trace}
+    assert [one["parentSpanId"] for one in roots] == [span, span]
+    monkeypatch.setenv("TRACEPARENT", f"00-{'0' * 32}-{span}-01")
+    assert "parentSpanId" not in spans_of(convert(result(), "-t", "otlp").stdout)[0]
+
+
+def test_contents_are_left_out_unless_asked_for() -> None:
+    secret = "what nobody should export"
+    call = {"shellToolCall": {"args": {"command": "ls", "note": secret}}}
+    lines = [
+        init(),
+        event("user", message={"content": secret}),
+        event("tool_call", subtype="started", call_id="c", tool_call=call),
+    ]
+    lines.append(result(result=secret))
+    assert secret.encode() not in convert(lines, "-t", "otlp").stdout
+    assert convert(lines, "-t", "otlp", "-m", "all").stdout.count(secret.encode()) == 2
+    hidden = convert(lines, "-t", "otlp", "-m", "all", "-r", "all")
+    assert secret.encode() not in hidden.stdout
+    assert [span["name"] for span in spans_of(hidden.stdout)] == [
+        "execute_tool shell", "invoke_agent cursor"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("to", ["otlp", "atif"])
+def test_a_run_that_is_cut_off_is_written_with_its_open_calls(to: str) -> None:
+    ended = convert([init(), started()], "-t", to)
+    assert ended.status == 1
+    if to == "atif":
+        (document,) = ended.objects
+        atif.Trajectory.model_validate(document)
+        assert document["extra"]["failure"] == "unfinished"
+        assert [len(step["tool_calls"]) for step in document["steps"]] == [1]
+        return
+    parse_requests(ended.stdout)
+    call, run = spans_of(ended.stdout)
+    assert (told(call)["error.type"], told(run)["error.type"]) == ("unfinished", "unfinished")
+    assert call["status"]["code"] == run["status"]["code"] == 2
+    assert call["parentSpanId"] == run["spanId"]
+
+
+def test_a_long_run_is_written_in_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentfmt, "MAX_SPANS", 2)
+    calls = itertools.chain.from_iterable(
+        (started(f"c{n}"), event("tool_call", subtype="completed", call_id=f"c{n}", tool_call={}))
+        for n in range(5)
+    )
+    ended = convert([init(), *calls, result()], "-t", "otlp")
+    assert [len(spans_of(line)) for line in ended.stdout.splitlines()] == [2, 2, 2]
+
+
+def test_a_trajectory_that_is_too_long_goes_on_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentfmt, "MAX_TRAJECTORY", 1000)
+    asked = event("user", message={"content": "x" * 400})
+    ended = convert([init(), *[asked] * 6, result()], "-t", "atif")
+    for document in ended.objects:
+        atif.Trajectory.model_validate(document)
+    assert [len(one["steps"]) for one in ended.objects] == [3, 3, 0]
+    following = [one.get("continued_trajectory_ref") for one in ended.objects]
+    assert following == [one["trajectory_id"] for one in ended.objects[1:]] + [None]
+    assert ended.stderr.count("its trajectory goes on in") == 2
+
+
+@pytest.mark.parametrize("value", ["\ud800", "\0", "1e999", "::error::", 10**400, -5, [], {"a": 1}])
+@pytest.mark.parametrize("to", ["otlp", "atif"])
+def test_odd_members_break_no_form(value: object, to: str) -> None:
+    call = {"shellToolCall": {"args": {"command": value}, "result": {"success": value}},
+            "startedAtMs": value, "completedAtMs": value}  # fmt: skip
+    lines = [
+        event("system", subtype="init", model=value, timestamp_ms=value, version=value),
+        event("tool_call", subtype="completed", call_id=value, tool_call=call, timestamp_ms=value),
+        result(usage={"inputTokens": value}, duration_ms=value, total_cost_usd=value),
+    ]
+    ended = convert(lines, "-t", to, "-m", "all") if to == "otlp" else convert(lines, "-t", to)
+    assert ended.status == 0
+    if to == "otlp":
+        parse_requests(ended.stdout)
+    else:
+        atif.Trajectory.model_validate_json(ended.stdout)
