@@ -10542,13 +10542,14 @@ summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker {
   gap: .25rem; margin: 0 -.6rem; padding: .6rem 0; border: 0; background: var(--paper);
   font-size: .8125rem; }
 .view label { padding: .1rem .6rem; border-radius: 1rem; color: var(--soft); cursor: pointer; }
-.view label:has(:checked) { background: var(--wash); color: var(--ink); }
-.view label:has(:focus-visible) { outline: 2px solid var(--link); }
-.view input { position: absolute; opacity: 0; }
+input { position: absolute; opacity: 0; } input:focus-visible ~ .view { outline: 2px solid; }
+#all:checked ~ .view [for=all], #words:checked ~ .view [for=words],
+#acts:checked ~ .view [for=acts], #bad:checked ~ .view [for=bad] {
+  background: var(--wash); color: var(--ink); }
 nav { order: -1; } nav ol { margin: 1rem 0 0; padding: 0; list-style: none; }
 nav li a { display: flex; gap: .5rem; align-items: baseline; padding: .25rem 0; color: inherit;
   font-size: .9375rem; border-bottom: 1px solid var(--line); }
-nav li a:hover { text-decoration: none; background: var(--wash); }
+nav li a:hover { text-decoration: none; background: var(--wash); } figcaption a { color: inherit; }
 nav .title { flex: 1; min-width: 0; overflow: hidden; text-overflow: ellipsis;
   white-space: nowrap; }
 h1 { margin: 0; font-weight: 400; }
@@ -10591,15 +10592,15 @@ blockquote { padding-left: 1rem; border-left: 3px solid var(--line); color: var(
 table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .875rem; }
 th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); text-align: left;
   vertical-align: top; }
-.right { text-align: right; }
-hr { width: 100%; border: 0; border-top: 1px solid var(--line); }
-.act, .thought { font-size: .875rem; line-height: 1.5; }
-.act > summary, div.act { position: relative; display: grid; padding: .15rem 0; gap: 0 .5rem;
-  grid-template-columns: 1rem 1fr auto auto; align-items: baseline; }
+.right { text-align: right; } hr { border: 0; border-top: 1px solid var(--line); }
+.act, .thought { margin-left: -1rem; padding-left: 1rem; font-size: .875rem; line-height: 1.5;
+  content-visibility: auto; contain-intrinsic-size: auto 1.6rem; }
+.act > summary, div.act { position: relative; display: grid; padding-block: .15rem;
+  grid-template-columns: 1rem 1fr auto auto; gap: 0 .5rem; align-items: baseline; }
 :is(.act, .thought) > summary::before { content: "›"; position: absolute; left: -.9rem;
   color: var(--soft); }
 :is(.act, .thought)[open] > summary::before { rotate: 90deg; }
-.act:has(.bad) > summary::before { color: var(--bad); font-weight: 700; }
+.worse > summary::before { color: var(--bad); font-weight: 700; }
 .act > summary:hover { background: var(--wash); }
 .what { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .what b { font-weight: 400; } .what code { padding: 0; background: none; }
@@ -10610,10 +10611,10 @@ hr { width: 100%; border: 0; border-top: 1px solid var(--line); }
   overflow: auto; }
 .link { opacity: 0; }
 .act :is(:hover, :focus-within) > .link, .act:hover > .link, .link:focus { opacity: 1; }
-.act:has(> .inside:target) > summary, .act:target { outline: 2px solid var(--link); }
+:target:not(.run) { outline: 2px solid var(--link); outline-offset: .25rem; }
 .inside { margin: .1rem 0 .75rem 1.5rem; scroll-margin-top: 6rem; }
 .below { padding-left: 1.25rem; border-left: 1px solid var(--line); }
-.thought { position: relative; margin: .5rem 0; color: var(--soft); }
+.thought { position: relative; margin: .5rem 0 .5rem -1rem; color: var(--soft); }
 .todo { margin: .25rem 0; padding: 0; list-style: none; color: var(--soft); }
 .diff > * { display: block; margin: 0 -.8rem; padding: 0 .8rem; text-decoration: none; }
 .diff ins { background: var(--added); } .diff del { background: var(--cut); }
@@ -10622,10 +10623,9 @@ hr { width: 100%; border: 0; border-top: 1px solid var(--line); }
 .times svg { display: block; border-bottom: 1px solid var(--line); }
 .times rect { fill: var(--soft); } .times .nested { opacity: .55; }
 .times .bad { fill: var(--bad); } .times a:hover rect { fill: var(--link); }
-figcaption a { color: inherit; }
-body:has(#words:checked) .act:not(.bad, :has(.bad)), body:has(#acts:checked) :is(.run > .words,
-  .thought), body:has(#bad:checked) :is(.run > .words, .thought,
-  .act:not(.bad, :has(.bad)), .run:not(:has(.bad))) { display: none; }
+#words:checked ~ .run .act:not(.bad, .worse), #acts:checked ~ .run > :is(.words, .thought),
+#bad:checked ~ nav li.ok, #bad:checked ~ .run:not(:has(.bad)),
+#bad:checked ~ .run :is(.run > .words, .thought, .act:not(.bad, .worse)) { display: none; }
 @media (max-width: 40rem) {
   main { padding: 0 1.25rem 3rem; }
   .what { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
@@ -10636,7 +10636,7 @@ body:has(#words:checked) .act:not(.bad, :has(.bad)), body:has(#acts:checked) :is
   :root { color-scheme: light; }
   body { font-size: 10pt; }
   .view { display: none; }
-  .run { content-visibility: visible; }
+  .run, .act, .thought { content-visibility: visible; }
   pre { max-height: none; } }
 """
 
@@ -10686,6 +10686,7 @@ def action_html(act: Action, place: str, took: int | None, content: Sequence[Htm
     content = [block for block in content if block]
     if not content:
         return element("div", *parts, kind=f"act {state}", id=place)
+    state += " worse" * any('class="act bad' in block for block in content)  # a sub-agent's
     opened = element("div", *content, kind="inside", id=place)  # so that a link opens it
     return element("details", element("summary", *parts), opened, kind=f"act {state}")
 
@@ -10924,12 +10925,12 @@ PAGE = """<!doctype html>
 <title>{title}</title>
 <style>{sheet}</style>
 <main>
-<fieldset class="view" aria-label="Show">
-<label><input type="radio" name="view" id="all" checked>All</label>
-<label><input type="radio" name="view" id="words">Words</label>
-<label><input type="radio" name="view" id="acts">Actions</label>
-<label><input type="radio" name="view" id="bad">Failures</label>
-</fieldset>
+<input type="radio" name="view" id="all" checked>
+<input type="radio" name="view" id="words">
+<input type="radio" name="view" id="acts">
+<input type="radio" name="view" id="bad">
+<div class="view"><label for="all">All</label> <label for="words">Words</label>
+<label for="acts">Actions</label> <label for="bad">Failures</label></div>
 """
 
 
