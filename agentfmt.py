@@ -1484,11 +1484,17 @@ def target_in(tool: str, args: dict[str, Any], here: str) -> str:
     return found[:MAX_TARGET].strip()
 
 
-def end_of_subagent(event: Event) -> Action | None:
-    """The action that the end of a background task becomes, unless its line is untranslated."""
-    if event.subtype != "task_notification" or event.kind != OTHER or event.hidden:
+ASIDES = ("task_notification", "warning")  # subtypes of events that action lines tell
+
+
+def aside_action(event: Event) -> Action | None:
+    """The action that the end of a background task becomes, or a warning, unless its line is
+    untranslated."""
+    if event.subtype not in ASIDES or event.kind != OTHER or event.hidden:
         return None
     told = Node(details(event))
+    if event.subtype == "warning":
+        return Action("Warning", as_text(told["message"])[:MAX_TARGET])
     status, took = as_text(told["status"]), as_count(told["duration_ms"])
     failed = status not in ("", "completed", "success")
     what = "background task" if told["title"] else "subagent"
@@ -2941,7 +2947,7 @@ class Dialect:
         new = maker.kind(kind, subtype, self.session, call_id, None, parent, raw, made, self.line)
         new.kind = INIT if subtype == "init" else KINDS.get(kind, OTHER)
         self.parts.append(new)
-        if kind != "error" and subtype != "task_notification":
+        if kind != "error" and subtype not in ASIDES:
             self.latest = kind
         return new
 
@@ -3918,7 +3924,7 @@ class Codex(Dialect):
 
     @staticmethod
     def item_type() -> Any:
-        anys = "id text phase status command aggregated_output exit_code error server tool"
+        anys = "id text phase status command aggregated_output exit_code error server tool message"
         change: Any = shape("kind", anys="path")
         own = {"changes": list[change], "result": shape(anys="content")}
         anys += " arguments query action items prompt agents_states receiver_thread_ids"
@@ -3971,12 +3977,15 @@ class Codex(Dialect):
                 self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
             aside = item.phase == "commentary"
-            self.answered = self.answered if aside else item.text
+            text = item.text if self.maker.native else "\n\n".join(plan_parts(as_text(item.text)))
+            self.answered = self.answered if aside else text
             self.commented |= aside
             self.begin_message(item.id)
-            self.say(item.text)
+            self.say(text)
         elif what == "reasoning" and done:
             self.think(item.text)
+        elif what == "error" and done:  # it is not fatal
+            self.make("system", "warning", message=error_message(item.message))
         elif what not in ("reasoning", "agent_message", "assistant_message", "error"):
             self.doubt = ""  # it may be an act, of a kind that is new
 
@@ -4017,6 +4026,14 @@ class Codex(Dialect):
             self.agents = {name: call for name, call in self.agents.items() if name != agent}
             told = {"description": task, "status": status}
             self.make("system", "task_notification", call_id=identity, **told)
+
+
+def plan_parts(text: str) -> list[str]:
+    """A message, in parts if a plan is marked in it: another line may hold the other parts."""
+    head, _, rest = text.partition("<proposed_plan>")
+    plan, end, tail = rest.partition("</proposed_plan>")
+    parts = [part.strip("\n") for part in (head, plan, tail) if part.strip()] if end else [text]
+    return [*parts[:1], *(f"\n{part}" for part in parts[1:])]
 
 
 SPAWN, MAIN_AGENT = "spawn_agent", "/root"
@@ -4177,10 +4194,11 @@ class SavedCodex(Saved, Codex):
         texts = [as_text(getattr(told, "message", None) or told.text or told.content)]
         texts += [as_text(block) or content_text([block]) for block in blocks]
         kind = f"{self.event.type} {told.type}"
-        for text in filter(None, texts):
-            counts = self.copies.get(text, {})
+        parts = texts if self.maker.native else [one for text in texts for one in plan_parts(text)]
+        for text in filter(None, parts):
+            counts = self.copies.get(text.strip(), {})
             most, count = max(counts.values(), default=0), counts.get(kind, 0) + 1
-            remember(self.copies, text, counts | {kind: count})
+            remember(self.copies, text.strip(), counts | {kind: count})
             yield text, count > most
 
     def prompted(self, told: Any) -> None:
@@ -9752,7 +9770,7 @@ class Text(Writer):
         notes.below = above
 
     def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
-        if self.detail and (ended := end_of_subagent(event)):
+        if self.detail and (ended := aside_action(event)):
             yield render_action(ended, prefix, room, self.screen)
         run: Run | None = event.run
         if run is None:
@@ -10201,7 +10219,7 @@ class Document(Writer):
             asked = event.parent_tool_use_id is None and not event.hidden
             if asked and self.view.messages == "chat":
                 yield from self.ask(run, part, shorten_text(words_of(event), MAX_WORDS))
-        elif self.acts and self.detail and (ended := end_of_subagent(event)):
+        elif self.acts and self.detail and (ended := aside_action(event)):
             yield from self.end_task(event, ended, run, part)
 
     def fits(self, kind: str, block: bytes) -> bool:

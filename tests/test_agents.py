@@ -1478,6 +1478,22 @@ def test_a_diff_of_opencode() -> None:
     assert convert(stream([STEP, edited, STOP]), "-d").lines == ["Edited file a.py (+2 -1)"]
 
 
+def test_an_error_of_an_item_is_a_warning() -> None:
+    """It is shown with the details, and is no reason of anything."""
+    odd = item("error", message="Model metadata not found.")
+    data = stream([*THREAD, odd, item("agent_message", text="Hi"), TURN_ENDED])
+    assert convert(data, "-v").lines[:2] == ["Warning Model metadata not found.", "Hi"]
+    assert convert(data).lines == []
+    (row,) = convert(stream([*THREAD, odd]), "-t", "runs").objects
+    assert "metadata" not in row["reason"]
+
+
+def test_a_plan_that_is_proposed_is_shown_once() -> None:
+    plan = "Here it is.\n<proposed_plan>\n# Plan\n1. Look\n</proposed_plan>"
+    data = stream([*THREAD, item("agent_message", text=plan), TURN_ENDED])
+    assert convert(data, "-m", "final").lines == ["Here it is.", "# Plan", "1. Look"]
+
+
 def collab(tool: str, **members: Any) -> Line:
     return item("collab_tool_call", identity=tool, tool=tool, status="completed", **members)
 

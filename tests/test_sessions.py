@@ -413,6 +413,19 @@ def test_code_of_codex_that_runs_commands() -> None:
     assert b"rm -rf" not in convert(data, "-t", "cursor", "-r", "commands").stdout
 
 
+def test_a_plan_that_codex_proposes_is_said_once() -> None:
+    """The model wrote it in marks; what was shown is the words without it, and the plan."""
+    plan = "# Plan\n1. Look\n"
+    marked = f"Here it is.\n\n<proposed_plan>\n{plan}</proposed_plan>"
+    wrote = codex("response_item", type="message", role="assistant", content=marked)
+    showed = codex("event_msg", type="agent_message", message="Here it is.\n\n")
+    item = codex("event_msg", type="item_completed", item={"type": "Plan", "id": "p", "text": plan})
+    for lines in ([wrote, showed, item], [showed, item, wrote]):
+        text = convert(META_LINE + TYPED + b"".join(lines), "-v").stdout.decode()
+        assert text.count("Here it is.") == text.count("1. Look") == 1
+        assert "proposed_plan" not in text
+
+
 PATCH = "*** Begin Patch\\n*** Update File: a.py\\n@@\\n-x\\n+y\\n*** End Patch"
 
 
