@@ -3221,7 +3221,7 @@ IDLE = "the agent said nothing and did nothing"
 Flaw: TypeAlias = "tuple[str, str | None]"  # why a run failed, and the word for it, if it has one
 # A whole answer, or the end of one, that its host wrote: Gemini CLI's relatives, Claude Code.
 ERROR_ANSWER = regex(
-    r"(\[API Error: (?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*\])"
+    r"(?<![ \t\"'`(<>*:])(\[API Error: (?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*\])"
     r"(?:\n(?:Please wait|Possible quota|You have|We a|Slow response)(?s:.*))?\s*\Z"
     r"|\AUnknown (?:skill|command|slash command): .+\s*\Z"
 )

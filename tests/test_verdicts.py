@@ -269,6 +269,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "qwen-explains": (
         [QWEN, says(f"{API_ERROR} means [this]", out=0), ends(out=0)], "", None,
     ),
+    "qwen-quotes": ([QWEN, says(f"It says: {API_ERROR}", out=0), ends(out=0)], "", None),
     "qwen-recovers": ([QWEN, says(API_ERROR, out=0), says("Done.", out=3), ends()], "", None),
     "claude-repeats-an-error": (
         [INIT, says("You're out of credits", error="billing_error"), ends("You're out of credits")],
