@@ -3977,7 +3977,7 @@ class Codex(Dialect):
                 self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
             aside = item.phase == "commentary"
-            text = item.text if self.maker.native else "\n\n".join(plan_parts(as_text(item.text)))
+            text = item.text if self.maker.native else "".join(plan_parts(as_text(item.text)))
             self.answered = self.answered if aside else text
             self.commented |= aside
             self.begin_message(item.id)
