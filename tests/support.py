@@ -26,7 +26,7 @@ import agentfmt
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = Path(HERE).parent
-PAGES = sorted((ROOT / "man").iterdir(), key=lambda page: page.suffix)  # (1), (7)
+PAGES = sorted((ROOT / "man").glob("*.[17]"), key=lambda page: page.suffix)
 MANUAL, SIDECAR = (page.read_text(encoding="utf-8") for page in PAGES)
 SHARED = os.path.join(os.path.dirname(os.path.dirname(HERE)), "shared")
 ENVIRON = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | {

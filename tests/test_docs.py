@@ -3,7 +3,7 @@
 An example is a block that a test runs: ```sh in the README, `.Bd -literal` in the EXAMPLES of the
 manual. A block that follows it, ```text or `.Bd -unfilled`, is what it prints. "```sh fails" has to
 exit with status 1. The exceptions are few: "```sh set-up" is run by .ci/run, and "```sh completion"
-by tests/test_completion.py. A "```console" is what a terminal shows, and ```json an event.
+by tests/test_completion.py. A ```json is an event.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import click
 import pytest
+from picture import PICTURE
+from picture import make as make_picture
 from support import GLYPHS, MANUAL, PAGES, ROOT, SHARED, SIDECAR, on_terminal, run
 
 import agentfmt
@@ -258,6 +260,23 @@ def test_example(example: Example, folder: Path) -> None:
         assert done.stdout.decode() == example.output
 
 
+@pytest.mark.parametrize(("ended", "status"), [(0, 0), (3, 3)])
+def test_the_entrypoint_of_the_sidecar_takes_the_status_of_the_agent(
+    ended: int, status: int, folder: Path
+) -> None:
+    """Where the stream itself says that the run succeeded."""
+    blocks = re.findall(r"^\.Bd [^\n]*\n(.*?)^\.Ed$", SIDECAR, re.DOTALL | re.MULTILINE)
+    [script] = [plain(block) for block in blocks if "mkfifo /tmp/p; agent " in block]
+    (folder / "bin" / "agent").write_text(f'#!/bin/sh\ncat "{SAMPLE}"\nexit {ended}\n')
+    env = os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", "-c", script.replace("/tmp/p", str(folder / "p")), "sh", "fix it"],
+        env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == status
+    assert done.stdout.count(b"\n") > 5
+
+
 def test_there_are_examples() -> None:
     assert len([example for example in EXAMPLES if example.where.startswith("README")]) >= 5
     assert len([block for block in displays() if block.kind == "literal"]) >= 6
@@ -266,16 +285,11 @@ def test_there_are_examples() -> None:
 def test_there_are_few_exceptions() -> None:
     kinds = [block.kind for block in fences()]
     assert {*kinds} == {
-        "sh", "sh fails", "text", "json", "console", "sh set-up", "sh completion",
+        "sh", "sh fails", "text", "json", "sh set-up", "sh completion",
     }  # fmt: skip
-    once = ("json", "console", "sh completion", "sh fails")
-    assert [kinds.count(kind) for kind in (*once, "sh set-up")] == [1, 1, 1, 1, 2]
+    once = ("json", "sh completion", "sh fails")
+    assert [kinds.count(kind) for kind in (*once, "sh set-up")] == [1, 1, 1, 2]
     assert {block.kind for block in displays()} == {"literal", "unfilled"}
-
-
-def test_the_report_of_readme_is_that_of_the_sample() -> None:
-    shown = re.findall(r"(?m)^> ?(.*\n)", part(README, r"It looks like this;[^\n]+", r"\*\*Ship"))
-    assert "".join(shown) == run("-t", "markdown", str(SAMPLE)).stdout.decode()
 
 
 def test_the_event_of_readme_is_in_the_sample() -> None:
@@ -297,13 +311,6 @@ def test_set_up_is_two_commands_that_ci_runs() -> None:
     assert [command for command in commands if ci.count(command) != 1] == []
 
 
-def test_set_up_prints_the_progress_that_readme_shows() -> None:
-    shown = next(block.text for block in fences() if block.kind == "text")
-    command = [sys.executable, agentfmt.__file__, set_up()[0].split()[-1]]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    assert (done.stdout.decode(), done.stderr) == (shown, b"")
-
-
 def picture(path: Path) -> str:
     """What a terminal of 80 columns shows of a run in the end."""
     with path.open("rb") as file:
@@ -312,9 +319,14 @@ def picture(path: Path) -> str:
     return seen.decode()
 
 
-def test_readme_shows_the_sample_on_a_terminal() -> None:
-    [shown] = (block.text for block in fences() if block.kind == "console")
-    assert picture(SAMPLE) == shown
+def test_the_picture_of_readme_is_what_a_terminal_shows() -> None:
+    """tests/picture.py makes it."""
+    assert make_picture() == PICTURE.read_text(encoding="utf-8")
+    assert f"({PICTURE.relative_to(ROOT)})" in README
+
+
+def test_readme_can_be_read_in_one_sitting() -> None:
+    assert README.count("\n") <= 230
 
 
 REAL = Path(SHARED, "captures")
