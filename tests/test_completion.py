@@ -33,7 +33,7 @@ LINES = {
     "agentfmt --fr": "--from",
     "agentfmt -t js": "-t json",
     "agentfmt --to=js": "--to=json",
-    "agentfmt -f cl": "-f claude",
+    "agentfmt -f cla": "-f claude",
     "agentfmt -m fin": "-m final",
     "agentfmt -r con": "-r content",
     "agentfmt -r secrets,con": "-r secrets,content",
