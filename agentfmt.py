@@ -6395,7 +6395,8 @@ class Totals:
         self.failures: dict[str, int] = {}  # finished calls that failed, by tool
         self.unknown: dict[str, int] = {}  # events of unknown type, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
-        self.redactions: dict[str, int] = {}  # by rule
+        self.hidden: dict[str, int] = {}  # markers in its events, by rule
+        self.redactions: dict[str, int] = {}  # those of them that were printed
         self.rejected: dict[str, int] = {}  # lines that aren't events, since the last run's end
         self.unused = 0  # secret values that are too weak to search for
         self.files: set[int] = set()  # hashes of the paths of changed files
@@ -6514,6 +6515,10 @@ def notes_of(run: Run | None) -> RunNotes:
     return run.notes
 
 
+# Of a class or a secret; Markdown escapes some of its characters.
+PRINTED_MARKER = regex(rb"\[(?:REDACTED:)?([\w.:\\-]+?)(?:: [0-9]+ chars)?\\?\]")
+
+
 class Notes:
     """Notes what writers read: of each run, and the totals of all runs that ended so far."""
 
@@ -6522,6 +6527,9 @@ class Notes:
         self.total = Totals()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
         self.told: dict[str, int] = {}  # of the counts of the report
+        self.outside: dict[str, int] = {}  # printed redactions outside any run
+        self.run: Run | None = None  # of the event that is being written
+        self.ended = False  # does that event end it?
 
     def keep(self, events: Iterable[Event], writers: Sequence[Writer]) -> Iterable[Event]:
         """Note each event before it is written, as far as somebody reads that."""
@@ -6530,13 +6538,13 @@ class Notes:
 
     def note(self, events: Iterable[Event], sums: bool) -> Iterator[Event]:
         for event in events:
-            run = event.run
+            self.run = run = event.run
             if run is not None and event.type not in SPOKEN_TYPES:
                 notes = notes_of(run)
                 notes.follow(event)
                 if sums:
                     notes.totals.count(event)
-                ends = ends_run(event)
+                self.ended = ends = ends_run(event)
                 if ends:
                     self.close(event, run, notes.totals)
                 yield event
@@ -6548,6 +6556,19 @@ class Notes:
                 self.add_outside(self.total)
             yield event
 
+    def tally(self, line: bytes) -> bytes:
+        """Count the redactions in a line that is printed for the current event."""
+        totals = notes_of(self.run).totals
+        hidden = totals.hidden if self.run else self.report.redaction.counts
+        counted = [totals.redactions if self.run else self.outside]
+        counted += [self.total.redactions] if self.run and self.ended else []
+        for found in PRINTED_MARKER.finditer(line) if hidden else ():
+            name = found[1].replace(b"\\", b"").decode()
+            if counted[0].get(name, 0) < hidden.get(name, 0):
+                for counts in counted:
+                    add_count(counts, name)
+        return line
+
     def close(self, event: Event, run: Run, totals: Totals) -> None:
         """Note how a run ended."""
         totals.stated = result_numbers(event, self.costs)
@@ -6558,7 +6579,7 @@ class Notes:
 
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
-        add_counts(totals.redactions, self.untold(self.report.redaction.counts))
+        add_counts(totals.redactions, self.untold(self.outside))
         totals.rejected = self.untold(self.report.counts)
         totals.unused = self.report.unused
 
@@ -8621,7 +8642,7 @@ class EventRedactor:
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
-        counts = notes_of(self.run).totals.redactions if self.run else self.counts
+        counts = notes_of(self.run).totals.hidden if self.run else self.counts
         for text, one in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
@@ -11533,15 +11554,16 @@ WRITERS: dict[str, type[Writer]] = {
 }  # fmt: skip
 
 
-def pass_on(events: Iterable[Event], others: list[Writer], report: Report) -> Iterator[Event]:
+def pass_on(events: Iterable[Event], others: list[Writer], notes: Notes) -> Iterator[Event]:
     """Pass each event to other writers after the main one, whose lines theirs follow, or they go to
     stderr."""
     for event in events:
         yield event
         for other in others if event.type not in SPOKEN_TYPES else ():
+            report = notes.report
             write = report.out.lines.append if other.follows else report.write
             for line in other.lines((event,)):
-                write(line)
+                write(line if other.sums else notes.tally(line))
 
 
 def make_writers(to: str, view: View, notes: Notes) -> tuple[Writer, list[Writer]]:
@@ -11668,12 +11690,14 @@ def convert(
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
     shortener = Shortener(max_event, report) if max_event else None
+    tallies = redaction is not None and any(one.sums for one in (writer, *others))
 
     def write(events: Iterable[Event]) -> None:
         events = selection.shown(events) if selection else events
         events = shortener.cut(events, reread) if shortener and writer.prose else events
         events = notes.keep(events, (writer, *others))
-        lines = writer.lines(pass_on(events, others, report) if others else events)
+        lines = writer.lines(pass_on(events, others, notes) if others else events)
+        lines = map(notes.tally, lines) if tallies else lines
         out.write(map(shortener.fit, lines) if shortener and not writer.prose else lines)
         out.flush()
 

@@ -1049,13 +1049,35 @@ def test_prose_hides_no_paths_unless_asked() -> None:
     assert "npm: ~/x\n" in redact(data, "-r", "secrets,paths").stderr
 
 
+@pytest.mark.parametrize(
+    ("flags", "count"),
+    [
+        (("-t", "stream-json"), 4), (("-t", "stream-json", "--only", "result"), 0),
+        (("-t", "cursor", "--drop", "shell"), 2), (("-t", "text"), 0), (("-t", "text", "-d"), 1),
+        (("-t", "text", "-m", "all"), 1), (("-t", "json", "--actions", "stderr", "-d"), 1),
+        (("-t", "calls"), 1), (("-t", "markdown", "-m", "none"), 1), (("-t", "markdown"), 3),
+    ],
+)  # fmt: skip
+def test_the_redactions_are_those_in_printed_lines(flags: tuple[str, ...], count: int) -> None:
+    """A marker that stood in the input is none of them, if all others were printed."""
+    given, outcome = {"command": f"curl {TOKEN}"}, {"success": {"stdout": TOKEN, "exitCode": 0}}
+    data = init() + event("user", message=message(f"use {TOKEN}", "user"))
+    data += completed("c", "shellToolCall", outcome, args=given)
+    data += assistant(f"I used {TOKEN}\n") + result(result="done")
+    for given_, expected in ((data, count), (data.replace(TOKEN.encode(), MARKER.encode()), 0)):
+        ended = redact(given_, *flags, "-s", "-r", "secrets")
+        told = re.findall(r"([0-9]+) redaction", ended.stderr + ended.stdout.decode())
+        assert [*map(int, told)] == [expected] * len(told)
+        assert bool(told) == bool(expected)
+
+
 def test_redactions_are_booked_to_their_run() -> None:
     """In interleaved logs too, and whatever is held back."""
     data = init("one") + init("two") + assistant(f"{TOKEN} ", "one", timestamp_ms=1)
     data += event("user", message=message(TOKEN), session="two") * 2
     data += b'{"type":"x","v":"' + TOKEN.encode() + b'","session_id":"one"}\n' + result("two")
     data += assistant("or", "one", timestamp_ms=1) + result("one")
-    ended = run("-t", "json", "-s", "-r", "secrets", data=data)
+    ended = run("-t", "stream-json", "-s", "-r", "secrets", data=data)
     two, one = ended.stderr.splitlines()
     assert two.startswith("agentfmt: run two ")
     assert two.endswith("2 redactions (github-token 2)")
