@@ -6530,19 +6530,20 @@ class Notes:
         self.outside: dict[str, int] = {}  # printed redactions outside any run
         self.run: Run | None = None  # of the event that is being written
         self.ended = False  # does that event end it?
+        self.sums = False  # does a writer read totals?
 
     def keep(self, events: Iterable[Event], writers: Sequence[Writer]) -> Iterable[Event]:
         """Note each event before it is written, as far as somebody reads that."""
-        sums = any(writer.sums for writer in writers)
-        return self.note(events, sums) if any(writer.noted for writer in writers) else events
+        self.sums = any(writer.sums for writer in writers)
+        return self.note(events) if any(writer.noted for writer in writers) else events
 
-    def note(self, events: Iterable[Event], sums: bool) -> Iterator[Event]:
+    def note(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             self.run = run = event.run
             if run is not None and event.type not in SPOKEN_TYPES:
                 notes = notes_of(run)
                 notes.follow(event)
-                if sums:
+                if self.sums:
                     notes.totals.count(event)
                 self.ended = ends = ends_run(event)
                 if ends:
@@ -6555,6 +6556,9 @@ class Notes:
             if run is None and event.kind == IMPLIED:  # the end of the input
                 self.add_outside(self.total)
             yield event
+
+    def tallied(self, lines: Iterator[bytes]) -> Iterator[bytes]:
+        return map(self.tally, lines) if self.sums else lines
 
     def tally(self, line: bytes) -> bytes:
         """Count the redactions in a line that is printed for the current event."""
@@ -8692,11 +8696,12 @@ class EventRedactor:
             return f"[content: {len(line.strip())} chars]" * bool(line.strip()), due
         text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), line[: 4 * CONCEALED])
         scanner, data = self.find_scanner(), to_utf8(due + text)
-        began = self.text(due, "prose") if due != KEY_BEGIN else ""
+        inside = due.startswith(KEY_BEGIN)
+        began = "" if inside else self.text(due, "prose")
         values = [*scanner.known.begun(data)] if scanner else []
         shown = self.text(due + text, "prose", begun=values).removeprefix(began)
-        if ends_inside_key(to_utf8(text), due == KEY_BEGIN):
-            return shown, KEY_BEGIN
+        if ends_inside_key(to_utf8(text), inside):
+            return shown, f"{KEY_BEGIN}\n"
         name = NAME_ALONE.search(from_utf8(CODES.sub(b"", to_utf8(text[-EXCERPT:]))))
         if values:
             return shown, from_utf8(data[min(values)[0] :])[-CONCEALED:] + "\n"
@@ -11690,14 +11695,13 @@ def convert(
     selection = Selection(only, drop) if only or drop else None
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
     shortener = Shortener(max_event, report) if max_event else None
-    tallies = redaction is not None and any(one.sums for one in (writer, *others))
 
     def write(events: Iterable[Event]) -> None:
         events = selection.shown(events) if selection else events
         events = shortener.cut(events, reread) if shortener and writer.prose else events
         events = notes.keep(events, (writer, *others))
         lines = writer.lines(pass_on(events, others, notes) if others else events)
-        lines = map(notes.tally, lines) if tallies else lines
+        lines = notes.tallied(lines) if redaction else lines
         out.write(map(shortener.fit, lines) if shortener and not writer.prose else lines)
         out.flush()
 
