@@ -5178,7 +5178,7 @@ class Cline(Dialect):
         elif of == "reasoning":
             self.think(told["reasoning"], delta=delta)
         elif of == "tool" and delta:
-            self.call(told["toolCallId"], told["toolName"], cline_arguments(told["input"]))
+            self.call(told["toolCallId"], *cline_tool(told["toolName"], told["input"]))
         elif of == "tool":
             self.returned(told)
 
@@ -5204,12 +5204,15 @@ CLINE_LISTS = {
 }  # fmt: skip
 
 
-def cline_arguments(given: Any) -> Any:
-    """The arguments of a call, with texts in place of lists of what is to be done."""
-    made = {}
-    for key, value in as_object(given).items():
-        name, between = CLINE_LISTS.get(key, (key, None))
-        if name == key:
+def cline_tool(name: Any, given: Any) -> tuple[Any, Any]:
+    """A tool's name and its arguments, with texts in place of lists of what is to be done. The
+    editor changes no file without saying where."""
+    args, made = as_object(given), {}
+    if name == "editor" and args.get("old_text") is None and args.get("insert_line") is None:
+        return "write", {"path": args.get("path"), "content": args.get("new_text")}
+    for key, value in args.items():
+        known, between = CLINE_LISTS.get(key, (key, None))
+        if known == key:
             made[key] = value
             continue
         items = value if isinstance(value, list) else [value]
@@ -5218,8 +5221,8 @@ def cline_arguments(given: Any) -> Any:
             or as_text(as_command([Node(one)["command"], *(Node(one)["args"] or ())]))
             for one in items
         ]  # fmt: skip
-        made[name] = texts if between is None else between.join(texts)
-    return made or given
+        made[known] = texts if between is None else between.join(texts)
+    return name, made or given
 
 
 class Goose(Dialect):
@@ -5302,7 +5305,8 @@ def goose_tool(name: str, owner: str, given: Any) -> tuple[str, Any]:
 
 class SavedCursor(Saved):
     """What Cursor saves by itself: ~/.cursor/projects/*/agent-transcripts/**/*.jsonl. Lines have a
-    role in place of a type. Calls have no results; they are done when the agent goes on.
+    role in place of a type. Calls have no IDs, and seldom results: they are done when the agent
+    goes on.
 
     https://cursor.com/docs/agent/third-party-hooks
     """
@@ -5317,8 +5321,8 @@ class SavedCursor(Saved):
         if kind == "turn_ended":
             self.settle_calls()
             status = as_text(line["status"])
-            error = "" if status == "success" else error_message(line["error"]) or status
-            self.stop(error)
+            good = status in ("success", "completed")
+            self.stop("" if good else error_message(line["error"]) or status)
         elif role == "user":
             self.prompt(message_parts(line["message.content"]))
         elif role == "assistant":
@@ -5335,9 +5339,10 @@ class SavedCursor(Saved):
 
     def prompt(self, blocks: list[Node]) -> None:
         for block in blocks:
-            if block["tool_use_id"] is not None:
+            if (known := block["tool_use_id"]) is not None:
+                known = known if known in self.calls else next(iter(self.calls), known)
                 failed = block["is_error"] is True
-                self.answer(block["tool_use_id"], content_text(block["content"]), failed=failed)
+                self.answer(known, content_text(block["content"]), failed=failed)
         texts = [as_text(block["text"]) for block in blocks if block["text"] is not None]
         asked = [query for text in texts for query in elements_in(text, "user_query")]
         if texts:

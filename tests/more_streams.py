@@ -333,13 +333,15 @@ CLINE: dict[str, Stream] = {
             *cline_call("run_commands", {"commands": ["make", "make test"]}, went("ok"), went("ok")),
             *cline_call("read_files", {"files": [{"path": "a"}, {"path": "b"}]}, went("x"), went("y")),
             *cline_call("run_commands", {"commands": [{"command": "false", "args": ["-x"]}]}, went("", False, error="Command exited with code 1")),
-            *cline_call("editor", {"path": "a", "new_text": "x"}, error="Tool \"editor\" is disabled by policy"),
+            *cline_call("editor", {"path": "n", "new_text": "x\ny"}, went("File created successfully at: n")),
+            *cline_call("editor", {"path": "a", "old_text": "y", "new_text": "x"}, error="Tool \"editor\" is disabled by policy"),
             *cline_call("fetch_web_content", {"requests": [{"url": "https://x.y", "prompt": "sum"}]}, went("page")),
             *CLINE_SAID, cline_end(),
         ],
         (0, 1, 0),
         [
             "{shell} make; make test (2.0 s)", "{read} a b", "{shell} false -x (exit 1, 2.0 s)",
+            "{write} n (2 lines)",
             '{not edit} a (error: Tool "editor" is disabled by policy)',
             "{webFetch} https://x.y (4 characters, 2.0 s)",
         ], "",
@@ -462,17 +464,33 @@ def cursor_asks(text: str = "Do it.") -> Line:
     )
 
 
+def cursor_told(text: str, **members: Any) -> Line:
+    return {"type": "tool_result", "tool_use_id": "t", "content": [*parts(text)], **members}
+
+
+CURSOR_SAID = cursor_saved("assistant", *parts("Done."))
 CURSOR_CALL = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
 CURSOR: dict[str, Stream] = {
     "transcript": (
         [cursor_asks(), cursor_saved("assistant", *parts("I look.\n\n[REDACTED]"), CURSOR_CALL, CURSOR_CALL),
-         cursor_saved("assistant", *parts("Done."))],
+         CURSOR_SAID],
         (0, 1, 0), ["{shell} ls"] * 2, "",
     ),
     "transcript-of-two-turns": (
         [cursor_asks(), cursor_saved("assistant", CURSOR_CALL), {"type": "turn_ended", "status": "error", "error": "no network"},
-         cursor_asks(), cursor_saved("assistant", *parts("Done.")), {"type": "turn_ended", "status": "success"}],
+         cursor_asks(), CURSOR_SAID, {"type": "turn_ended", "status": "success"}],
         (1, 1, 1), ["{shell} ls"], "failed: no network",
+    ),
+    "transcript-with-results": (
+        [cursor_asks(), cursor_saved("assistant", CURSOR_CALL, CURSOR_CALL),
+         cursor_saved("user", cursor_told("ok"), cursor_told("no such thing", is_error=True)),
+         CURSOR_SAID, {"type": "turn_ended", "status": "completed"}],
+        (0, 1, 0), ["{shell} ls", "{not shell} ls (error: no such thing)"], "",
+    ),
+    "transcript-aborted": (
+        [cursor_asks(), cursor_saved("assistant", *parts("I see.")),
+         {"type": "turn_ended", "status": "aborted", "error": "User aborted/interrupted manually."}],
+        (1, 0, 1), [], "User aborted",
     ),
     "transcript-cut-in-a-call": (
         [cursor_asks(), cursor_saved("assistant", CURSOR_CALL)], (1, 0, 1), [], "1 call open (shell)",

@@ -24,6 +24,7 @@ RECORDED = [
 WHOLE: dict[str, Callable[[Any], bool]] = {
     "kimi-cli": lambda last: last.get("role") == "assistant" and "tool_calls" not in last,
     "kimi-code-without": lambda last: last.get("role") == "assistant" and "tool_calls" not in last,
+    "transcript-with-results": lambda last: last == more_streams.CURSOR_SAID,
 }
 
 
