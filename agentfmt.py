@@ -1004,7 +1004,7 @@ RUN_FAILURES = {
     "limit": (
         r"(?i)\b429\b|rate[ _-]?limit|quota|usage limit|hit your .{0,40}limit"
         r"|limit (?:reached|exceeded)|budget|max(?:imum)?[ _](?:session )?turns|credits?\b"
-        r"|billing|too many requests"
+        r"|billing|too many requests|\b(?:stopped|finished): max"
     ),
     "auth": (
         r"(?i)\b40[13]\b|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b|authenticat|api[ _-]?key"
@@ -3227,6 +3227,16 @@ ERROR_ANSWER = regex(
 )
 
 
+CUT_OFF = ("limit", "its answer was cut off at the output limit")
+IN_ITS_WORK = ("unfinished", "it ended in the middle of its work")
+
+
+def stopped_by(stops: Mapping[str, tuple[str, str]], member: str, stop: str) -> Flaw:
+    """What is wrong with a run whose model stopped for a reason in a table of such."""
+    failure, why = stops[stop]
+    return f"{why} ({member} {stop})", failure
+
+
 def is_idle(told: Any) -> bool:
     """Does a result hold no words, and state that the model wrote none?"""
     answer, turns = told["result"], told["num_turns"]
@@ -3488,10 +3498,9 @@ class Claude(Dialect):
         if flaw := super().flaw(told):
             return flaw
         if stop in CLAUDE_STOPS and not structured:
-            failure, why = CLAUDE_STOPS[stop]
-            return f"{why} (stop_reason {stop})", failure
-        if end in CLAUDE_ENDS:
-            return f"it was stopped (terminal_reason {end})", CLAUDE_ENDS[end]
+            return stopped_by(CLAUDE_STOPS, "stop_reason", stop)
+        if end.startswith("aborted_") or end in CLAUDE_ENDS:
+            return f"it was stopped (terminal_reason {end})", CLAUDE_ENDS.get(end, "interrupted")
         if self.by_schema and not structured:
             return "it gave no answer by the schema that was asked for", None
         if final["error"] and answer and answer == self.last_words(told)[0]:
@@ -3515,8 +3524,9 @@ class Claude(Dialect):
     def last_words(self, told: Any) -> tuple[str, int | None]:
         line = self.final_line()
         words = content_text(line["message.content"] or line["message.parts"]).strip()
+        answer, tokens = super().last_words(told)
         stated = tokens_out(line["message.usage"] or line["usageMetadata"])
-        return (words, stated) if words else super().last_words(told)
+        return words or answer, tokens if stated is None or not words else stated
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id or "", bytes(block.content) or b'""'
@@ -3542,8 +3552,6 @@ class Claude(Dialect):
         self.answer(identity, given, existed=told["type"] == "update", **outcome)
 
 
-CUT_OFF = ("limit", "its answer was cut off at the output limit")
-IN_ITS_WORK = ("unfinished", "it ended in the middle of its work")
 # Why the model stopped, where that is no success: the word for the failure, and what to say.
 CLAUDE_STOPS = {
     "max_tokens": CUT_OFF,
@@ -3560,7 +3568,7 @@ CLAUDE_STOPS = {
 CLAUDE_ENDS = {
     end: failure
     for failure, ends in {
-        "interrupted": "hook_stopped aborted_streaming aborted_tools",
+        "interrupted": "hook_stopped",
         "limit": "max_turns blocking_limit rapid_refill_breaker prompt_too_long budget_exhausted",
         "unfinished": "malformed_tool_use_exhausted tool_deferred tool_deferred_unavailable",
         "error": "api_error image_error model_error structured_output_retry_exhausted "
@@ -4436,7 +4444,7 @@ class OpenCode(Dialect):
     cuts = ("length", "content-filter")  # reasons of a step whose words were cut off
     voids = ("unknown", "other")  # reasons that say nothing, unless nothing was said or done
     failed_before = False  # the current step: an error ended an earlier one
-    refused = ""  # a call of the last step that was rejected
+    refused = ""  # the last call, if it was rejected
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -4475,13 +4483,13 @@ class OpenCode(Dialect):
         if another and self.reason is None and not (self.ended or self.fatal_error):
             self.end("error", error="superseded by a step of another message")
         self.begin_once()
-        self.reason, self.message, self.refused, self.void = None, message, "", True
+        self.reason, self.message, self.void = None, message, True
         self.failed_before = bool(self.fatal_error)
         self.begin_message(message)
 
     def done(self, line: Any) -> None:
         rejected = line["rejected"] if isinstance(line["rejected"], list) else []
-        if self.reason == "tool-calls" and self.latest == "tool_call" and rejected:
+        if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
         elif line["reason"] == "idle" and self.latest in ACTS:
             known = self.reason in (*self.cuts, *self.voids)
@@ -4510,8 +4518,8 @@ class OpenCode(Dialect):
             facts |= diff_facts(as_text(told["diff"]))
         outcome = {"failed": failed, "code": told["exit"], "facts": facts}
         self.answer(identity, text, existed=told["exists"] is True, **outcome)
-        if failed and re.match(FAILURES["rejected"], text):
-            self.refused = as_text(part["tool"])
+        refused = failed and re.match(FAILURES["rejected"], text)
+        self.refused = as_text(part["tool"]) if refused else ""
 
     def stop_at(self, name: str, failure: str | None = None) -> None:
         self.end(
@@ -4526,7 +4534,7 @@ class OpenCode(Dialect):
             failure = "limit" if cut and not self.fatal_error else None
             error = self.fatal_error or f"its last step ended: {self.reason}"
             self.end("error", error=error, failure=failure)
-        elif self.reason == "tool-calls" and self.latest == "tool_call" and self.refused:
+        elif self.reason == "tool-calls" and self.latest != "assistant" and self.refused:
             self.stop_at(self.refused, "unfinished")
         elif self.reason not in (None, "tool-calls"):
             self.end()
@@ -4882,10 +4890,8 @@ class Pi(Saved):
     def flaw(self, told: Any) -> Flaw | None:
         """Nor does a run succeed whose last message was cut off, or calls something."""
         stop = as_text(self.final.stopReason) if self.final else ""
-        if stop in PI_STOPS:
-            failure, why = PI_STOPS[stop]
-            return f"{why} (stopReason {stop})", failure
-        return super().flaw(told)
+        known = stop in PI_STOPS
+        return stopped_by(PI_STOPS, "stopReason", stop) if known else super().flaw(told)
 
 
 PI_STOPS = {"length": CUT_OFF, "toolUse": IN_ITS_WORK}

@@ -265,6 +265,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
         "is only an error", "auth",
     ),
     "qwen-result-alone": ([QWEN, ends(API_ERROR, out=0)], "is only an error", "auth"),
+    "qwen-stated-at-the-end": ([QWEN, says(API_ERROR), ends(out=0)], "is only", "auth"),
     "qwen-unstated": ([QWEN, says(API_ERROR), ends(API_ERROR, out=None)], "", None),
     "qwen-explains": (
         [QWEN, says(f"{API_ERROR} means [this]", out=0), ends(out=0)], "", None,
@@ -288,7 +289,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
         [INIT, ends(stop_reason="tool_use", structured_output={"a": 1})], "", None,
     ),
     "claude-aborted": (
-        [INIT, says("So"), ends("So", terminal_reason="aborted_tools")], "aborted", "interrupted",
+        [INIT, says("So"), ends("So", terminal_reason="aborted_new")], "aborted", "interrupted",
     ),
     "claude-new-reasons": ([INIT, ends(stop_reason="new", terminal_reason=["new"])], "", None),
     "claude-saved-length": (saved_claude("max_tokens"), "cut off", "limit"),
