@@ -5167,7 +5167,8 @@ class Cline(Dialect):
             good, text = reason == "completed", line["text"]
             names = {"duration_ms": "durationMs", "num_turns": "iterations", "usage": "usage"}
             stated = {name: line[own] for name, own in names.items()}
-            why = None if good else first_text(self.fatal_error, text) or f"finished: {reason}"
+            failure = first_text(self.fatal_error, text if reason == "error" else "")
+            why = None if good else failure or f"finished: {reason}"
             self.model = line["model.id"] or self.model
             self.end("success" if good else "error", result=text, error=why, **stated)
 

@@ -150,7 +150,7 @@ GROK_OK = {
     "total_cost_usd": 0,
 }
 GROK_CALLS = ["{shell} exit 3 (exit 3)", "{read} /w/a (4 lines)"]
-GROK_NOT_FOUND = "{not read} /w/b (not found: Error: /w/b does not exist.)"
+GROK_NOT_FOUND = "{not read} /w/b (not found: /w/b does not exist.)"
 GROK: dict[str, Stream] = {
     "grok": (
         [
@@ -196,7 +196,7 @@ GROK: dict[str, Stream] = {
         ],
         (0, 1, 0),
         ["{shell} exit 3 (exit 3)", "{read} a (4 lines)",
-         "{not read} b (not found: Error: /w/b does not exist.)", "{edit} a", "{ls} ."], "",
+         "{not read} b (not found: /w/b does not exist.)", "{edit} a", "{ls} ."], "",
     ),
 }  # fmt: skip
 
@@ -359,7 +359,7 @@ CLINE: dict[str, Stream] = {
     "cline-aborted": (
         [*CLINE_FIRST, CLINE_STEP, cline("run_abort_requested", reason="sigint"), cline_end("aborted"),
          cline("run_aborted", reason="local_abort", message="stopped")],
-        (1, 0, 1), [], "failed: Done.",
+        (1, 0, 1), [], "failed: finished: aborted",
     ),
     "cline-cut": ([*CLINE_FIRST, *CLINE_SAID], (1, 0, 1), [], "ended without a result"),
 }  # fmt: skip
