@@ -223,6 +223,8 @@ def escape_line(line: str) -> str:
 
 def escape_words(line: str) -> str:
     """The same for a line of words, whose tabs stay."""
+    if "\t" not in line:
+        return escape_line(line)
     parts = map(escape, join_surrogates(line.removesuffix("\r")).split("\t"))
     return COLONS.sub(r"\1\\x3a", "\t".join(parts))
 
@@ -12021,7 +12023,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Where action lines go; by default to stdout with -t text, markdown and html, else "
      "nowhere."),
     ("-s --summary", FLAG_OPTION,
-     "Sum up each run in a line on stderr: verdict, time, actions, tokens, cost, redactions."),
+     "Sum up each run in a line, with the action lines of text, else on stderr: verdict, time, "
+     "actions, tokens, cost, redactions."),
     ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
     ("--fail-on", SELECTOR, "Fail runs that have a matching event; repeatable."),
