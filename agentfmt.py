@@ -10337,6 +10337,7 @@ class Markdown(Document):
     failed command printed are closed details of their item."""
 
     most = MAX_REPORT
+    between: tuple[str, ...] = ()  # what separates a run from those before it
 
     def begin(self, number: int) -> Chapter:
         self.size += MAX_HEADING
@@ -10357,11 +10358,11 @@ class Markdown(Document):
         line = self.line(verdict, notes.totals, good=run.succeeded)
         why = code_span(excerpt(run.reason or ""))
         yield from self.put(part, {"closing line": [f"{line}: {why}" if why else line]})
+        name = f"{run.agent}, run {part.number}" if part.number > 1 else run.agent
+        head = f"### {GOOD if run.succeeded else BAD} {literal(f'{name}: {verdict}')}\n"
         if part.blocks:
-            name = f"{run.agent}, run {part.number}" if part.number > 1 else run.agent
-            mark = GOOD if run.succeeded else BAD
-            head = f"### {mark} {literal(f'{name}: {verdict}')}\n\n"
-            yield encode_line("\n" * (part.number > 1) + head + "\n".join(part.blocks))
+            yield encode_line("\n".join((*self.between, head, *part.blocks)))
+            self.between = ("",)
 
     def end_all(self, total: Totals) -> Iterator[bytes]:
         if run_count(total) > 1:
@@ -10771,12 +10772,11 @@ def asked_html(prompt: str) -> Html:
 def time_html(milliseconds: int) -> Html:
     import datetime
 
-    try:
+    with contextlib.suppress(ValueError, OverflowError, OSError):
         when = datetime.datetime.fromtimestamp(milliseconds // 1000, datetime.timezone.utc)
-    except (ValueError, OverflowError, OSError):
-        return EMPTY
-    shown = f"{when.day} {when:%b %Y, %H:%M} UTC"
-    return element("time", shown, datetime=f"{when:%Y-%m-%dT%H:%M:%SZ}")
+        shown = f"{when.day} {when:%b %Y, %H:%M} UTC"
+        return element("time", shown, datetime=f"{when:%Y-%m-%dT%H:%M:%SZ}")
+    return EMPTY
 
 
 class Section(Struct):
