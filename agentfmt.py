@@ -88,7 +88,17 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, AnyStr, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    AnyStr,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 gc.disable()  # until main: collecting during the imports takes a tenth of the start-up time
 
@@ -9587,6 +9597,7 @@ class Writer:
     noted = sums = True
     options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
     defaults: ClassVar[Mapping[str, Any]] = {}
+    requires: ClassVar[Mapping[str, str]] = {}  # modules and their packages
 
     def __init__(self, view: View, notes: Notes) -> None:
         self.view, self.notes, self.last = view, notes, notes.report.out.last
@@ -10208,7 +10219,19 @@ SHARES = {
 }  # fmt: skip
 
 
-class Document(Writer):
+class RunPart:
+    """A run in a report, and what is noted of it there."""
+
+    def __init__(self, run: Run, number: int) -> None:
+        self.run, self.notes = run, notes_of(run)
+        self.number = number  # of the runs in the report
+        self.begun = False  # is something of it written?
+
+
+P = TypeVar("P", bound=RunPart)
+
+
+class Document(Writer, Generic[P]):
     """A report: of each run the prompts, the words, the actions, and how it ended; then of all
     runs. It follows the events, and its forms write these parts, as long as there is room."""
 
@@ -10218,6 +10241,7 @@ class Document(Writer):
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
     most: ClassVar[int]  # bytes
+    part: type[P]
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -10226,21 +10250,22 @@ class Document(Writer):
         self.kind = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
         self.size, self.missing = 0, dict[str, int]()  # bytes so far; blocks left out, by kind
-        self.chapters: dict[Run, Any] = {}  # what a form notes of a run
+        self.parts: dict[Run, P] = {}
         self.begun = 0  # runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             run = event.run
             if run is not None:
-                if run not in self.chapters:
+                if run not in self.parts:
                     self.begun += 1
-                    self.chapters[run] = self.begin(self.begun)
-                yield from self.follow(event, run, self.chapters[run], notes_of(run))
+                    self.parts[run] = self.part(run, self.begun)
+                yield from self.follow(event, self.parts[run])
             elif event.kind == IMPLIED:
                 yield from self.end_all(self.notes.total)
 
-    def follow(self, event: Any, run: Run, part: Any, notes: RunNotes) -> Iterator[bytes]:
+    def follow(self, event: Any, part: P) -> Iterator[bytes]:
+        notes = part.notes
         if event.type == "assistant":
             new = notes.segments.say(event) if self.words else ""
             notes.line += () if event.hidden or self.final else (new,)
@@ -10249,18 +10274,19 @@ class Document(Writer):
         if self.words and (ends or event.type in SEGMENT_ENDS):
             words = "\n".join(end_words(event, notes, final=self.final)).strip()
             kind = "answer" if ends else "message"
-            yield from self.say(run, part, kind, shorten_text(words, MAX_WORDS)) if words else ()
+            yield from self.say(part, kind, shorten_text(words, MAX_WORDS)) if words else ()
         if event.done:
             if self.acts and not event.hidden:
-                yield from self.act(event.done, run, part, notes)
+                yield from self.act(part, event.done)
         elif ends:
-            yield from self.end(run, self.chapters.pop(run), notes)
+            del self.parts[part.run]
+            yield from self.end(part)
         elif event.type == "user":
             asked = event.parent_tool_use_id is None and not event.hidden
             if asked and self.view.messages == "chat":
-                yield from self.ask(run, part, shorten_text(words_of(event), MAX_WORDS))
+                yield from self.ask(part, shorten_text(words_of(event), MAX_WORDS))
         elif self.acts and self.detail and (ended := aside_action(event)):
-            yield from self.end_task(event, ended, run, part)
+            yield from self.end_task(part, event, ended)
 
     def fits(self, kind: str, block: bytes) -> bool:
         """Is there room for a block? If not, it is counted."""
@@ -10276,9 +10302,7 @@ class Document(Writer):
         yield from (f"{plural(number, kind)} not shown" for kind, number in self.missing.items())
         self.missing.clear()
 
-    # What a form writes: the parts of a run, with what its ``begin`` made to note of it (``part``);
-    # ``say`` tells messages from answers, which are a run's last words.
-    begin: ClassVar[Callable[..., Any]]
+    # What a form writes; ``say`` tells messages from answers, which are a run's last words.
     ask: ClassVar[Callable[..., Iterator[bytes]]]
     say: ClassVar[Callable[..., Iterator[bytes]]]
     act: ClassVar[Callable[..., Iterator[bytes]]]
@@ -10321,41 +10345,37 @@ LIST_ITEM = regex(r"^ *-(?: |$)", re.MULTILINE)
 GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 
 
-class Chapter(Struct):
-    """A run in a report, which is written at its end: its heading says how it ended."""
+class Chapter(RunPart):
+    """A run in Markdown. It is written at its end, for its heading says how it ended."""
 
-    number: int
-    blocks: list[str] = []
-    itemized: bool = False  # is the last block an item, or does it hold a list?
-    listed: bool = False
-    parents: list[str] = []  # the calls whose sub-agents' items are being listed
+    def __init__(self, run: Run, number: int) -> None:
+        super().__init__(run, number)
+        self.blocks: list[str] = []
+        self.itemized = self.listed = False  # is the last block an item, or does it hold a list?
+        self.parents: list[str] = []  # the calls whose sub-agents' items are being listed
 
 
-class Markdown(Document):
+class Markdown(Document[Chapter]):
     """A report in Markdown: prompts are quotes, words stand as they are, actions are items, those
     of a sub-agent below its own. A command of several lines, an edit's diff, and the end of what a
     failed command printed are closed details of their item."""
 
-    most = MAX_REPORT
+    most, part = MAX_REPORT, Chapter
     between: tuple[str, ...] = ()  # what separates a run from those before it
 
-    def begin(self, number: int) -> Chapter:
-        self.size += MAX_HEADING
-        return Chapter(number)
-
-    def ask(self, _run: Run, part: Chapter, prompt: str) -> Iterator[bytes]:
+    def ask(self, part: Chapter, prompt: str) -> Iterator[bytes]:
         lines = safe_words("\n".join(cut_lines(prompt, first=PROMPT_LINES)))
         yield from self.put(part, {"message": (f"> {line}".rstrip() for line in lines)})
 
-    def say(self, _run: Run, part: Chapter, kind: str, words: str) -> Iterator[bytes]:
+    def say(self, part: Chapter, kind: str, words: str) -> Iterator[bytes]:
         yield from self.put(part, {kind: safe_words(words)})
 
-    def end_task(self, _: Event, ended: Action, _run: Run, part: Chapter) -> Iterator[bytes]:
+    def end_task(self, part: Chapter, _event: Event, ended: Action) -> Iterator[bytes]:
         yield from self.put(part, {"action": item(ended, "")})
 
-    def end(self, run: Run, part: Chapter, notes: RunNotes) -> Iterator[bytes]:
-        verdict = verdict_of(notes.totals)
-        line = self.line(verdict, notes.totals, good=run.succeeded)
+    def end(self, part: Chapter) -> Iterator[bytes]:
+        run, verdict = part.run, verdict_of(part.notes.totals)
+        line = self.line(verdict, part.notes.totals, good=run.succeeded)
         why = code_span(excerpt(run.reason or ""))
         yield from self.put(part, {"closing line": [f"{line}: {why}" if why else line]})
         name = f"{run.agent}, run {part.number}" if part.number > 1 else run.agent
@@ -10373,9 +10393,9 @@ class Markdown(Document):
     def line(self, verdict: str, totals: Totals, *, good: bool) -> str:
         return f"**{GOOD if good else BAD} {literal(', '.join(self.facts(verdict, totals)))}**"
 
-    def act(self, call: FinishedCall, _: Run, part: Chapter, notes: RunNotes) -> Iterator[bytes]:
+    def act(self, part: Chapter, call: FinishedCall) -> Iterator[bytes]:
         """The item of a call; with its details, while there is room for them."""
-        yield from self.nest(call.event, part, notes)
+        yield from self.nest(part, call.event.parent_tool_use_id)
         action, margin = call.action if self.detail else call.label, "  " * len(part.parents)
         blocks = {"action": item(action, margin)}
         if self.detail and call.diff and not action.failed:
@@ -10386,9 +10406,9 @@ class Markdown(Document):
             blocks = {"output": item(action, margin, "text", code)} | blocks
         yield from self.put(part, blocks)
 
-    def nest(self, event: Event, part: Chapter, notes: RunNotes) -> Iterator[bytes]:
+    def nest(self, part: Chapter, parent: str | None) -> Iterator[bytes]:
         """Make a sub-agent's item stand below one that names the sub-agent."""
-        parent, parents = event.parent_tool_use_id, part.parents
+        parents, notes = part.parents, part.notes
         if not part.itemized or parent is None:
             parents.clear()
         if parent in parents:
@@ -10405,6 +10425,8 @@ class Markdown(Document):
     def put(self, part: Chapter, blocks: Mapping[str, Iterable[str]]) -> Iterator[bytes]:
         """Keep the first form of a block for which there is room; count those that it replaces."""
         yield from ()
+        self.size += MAX_HEADING * (not part.begun)
+        part.begun = True
         for kind, lines in blocks.items():
             text, itemized = "\n".join(lines), kind in ITEMS
             begins, holds = (itemized or find(text) for find in (LIST_ITEM.match, LIST_ITEM.search))
@@ -10779,24 +10801,25 @@ def time_html(milliseconds: int) -> Html:
     return EMPTY
 
 
-class Section(Struct):
+class Section(RunPart):
     """A run on a page."""
 
-    number: int
-    title: str = ""
-    begun: bool = False  # its heading is written
-    bars: list[Bar] = []
-    inner: dict[str, list[Html]] = {}  # what sub-agents did, by the call that made them
-    thoughts: list[str] = []
+    def __init__(self, run: Run, number: int) -> None:
+        super().__init__(run, number)
+        self.title = ""
+        self.bars: list[Bar] = []
+        self.inner: dict[str, list[Html]] = {}  # what sub-agents did, by the call that made them
+        self.thoughts: list[str] = []
 
 
-class Page(Document):
+class Page(Document[Section]):
     """A report as a page of HTML. It is written as it comes; what is known last, the contents and
     the timelines, is shown first. What a sub-agent did opens with the line of its call."""
 
-    most = MAX_PAGE
+    most, part = MAX_PAGE, Section
     thinking = True
     options = Document.options | {"thinking"}
+    requires: ClassVar[Mapping[str, str]] = {"markdown_it": "markdown-it-py"}
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -10805,16 +10828,14 @@ class Page(Document):
         self.held = 0  # characters that are kept for the lines of calls
         self.last_closing = EMPTY
 
-    def begin(self, number: int) -> Section:
-        return Section(number)
-
-    def follow(self, event: Any, run: Run, part: Section, notes: RunNotes) -> Iterator[bytes]:
+    def follow(self, event: Any, part: Section) -> Iterator[bytes]:
+        notes = part.notes
         notes.date(event)
         if event.type == "thinking":
             if notes.line and not part.thoughts:  # words that stand before it
                 words = "".join(notes.line)
                 notes.line.clear()
-                yield from self.say(run, part, "message", words)
+                yield from self.say(part, "message", words)
             if event.parent_tool_use_id is None and not event.hidden:
                 part.thoughts.append(event.text or "")
             return
@@ -10826,26 +10847,26 @@ class Page(Document):
             thought = element(
                 "details", element("summary", first or "Thoughts"), shown, kind="thought"
             )
-            yield from self.put(run, part, {"output": thought if thoughts else EMPTY})
-        yield from super().follow(event, run, part, notes)
+            yield from self.put(part, {"output": thought if thoughts else EMPTY})
+        yield from super().follow(event, part)
 
-    def put(self, run: Run, part: Section, blocks: Mapping[str, Html]) -> Iterator[bytes]:
+    def put(self, part: Section, blocks: Mapping[str, Html]) -> Iterator[bytes]:
         """Write the first form of a block for which there is room."""
         for kind, block in blocks.items():
             if not block:
                 return
-            text = encode_line(html(self.heading(run, part), block))
-            text = page_head(part.title or run.name) + text if not self.size else text
+            text = encode_line(html(self.heading(part), block))
+            text = page_head(part.title or part.run.name) + text if not self.size else text
             if self.fits(kind, text):
-                self.run, part.begun = run, True
+                self.run, part.begun = part.run, True
                 yield text
                 return
 
-    def heading(self, run: Run, part: Section) -> Html:
+    def heading(self, part: Section) -> Html:
         """What comes between the last block and one of a run: the head of its section."""
+        run, started = part.run, part.notes.started_ms
         if run is self.run:
             return EMPTY
-        started = notes_of(run).started_ms
         when = time_html(started) if started is not None and not part.begun else EMPTY
         name = f"{run.agent}: {run.name}" + " continued" * part.begun
         head = element("h2", element("a", name, href=f"#{part.number}"))
@@ -10855,16 +10876,16 @@ class Page(Document):
 
     # The parts.
 
-    def ask(self, run: Run, part: Section, prompt: str) -> Iterator[bytes]:
+    def ask(self, part: Section, prompt: str) -> Iterator[bytes]:
         first = next(filter(str.strip, prompt.split("\n")), "")
         part.title = part.title or truncate(first.strip("# "), TITLE)
-        yield from self.put(run, part, {"message": asked_html(prompt)})
+        yield from self.put(part, {"message": asked_html(prompt)})
 
-    def say(self, run: Run, part: Section, kind: str, words: str) -> Iterator[bytes]:
-        yield from self.put(run, part, {kind: words_html(words, "words")})
+    def say(self, part: Section, kind: str, words: str) -> Iterator[bytes]:
+        yield from self.put(part, {kind: words_html(words, "words")})
 
-    def act(self, call: FinishedCall, run: Run, part: Section, notes: RunNotes) -> Iterator[bytes]:
-        totals, parent = notes.totals, call.parent
+    def act(self, part: Section, call: FinishedCall) -> Iterator[bytes]:
+        totals, parent = part.notes.totals, call.parent
         place = f"{part.number}.{sum((*totals.actions.values(), *totals.nested.values()))}"
         action, took = (call.action, call.took) if self.detail else (call.label, None)
         below = self.below(part, call.event.call_id)
@@ -10880,7 +10901,7 @@ class Page(Document):
             self.keep(part, parent, block if self.held < MAX_NESTED else bare)
         else:
             opens = {"output": block} if block != bare else {}
-            yield from self.put(run, part, opens | {"action": bare})
+            yield from self.put(part, opens | {"action": bare})
 
     def keep(self, part: Section, parent: str, block: Html) -> None:
         """Keep what a sub-agent did for the line of the call that made it."""
@@ -10893,19 +10914,20 @@ class Page(Document):
         self.held -= sum(map(len, inner))
         return element("div", *inner, kind="below") if inner else EMPTY
 
-    def end_task(self, event: Event, ended: Action, run: Run, part: Section) -> Iterator[bytes]:
+    def end_task(self, part: Section, event: Event, ended: Action) -> Iterator[bytes]:
         block = action_html(ended, "", None, [self.below(part, event.call_id)])
-        yield from self.put(run, part, {"action": block})
+        yield from self.put(part, {"action": block})
 
-    def end(self, run: Run, part: Section, notes: RunNotes) -> Iterator[bytes]:
+    def end(self, part: Section) -> Iterator[bytes]:
+        run, notes, totals = part.run, part.notes, part.notes.totals
         for block in self.unfinished(part, notes) if self.acts else ():
-            yield from self.put(run, part, {"output": block})
-        totals, took = notes.totals, int(notes.totals.stated.get("took", 0))
+            yield from self.put(part, {"output": block})
+        took = int(totals.stated.get("took", 0))
         began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
         verdict, why = verdict_of(totals), run.reason or ""
         times = timeline_html(part.bars, began, began + took)
         self.last_closing = self.closing(verdict, totals, why, good=run.succeeded)
-        yield from self.put(run, part, {"closing line": html(times, self.last_closing)})
+        yield from self.put(part, {"closing line": html(times, self.last_closing)})
         if len(self.rows) < MAX_RUNS:
             cost = format_cost(totals.stated.get("cost", 0))
             row = row_html(part.title or run.name, run.succeeded, took, cost, f"#{part.number}")
@@ -12130,7 +12152,14 @@ def count_back(
 
 
 def check_outputs(given: dict[str, Any]) -> None:
-    """Raises click.UsageError for an option that the output doesn't support."""
+    """Raises click.UsageError for an option that the output doesn't support, and
+    click.ClickException if it lacks a package."""
+    for module, package in WRITERS[given["to"]].requires.items():
+        import importlib.util
+
+        if importlib.util.find_spec(module) is None:
+            why = f"needs {package}, which cannot be imported: pip install {package}"
+            raise click.ClickException(f"--to {given['to']} {why}")
     for option in sorted(set().union(*(writer.options for writer in WRITERS.values()))):
         name, _, value = option.partition(" ")
         chosen = given[name.replace("-", "_")]

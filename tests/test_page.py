@@ -9,10 +9,12 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
+import click
 import html5lib
 import pytest
 from hypothesis import given
@@ -28,6 +30,7 @@ from support import (
     init,
     interleaved,
     message,
+    parameters,
     result,
     started,
     user,
@@ -333,7 +336,7 @@ def test_memory_does_not_grow_with_the_runs() -> None:
     data = b"".join(init(f"{n}") + user(f"{n}") + result(f"{n}") for n in range(50))
     with mock.patch.dict(agentfmt.WRITERS, {"html": Page}):
         convert(data, to="html")
-    assert (len(made[0].rows), made[0].chapters, made[0].held) == (50, {}, 0)
+    assert (len(made[0].rows), made[0].parts, made[0].held) == (50, {}, 0)
 
 
 def test_a_page_that_was_cut_off_is_a_page() -> None:
@@ -355,6 +358,29 @@ def test_a_page_says_what_was_hidden(flags: tuple[str, ...], said: str) -> None:
     spoken = event("user", message=message(f"use {TOKEN if 'user' not in flags else 1}", "user"))
     found = read(page(run_of(spoken), *flags))
     assert found.text["hidden"] == ([said] if said else [])
+
+
+def test_what_it_needs_is_named() -> None:
+    given = {**parameters(), "to": "html"}
+    agentfmt.check_outputs(given)
+    with (
+        mock.patch.dict(sys.modules, {"markdown_it": None}),
+        pytest.raises(click.ClickException, match="needs markdown-it-py, .*: pip install"),
+    ):
+        agentfmt.check_outputs(given)
+
+
+def test_long_strings_of_calls_are_shortened() -> None:
+    data = run_of(shell(code=2, printed="x" * 900))
+    assert "x" * 900 in page(data)
+    assert "[cut: " in page(data, "--max-event", "900")
+
+
+def test_only_failures_know_that_a_sub_agent_failed() -> None:
+    inner = [by("t", shell("one", code)) for code in (0, 1)]
+    for number, kinds in enumerate((["act ok", "act ok"], ["act bad", "act ok worse"])):
+        found = read(page(run_of(begin("t", "count"), inner[number], end("t", "count"))))
+        assert sorted(kind for kind in found.text if kind.startswith("act")) == sorted({*kinds})
 
 
 # ---------------------------------------------------------------- in a browser
