@@ -1794,8 +1794,10 @@ class FileNotes:
         return self.has_run or not self.source.looks_like
 
 
-# Prose that is no reason for a failure: a setting, or a mark, of a file that was given by mistake.
-SETTING = regex(r"""(?:[\w.-]+\s*=|["'][^"']*["']\s*[:=]|\[+[^]]*\]+\Z|\W*\Z)""")
+# Prose that is no reason for a failure: a setting of a file that was given by mistake, and a line of
+# marks alone, such as the bracket behind a reason.
+SETTING = regex(r"""[\w.-]+\s*=|["'][^"']*["']\s*[:=]|\[+[^]]*\]+\Z""")
+MARKS = regex(r"\W*\Z")
 
 
 class Report:
@@ -1851,8 +1853,9 @@ class Report:
         shown, file.due = self.redaction.prose(seen, file.due)
         text = excerpt(shown)
         if reason is None:
-            if not SETTING.match(seen.lstrip()[:EXCERPT]):
-                file.prose = text
+            begin = seen.lstrip()[:EXCERPT]
+            if not MARKS.match(begin):
+                file.prose = "" if SETTING.match(begin) else text
             if not file.has_run and is_binary(line):
                 file.source.looks_like = "binary data"
         else:

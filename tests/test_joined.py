@@ -304,8 +304,9 @@ def test_every_file_that_holds_no_run_is_named() -> None:
 )  # fmt: skip
 def test_a_setting_is_no_reason(last: str, told: bool) -> None:
     """The last line of a file that was given by mistake says nothing of an agent."""
-    end = convert([f"{last}\n".encode()]).stderr.splitlines()[-1]
+    end = convert([f"some words\n{last}\n".encode()]).stderr.splitlines()[-1]
     assert (f"no events: {last}" in end) == told
+    assert ("no events: some words" in end) == (last == "}")
 
 
 def test_latecomers_of_a_session_are_a_part_of_its_run() -> None:
