@@ -1794,8 +1794,8 @@ class FileNotes:
         return self.has_run or not self.source.looks_like
 
 
-# Prose that is no reason for a failure: a setting of a file that was given by mistake, and a line of
-# marks alone, such as the bracket behind a reason.
+# Prose that is no reason for a failure: a setting of a file that was given by mistake, and a line
+# of marks alone, such as the bracket behind a reason.
 SETTING = regex(r"""[\w.-]+\s*=|["'][^"']*["']\s*[:=]|\[+[^]]*\]+\Z""")
 MARKS = regex(r"\W*\Z")
 
