@@ -4137,8 +4137,10 @@ def literal_at(code: str, start: int) -> Any:
             return None
         if string:
             parts.append(f'"{CODE_ESCAPE.sub(as_json_escape, string[1:-1])}"')
-        elif word:
+        elif word and not word.startswith("..."):  # members that stand elsewhere are left out
             parts.append(word)
+        elif sign == "," and parts[-1:] in (["{"], [","]):
+            continue
         elif sign in ("}", "]") and parts and parts[-1] == ",":
             parts[-1] = sign
         elif sign:
@@ -4294,6 +4296,9 @@ class SavedCodex(Saved, Codex):
         if head := re.match(CODEX_HEAD, text):
             code, took = head[1] or head[3], head[2]
             text = text[head.end() :]
+        printed = Node(decode_raw(to_utf8(text)) if text.startswith('{"') else None)
+        if as_integer(printed["exit_code"]) is not None:  # code that prints all of a result
+            code, text = printed["exit_code"], as_text(printed["output"])
         code = as_integer(code)
         failed |= inner["success"] is False or re.match(CODEX_FAILED, text) is not None
         failed |= bool(code) and (called is None or called.tool != "shell")

@@ -443,6 +443,8 @@ PATCH = "*** Begin Patch\\n*** Update File: a.py\\n@@\\n-x\\n+y\\n*** End Patch"
         ('tools.web__run({"open":[{"ref_id":"https://a.example"}]})',
          [("webFetch", "https://a.example")]),
         ("tools.web__run({search_query: [{q: 'x'}, {q: 'y'}]})", [("webSearch", "x, y")]),
+        ("tools.exec_command({...common, cmd: 'a'})", [("shell", "a")]),
+        ("tools.exec_command({cmd: 'a', ...common, tty: true, ...more})", [("shell", "a")]),
         ("tools.exec_command({cmd: make()})", [("shell", "tools.exec_command({cmd: make()})")]),
         ("tools.exec_command({cmd: 'a' + b})", [("shell", "tools.exec_command({cmd: 'a' + b})")]),
         ("1 + 1", [("shell", "1 + 1")]),
@@ -456,6 +458,20 @@ def test_what_code_of_codex_calls(code: str, found: list[tuple[str, str]]) -> No
     rows = calls(META_LINE + TYPED + ran + answer + words("assistant", "Done"))
     assert [(row["tool"], row["target"]) for row in rows] == found
     assert {row["status"] for row in rows} == {"ok"}
+
+
+def test_code_that_prints_a_result_as_a_whole() -> None:
+    code = 'text(await tools.exec_command({cmd: "make"}))'
+    ran = codex(
+        "response_item", type="custom_tool_call", name="exec", call_id="c", input=code
+    )  # fmt: skip
+    printed = json.dumps({"chunk_id": "1f", "exit_code": 2, "output": "no rule\n"})
+    head = "Script completed\nWall time 0.2 seconds\nOutput:\n"
+    answer = codex(
+        "response_item", type="custom_tool_call_output", call_id="c", output=head + printed
+    )
+    (row,) = calls(META_LINE + TYPED + ran + answer)
+    assert (row["status"], row["exit_code"], row["duration_ms"]) == ("nonzero", 2, 200)
 
 
 def message_to(author: str, recipient: str, kind: str, text: str) -> bytes:
