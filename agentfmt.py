@@ -7820,31 +7820,31 @@ NAME = regex(rf"(?i:-[\w-]+|(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("la
 # What each trait adds to the odds: a character each, "O" is nothing. And the odds that a strength
 # asks for. Both are printed by tests/judge/train.py: mend its examples, not these.
 WEIGHTS = (
-    b"ASMER;_QXQRSUMKM_SPUNLGU`QJZTUUQRISS:JNTXMM[]2SOUCSS5CCJPQK]QFL[NPOS7QCQ:O]GTPNF?OKMWHNFSPSM"
-    b"GWD?PBKQVJNTQ5aWVUDG>M7QGVPJSPSf;HK>][<gJGNVYGKYV]S<_V>WO@KRVKS<7PO'=PRXMQYTM9ESJOCWYGDMNOKM"
-    b"HS;[LYVIUQSRSOPR3NOFWU.TDNZXfXLSLGMMKFQDVQMP?NMJ:IHLCPRl^dPJFUO`^<F]QSXISEL?PXHMDPJTRPNPTYSW"
-    b"UHQTKJ<MKRSEWUQScQOUNNQE?SXRFTTUNHJJFMRQZ8:lMOCbSKTUCVNEJOIFCXEE_PDRW]MQVX]DOKRREF[PUJSBTQRU"
-    b"OOQX5Pm_FCS@/2CnIPMUaF[OVMQ[WeVIIQ>HRNGMH_H<N@EWJF]PQ]YRGQPSTVMI?gOMJUOGRJTUVJG]CYOEOESPMKOT"
-    b"aBZTSRP^IHTGLISOKbaXLHPPT]TK)PS<@JZUIFPWVIUMOQNP?SWQP]LSRQJP[VQAPIHU]MQVU4:D`MQRZLID^MPT@SLG"
-    b"BERDXVXRbH?UT]WRITITKMM]ODS[RVNUVRKQ]IYTYF<^PK:QQ7PVD4JOSKKd;^OVKDWRANX5UQTERXJJCILDJ?I]SHO["
-    b"_NXKQ1_9]BQT_L=RRETVORGLNMGQDBWFKWJQUZRRMMNiH3CFPRP?XZTK':I^TEZSFZRdTQIIKGLPWUWB[NHM]HRRIUXX"
-    b"Q^HO`IXnFW5TLNiSYMPHU1P?JP_HIPY]GCPQPjY=SIRX?EYSW]Q<V]^]MINBTJWYVSJf`UT^JSX]RUN;YY]N^_NhNSPJ"
-    b"HKNSSQ-SPSMYZORSI9IULKRRFTSQ_YN`IM&TLGTSUVKKUP]RHASKfJJKUQV=IUMF?K=aRT*MJELcUMTVSWD]FBIWPPNL"
-    b"TTDJRE[KPQWNKRQ7LK`CXOCXS)cR]DtUOLJUP5@D]YSJNbRU@PYJN[H>SIPJMQITWJXGJQOCHKPUYKGNCZWSQSXRRNWH"
-    b"H[7PMK[SM^]@KSYGUQP`P@PJXQT7CMQQQQUVRUVTINONAbWMTVOKMSPKJEfRJS_OZ^DYHPVK_KQPNKQHLTSG@TOQJYWB"
-    b"SS5QIRROG:s?RY]Q]U>UMRARRdI?MQKJ[QSKWPOPL7gUM_FVVP@OKGPN#O]ISDX<[QKUNL_NG`QRLaJEONDM7W?QIVWD"
-    b"PLFITMWVTF@HZ^YBTCSdLEQPKdTYONGCbXRGKRRM0BOANS^TQFHUOLQVZNbWQNNBKRYFSAXOMLPl@SU6QR:DMGAMSB.Y"
-    b"NQCPYFFN]XHMIDiQJSVEBYcKOHNKTQROHsH[MTVMLO8PLRG3ITLLRQMGRR]YLLDdEPQRaPO=LKTXUPWJZLVu_aKQBV]N"
-    b"DKYURNQV]]XZOQR@]EOG`I^Rb=BO_Q@GRPf?TFbOXHQTXPHGXiJRWGK+MHJHIN[]=Y?RIQKO@NHITKgSJMS^MUZSSJSZ"
-    b"MOIBfIUXbMXHCSVHGNARNVDEORUNG8R@XZN:DERdUNPSPSOOKTGOXRSWIQJ[M_TQNRJ:UL7V]UTJLLKVNFNVPOZREQD]"
-    b"OO@UNMFNPCLM=L_RQKPMPFNXOKjVGOPKNX?BRIaBMPXR]O]IQH[MFTQQiPJakDXD_XTuVGLFCLU-OEUMMLYBJUJMURVN"
-    b"ZOSSMO[UNPEUWGR[DWLA`JYEYSI=NUYHOMM^TIOLHBfRURGUWJ@LB[^PH_TFIN[FWULYDPT2PGI>SOKLTSMhOPKRQ6GM"
-    b"KJN[SSLJRfRYOQZPSOUQAO6LKWKW$NUZKaQQ?ISRGJ?QHNMPWQROKVIDNEFWTNTJVLKQEYUCCJH^RQKN_oJMYAFCN[S^"
-    b"MUVWHPYMNW>QSUBUbCHWT]@YSQSERFHNEVUWOVMM]ZKHJMLCFPNrW`]SQSM_GORPMVQWW]]VPJMKOHS^N_RIESZJYOTN"
-    b"QvOTWDU_S>QD7ZUO;QM4TWIHQPIMMKTeMI_OH]S_PGCQVYIAOIKILIFSQK8LMHPTHLOMYKLILVBLOLW>E>JSTVQMSbOH"
-    b"QSPUESUSQ1@R]RL"
+    b"CSRBR=TP[OSQWMN@]VPVGLA[HLMXRWVMULOPCHOQWKN[V4QQTBTR9?FLRTI_XCHbNOPS8RCOAMWJRMKJ=ROLWJNHROSM"
+    b"OYO@LFHSRGMR`4]VSVFL;LCRDTNJWOOg?JQAT`:iA<XSZFOZL>R@`UCVM3KVWGQ?:JP#@SQZTT[PJ7BKLQGYSLFHMTLK"
+    b"DN9YQOLLOWTNLMRR9OODVS4THP[TeQKTHGRINNOFNPHPGQMP@NJIFNQd`aNYAYR]]9KcRYVGLKDBSPRTCPJSQPMQOU_P"
+    b"NMMVMI@NSQQIPRXMbPSONMYE=L]QMQSSJHILRLQMZ6?jOSMaTORSGVQMPNJKDPBJ]PJRY`OOR]`MNMVVFFZOJKNEWRLV"
+    b"RRMV9Pj_LST@,CFmISPT]M]NLJS]OhUNJZ@NONAPU`QAOCFTKGZQO`b[JRST[VEIAkOIEWOJSQ[NVHFUFRNGXOQOPRON"
+    b"^ISWNP>_TDUDFLQQQ`_WOJTMWfXG.TT6AMXRFFS]ZNTJLPGLCQTORTJQTRMH[VXKNIQQTOQXR@5GdQPVPKG5bNQRLNLH"
+    b"AJQHhIVY^Q?RX[]RGLUULOKSPIPVXSSUUSKN^KWRVE7VQI7PP3OeC6KNW:DX>[LSNGWQLRO4IQTFTVHHLLQ@LDCYNIQX"
+    b"aGUJQ@S:^BQV_;5OOOUVKNFOHMINH>TGIZDTS]VSLIPbI.BGLWRBWXLJ:AHaLD[NG]TfSGFJIQNMQOPATLPF[ARQHXXX"
+    b"NZJM^JYlATFRFSeUWLQFX.H@PR_FEM[UAIOMMkX6RGP[BFWRL]X;W[]cIKUKQJ]XURKn`NP_NTS[X[UCAZVHYaNdOSMI"
+    b"LOMVKPBSROI[]OLYI8F]GNXQFRMQbWK]MM'NQLMMQSHQTPZUMNNP_PNMSQTBLPML:K>aST2HOFPeONRQMTF]LDD]VRTT"
+    b"OSFKPBeJPNZJLNP:XIBLWSAVN$gWUAc]MIJZKA>@ZWTLI[PRAAT9RbN>RIVIRQLTRJUHOONAHIKZWUGPDZUORTTSQJRM"
+    b"R[8SMRYPM[VCLO[JSTPaONOVYOQ8BQTQNFUWWRQXJVQQFfV>`SKMORPKG=eWITbRXZJXCIXQZRPPKLQLHRUF<RQOKTZ?"
+    b"TQ8LKW]RNFqTUV]PcYAVIQ=NJ]GLPWLKfJQQUEONL:hJKZAYLKAINJMQAQZNNLX>XKJPTHbRD]PQL[IKNNBKGS?RQZXH"
+    b"QKDCSRQTQGAO[X^IRLU`WQQRRbOUKIG@^XSGBSUF+BM@SUVRLBGRPMOTZK`YIONDKQ^KUFWLFMSh8UV6DNDFNIENKF0S"
+    b"INFUWN?M]]JLJDkPOTLNB^`NPLIIRWOLCqHYQTYIOO8MMOE0IUPQRUMPOP^PMHLcAKVY`TK?LLVYMNVNYMUs]dJOBWdP"
+    b"0H[QQMP]Z[WZNZRH]KL@]HYG^>EPYQPETHb@SLdRTQTQQOMLPeFMWEO'UKGHILUS<W:SCLGPLRJEKMcXLRPZHRXRPFQV"
+    b"OJ<=]IUW[JZKGPUAIPATL[EAOQSQE<T>bVQLIFRXYNNNSQKNISJRUVURCUPTK]SRFOK,WH6NXSYNM@EDXKMWPKVQAOGQ"
+    b"NQEYMNKNOHGKARbVNLDLPFOXTLcPSQVKN]4HOLgMUQUQYP[DTI]PNQOPfPLcjFSS]TXqRBMEGK]NWCSONIWFIRKJQRUK"
+    b"WMUYJOVURTITUISY<SLEOK]FYUK>MVZHIMOWQFPPRGeKQSJOSHHM@[SMO]SJGHNDYIL`IOT5RHFLSMKMORNhMPLSN.AN"
+    b"HGTYTJKEOjM_PPVMOLSMHS7KISKV'NT[K`ELOMYPLFKNINGSTOPNLRLDNGOTQO[GTKHPI][@FKHaVPIJgqFRUEJ=NXQ]"
+    b"EYPPIXYOKY;QQQ:Nb?CWU]=VSOOVQMKPCQ]VLVLQc[LCIGNCAQGsR]bVQWKYKQSOGXUUSUQVRMPKKLOfS_ORKR[IZNZL"
+    b"UrKQNJVYQ=OMGVST>OH>TWHCOQSMOHMdKK_HIZR_SJCPRYOCOHLJLE@JMP8I@KQQHGOIZIKNJW8MQN]@E<LMSPLNQ`SH"
+    b"OSNNJNTRQ2EZVQK"
 )
-REACHED = (-500, -171, -6, 30, 54)
+REACHED = (-500, -187, -12, 25, 44)
 SLOTS, EVEN, SURE = 2039, ord("O"), 500
 LOWER = b"abcdefghijklmnopqrstuvwxyz"
 REST = LOWER.upper() + b"0123456789"
@@ -7888,12 +7888,12 @@ PARTS = regex(r"[-_./:@&=$ ]")
 STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 # What a program puts in; it is taken out, and the rest is judged.
 PLACEHOLDER = regex(
-    r"\$?\{\{.*?\}\}+|\{%.*?%\}|\$\{.*?(?:\}|\Z)|\$\(.*?(?:\)|\Z)|\{[\w.!:\[\]\"'-]*\}|<[^<>]*>|\A[<\[]\w*\Z"
+    r"\$?\{\{.*?\}\}+|\{%.*?%\}|\$\{.*?(?:\}|\Z)|\$\(.*?(?:\)|\Z)|\{[\w .!:\[\]\"'-]*\}|<[^<>]*>"
     r"|(?:(?<![^:/=@.,\s])\$[A-Za-z_]|\$[A-Z_]{2})[\w.:>-]*|%\(\w+\)[a-z]|%[-0-9.]*[a-zA-Z@](?!\w)"
     r"|%[A-Za-z_]+%|@@?[A-Z_]+@@?|&lt;.*?&gt;|\[REDACTED:[^\]]*\]|\A\[[A-Za-z ]+\]\Z|#\{.*?\}"
-    r"|\$[0-9]"
+    r"|\$[0-9]|\A[<\[]\w*\Z"
 )
-# No secret, whatever it looks like: numbers, versions, addresses, paths, elisions, keywords,
+# No secret, whatever it looks like: numbers, versions, addresses, paths, names, elisions, keywords,
 # digests, certificates, what asks to be replaced, public keys.
 NO_SECRET = regex(
     r".{0,2}|[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*"
@@ -7902,6 +7902,9 @@ NO_SECRET = regex(
     r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://(?:[a-z_]{1,16}@)?[^\s@]*"
     r"|(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?"
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}"
+    r"|(?:[\w-]+/)*[\w.-]+\.(?:pem|crt|cer|key|pub|jks|p12|json|ya?ml|toml|txt|conf|cfg|env|log|xml"
+    r"|html?|jpe?g|png|gif|svg|sh|py|js|ts|go|rb|java)"
+    r"|[a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z_]{2,}(?:\.[A-Za-z_]{2,})+"
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*"
     r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|value"
     r"|boolean|float|bytes)\??|;?[a-z]+="
@@ -7917,14 +7920,16 @@ DIGEST = regex(
     r"|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4}|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
 )
 # Unquoted, code: a call of a member; a call, an operator.
-CALL = regex(r"[&*!]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]")
+CALL = regex(r"[&*!]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]|\w+\)[.,;]")
 CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*].*|[:@~!&|].*", re.DOTALL)
 # A member, or words of which one has a capital within.
 CODE_NAME = regex(
     r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+|(?=[a-z]*[A-Z])[A-Za-z]*[a-z][A-Za-z]*"
 )
 # Words that are joined as in a program.
-JOINED = regex(r"\W*(?:_?[A-Za-z]+(?:(?:[_.][A-Za-z0-9]+)+|[A-Z][a-z]+[0-9]?)|[A-Z][a-z]+)\W*")
+JOINED = regex(
+    r"\W*(?:_?[A-Za-z]+(?:(?:[_.][A-Za-z0-9]+)+|[A-Z][a-z]+[0-9]?|[a-z][A-Z]+)|[A-Z][a-z]+)\W*"
+)
 # What people read: words with a capital, or of another alphabet.
 LABEL = regex(r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'-]+[^\W\d_]+)*[.:]?|[^\d_]*[^\x00-\x7f][^\d_]*")
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
@@ -8325,7 +8330,7 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     head = text[max(0, start - NEAR) : start]
     begin = start - len(head) + len(head.rstrip(IN_NAMES))
     name = text[begin:end].decode()
-    if text[begin - 2 : begin] == b"::":  # of a type
+    if b"::" in (text[begin - 2 : begin], text[begin - 1 : begin] + text[end : end + 1]):
         return None
     verdict = text[begin : end + 1] == b"PASS:"  # a test's, unless a random value follows
     needed = RANDOM if verdict else needed_by(name)

@@ -484,6 +484,20 @@ def test_an_id_or_a_digest_behind_a_general_name_is_left(name: str, value: str) 
         assert hide(made(text).text) == made(text).text
 
 
+REFERENCES = """docker-registry-account my-tls-cert ingress-nginx-staging spring.datasource.username
+vault.role.name userCredentialsProvider tokenRefreshInterval ca-bundle.pem
+config/service-account.json darwin_arm64""".split()
+
+
+@pytest.mark.parametrize("value", REFERENCES)
+@pytest.mark.parametrize("form", ['"{}": "{}"', "{}: {}\n", "{} = '{}'", "{}={}\n"])
+def test_references_are_left(value: str, form: str) -> None:
+    for name in ("secret", "token", "api_key", "credentials"):
+        assert hide(form.format(name, value)) == form.format(name, value)
+    if "." in value or value != value.lower():
+        assert hide(form.format("password", value)) == form.format("password", value)
+
+
 NAMES = [
     *agentfmt.SECRET_NAMES, "DB_PASSWORD", "Api-Key", "apiKey", "x_API_KEY", "p-a_ss", "GH_TOKEN",
     "tokenizer", "token_count", "passwords", "secretary", "authors", "PATH",

@@ -88,14 +88,15 @@ class Generator:
         if kind < 5:
             return word() + self.one(sign() + number(), number() + sign())
         if kind < 7:
-            return word() + self.one("", "-", "_", ".") + word() + self.one(number(), sign(), "")
+            more = self.one(number(), sign())  # words with a joint alone are a name
+            return word() + self.one("", "-", "_", ".", "") + word() + more
         if kind == 7:
             return self.one("!", "@", "#", "1", number()) + word() + sign() + number()
         if kind == 8:
-            joint = self.one("", "-", "_", " ")
+            joint = self.one("", " ")
             return joint.join(word() for _ in range(3 + self.random.randrange(3)))
         if kind == 9:
-            return self.one("", "-", " ", ".").join(
+            return self.one("", " ").join(
                 self.one(*self.words) for _ in range(3 + self.random.randrange(3))
             )
         return self.some(ALNUM + SIGNS, 8 + self.random.randrange(9))
