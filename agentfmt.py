@@ -7186,7 +7186,7 @@ telegram-token  ^[0-9]{5,16} :A [\w-]{34}$  /bot [0-9]{5,16}:(A[\w-]{33,})
 posthog-key  ^ph[xas]_ \w{30,}                    buildkite-token  ^bk(?:ua|aj|ct)_ [A-Za-z0-9]{30,}
 vault-unseal-key  (?i:unseal_keys_(?:b64|hex)) ["'\\]*\h*:\h*\[([^\]{}]{20,})  ^(?i:unseal\x20key\x20) [0-9]{1,2}:\h+([A-Za-z0-9+/=]{40,})
 seed-phrase  (?i:mnemonic|(?:seed|recovery|backup)[\x20_-]?phrase|seed) ["'\\]*\h*[:=]\h*["'\\]*((?:[a-z]{3,8}\x20+){11,23}[a-z]{3,8})
-random-password  "bcrypt_hash\\*" [^{}]*"result\\*":\h*\\*"([^"\\\s]{4,})
+terraform-secret  "bcrypt_hash\\*" [^{}]*?"result\\*":\h*\\*"([^"\\\s]{4,})
 age-key  ^AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}
 grafana-token  ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}  ^gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}
 jwt  ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?  ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  ^ZXlK [A-Za-z0-9+/]{40,}={0,2}
@@ -7920,7 +7920,7 @@ DIGEST = regex(
     r"|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4}|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
 )
 # Unquoted, code: a call of a member; a call, an operator.
-CALL = regex(r"[&*!]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]|\w+\)[.,;]")
+CALL = regex(r"[&*!]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]|\w+(?:\)[.,;]|\[[\w:-])")
 CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*].*|[:@~!&|].*", re.DOTALL)
 # A member, or words of which one has a capital within.
 CODE_NAME = regex(

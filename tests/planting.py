@@ -110,6 +110,8 @@ class Sampler:
             chars[0], chars[-1] = self.rng.choice(ends), self.rng.choice(ends)
         return "".join(chars)
 
+    min_repeat = max_repeat
+
 
 setattr(Sampler, "in", Sampler.in_)
 
