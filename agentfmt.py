@@ -736,7 +736,9 @@ class Signals:
         signal.setitimer(signal.ITIMER_VIRTUAL, LAST_SECONDS)
 
 
-def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
+def open_chunks(
+    name: str, signals: Signals, report_error: Callable[[str], object]
+) -> Iterator[bytes]:
     """The chunks of a FILE until its end. A FILE that cannot be read is reported.
 
     Raises Interrupted after a signal, once the input that had arrived has been delivered.
@@ -747,7 +749,7 @@ def open_chunks(name: str, signals: Signals, report: Report) -> Iterator[bytes]:
         fd = 0 if name == "-" else os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         yield from read_chunks(fd, signals)
     except OSError as error:
-        report.error(f"{file_name(name)}: {error.strerror}")
+        report_error(f"{file_name(name)}: {error.strerror}")
     finally:
         if fd > 0 and not signals.caught:
             os.close(fd)
@@ -870,6 +872,25 @@ if TYPE_CHECKING:
     Internal: TypeAlias = Any
 else:
     Internal = None  # members that stages set: in the input only null is valid there
+
+
+# The members of a call's result that are decoded; large ones, and all arguments, only for details.
+Success = shape(
+    anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
+    "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
+    "isBackground",
+    raws="diffString beforeFullFileContent files workspaceResults directoryTreeRoot codeResults "
+    "references markdown todos conversationSteps content",
+)
+Other: TypeAlias = list[Raw] | str | float | bool | None
+Result = dict[str, Success | Other] | Other  # type: ignore[valid-type]
+ToolCall = shape(anys="name arguments", raws="args", result=Result)
+Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
+
+
+NOTHING, NO_BODY = Success(), ToolCall()
+Place: TypeAlias = "tuple[str, ...]"  # names of members, outermost first
+Places: TypeAlias = "tuple[Place, ...]"
 
 
 @with_plain_setter
@@ -1369,22 +1390,6 @@ REASONS = {
 }  # fmt: skip
 
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
-
-# The members of a call's result that are decoded; large ones, and all arguments, only for details.
-Success = shape(
-    anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
-    "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
-    "isBackground",
-    raws="diffString beforeFullFileContent files workspaceResults directoryTreeRoot codeResults "
-    "references markdown todos conversationSteps content",
-)
-Other: TypeAlias = list[Raw] | str | float | bool | None
-Result = dict[str, Success | Other] | Other  # type: ignore[valid-type]
-ToolCall = shape(anys="name arguments", raws="args", result=Result)
-Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
-
-
-NOTHING, NO_BODY = Success(), ToolCall()
 
 
 def tool_of(event: Event) -> tuple[str, Any]:
@@ -2084,7 +2089,6 @@ def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
     byte positions.
     """
     from ijson.backends.python import Lexer
-    from ijson.common import IncompleteJSONError
     from ijson.utils import sendable_list
 
     found = sendable_list()  # tokens: position and text
@@ -2096,14 +2100,15 @@ def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
         return "".join(tokens).translate(UNSHIELD).encode("latin-1")
 
     try:
-        for chunk in itertools.chain(filter(None, arriving), (b"",)):
+        for arrived in itertools.chain(arriving, (None,)):
+            chunk = arrived or b""  # nothing at the end
+            if arrived == b"":
+                yield b""  # silence
+                continue
             if skipped:  # the lexer can't resynchronize
                 yield RejectedPiece(chunk or b"\n")
                 continue
-            try:
-                lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
-            except IncompleteJSONError:  # within a string
-                depth += 1
+            depth += ends_within_string(lexer, chunk)
             size = size + len(chunk) if depth else 0
             for position, token in found:
                 if token is None or (not depth and token in SEPARATORS):
@@ -2131,8 +2136,18 @@ def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
                 skipped = too_long(limit) + REST_SKIPPED
                 yield RejectedPiece(line(), skipped)
     finally:  # else the lexer raises when it is collected within a string
-        with contextlib.suppress(IncompleteJSONError):
-            lexer.close()
+        ends_within_string(lexer, b"")
+
+
+def ends_within_string(lexer: Any, chunk: bytes) -> bool:
+    """Send a chunk to the lexer, or close it."""
+    from ijson.common import IncompleteJSONError
+
+    try:
+        lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
+    except IncompleteJSONError:
+        return True
+    return False
 
 
 def too_long(limit: int) -> str:
@@ -2758,8 +2773,6 @@ def find_code(pattern: str, text: str) -> int | None:
 # The moves that make events of what an agent's lines say.
 # Members of a foreign line in, events in Cursor's vocabulary out. It must not know runs or writers.
 
-Place: TypeAlias = "tuple[str, ...]"  # names of members, outermost first
-Places: TypeAlias = "tuple[Place, ...]"
 SPOKEN_PLACES: Places = (("message", "content", "text"), ("message", "content"), ("text",))
 
 
@@ -5681,7 +5694,7 @@ class Run:
         self.error: str | None = None  # the message of the last error event
         self.failure: str | None = None  # a word for that, or for the reason
         self.acted = False  # there was a call
-        self.notes: RunNotes | None = None  # kept by later stages
+        self.notes: Any = None  # kept by later stages
 
     @property
     def name(self) -> str:
@@ -6544,7 +6557,7 @@ def notes_of(run: Run | None) -> RunNotes:
     if run is None:
         return RunNotes()
     run.notes = run.notes or RunNotes()
-    return run.notes
+    return cast("RunNotes", run.notes)
 
 
 # Of a class or a secret; Markdown escapes some of its characters.
@@ -6564,7 +6577,7 @@ class Notes:
         self.ended = False  # does that event end it?
         self.sums = False  # does a writer read totals?
 
-    def keep(self, events: Iterable[Event], writers: Sequence[Writer]) -> Iterable[Event]:
+    def keep(self, events: Iterable[Event], writers: Sequence[Any]) -> Iterable[Event]:
         """Note each event before it is written, as far as somebody reads that."""
         self.sums = any(writer.sums for writer in writers)
         return self.note(events) if any(writer.noted for writer in writers) else events
@@ -12116,7 +12129,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     for glob in given["secret_env"]:
         if why := unused_variables(glob):
             report.message(f"--secret-env {escape(glob)}: {escape(why)}")
-    streams = ((file, out.last.watch(open_chunks(file, signals, report))) for file in files)
+    streams = ((file, out.last.watch(open_chunks(file, signals, report.error))) for file in files)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     try:
         options |= count_back(files, inputs, signals, options)
@@ -12157,7 +12170,7 @@ def count_back(
     out = Output(rows.append)
     report = Silence(out, EventRedactor(None, frozenset(), []))
     begin = os.lseek(0, 0, os.SEEK_CUR) if "-" in files else 0
-    streams = ((file, open_chunks(file, signals, report)) for file in files)
+    streams = ((file, open_chunks(file, signals, report.error)) for file in files)
     read = {name: options[name] for name in ("dialect", "max_line", "unwrap")}
     convert(streams, to="runs", report=report, out=out, **read)
     if "-" in files:

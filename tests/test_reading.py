@@ -15,7 +15,19 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support import SAME, Ended, Report, convert, event, init, one_byte_at_a_time, result, whole_run
+from support import (
+    SAME,
+    Ended,
+    Report,
+    assistant,
+    convert,
+    event,
+    init,
+    one_byte_at_a_time,
+    redaction,
+    result,
+    whole_run,
+)  # fmt: skip
 
 import agentfmt
 
@@ -710,3 +722,30 @@ def test_codes_for_a_terminal_are_no_part_of_a_line(codes: str) -> None:
                  for line in data.splitlines(True)]  # fmt: skip
         ended = convert([*lines, code], *SAME)
         assert (ended.stdout, ended.status, ended.stderr) == (data, 0, "")
+
+
+def test_silence_is_told_within_documents() -> None:
+    """Who prints events over several lines may fall silent within one: stages look at the clock."""
+    chunks = [b'{\n  "type": "x",\n', b"", b'  "n": 1\n}\n', b"", b"{}\n"]
+    frames = agentfmt.read_frames(agentfmt.Source("-"), iter(chunks))
+    assert [*frames] == [b"", b'{"type":"x","n":1}\n', b"", b"{}\n"]
+
+
+def test_words_of_documents_are_released_after_silence() -> None:
+    lines = b"".join([init(), assistant("hello", timestamp_ms=1)]).splitlines()
+    pretty = b"".join(json.dumps(json.loads(line), indent=1).encode() + b"\n" for line in lines)
+    left: list[bytes] = []
+
+    def chunks() -> Iterator[bytes]:
+        yield pretty
+        yield b""
+        left.append(b"".join(out))
+
+    out: list[bytes] = []
+    report = Report(agentfmt.Output(out.append))
+    hides = redaction(frozenset({"secrets"}))
+    streams = [("-", chunks())]
+    agentfmt.convert(
+        streams, to="stream-json", redaction=hides, max_wait=0, report=report, out=report.out
+    )
+    assert b"hello" in left[0]
