@@ -483,3 +483,146 @@ GRAMMARS = (
     *(Grammar(rule.name, (f"<rule {n}>",), ()) for n, rule in enumerate(agentfmt.RULES)),
     *MORE,
 )
+
+
+# ---------------------------------------------------------------- secrets in streams
+
+
+class Plant(NamedTuple):
+    """A stream with a secret in it, and what must not be printed of it."""
+
+    data: bytes
+    where: str
+    parts: tuple[str, ...]  # of the secret: its lines
+    known: dict[str, list[str]]
+
+
+def plant(rng: random.Random, lines: list[bytes]) -> Plant:
+    """A secret of any kind at any place of a stream: a member, a name, prose, a damaged line, words
+    in pieces."""
+    kind = rng.choice(("token", "named", "known", "block", "key"))
+    rows, known = SECRETS_OF[kind](rng), dict[str, list[str]]()
+    if kind in ("known", "block"):
+        known = {"known": ["\n".join(rows)]}
+    text = "\n".join([f"{'DB_PASSWORD=' * (kind == 'named')}{rows[0]}", *rows[1:]])
+    number = rng.randrange(len(lines))
+    place = rng.choice([*PLACES, "id" if known else "member"])
+    place = "member" if place == "id" and not known else place
+    made = PLACES[place](rng, lines[number], text)
+    data = b"".join([*lines[:number], made, *lines[number + 1 :]])
+    parts = tuple(row for row in rows if len(row) > 7)
+    return Plant(data, f"{kind}, {place}, line {number + 1}", parts, known)
+
+
+def value_of(rng: random.Random, size: int, alphabet: str = ALPHABETS["alnum"]) -> str:
+    return "q7X" + "".join(rng.choices(alphabet, k=size))
+
+
+SECRETS_OF: dict[str, Callable[[random.Random], list[str]]] = {
+    "token": lambda rng: [f"ghp_{value_of(rng, 33)}"],
+    "named": lambda rng: [value_of(rng, 13)],
+    "known": lambda rng: [value_of(rng, 12, string.ascii_letters + '/+="\\ é<')+ "z9"],
+    "block": lambda rng: [value_of(rng, rng.randrange(3, 12)) for _ in range(3)],
+    "key": lambda rng: pem(lines=rng.randrange(2, 5)).split("\n"),
+}  # fmt: skip
+
+
+def string_places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    for key, inner in [*(value.items() if isinstance(value, dict) else enumerate(value))]:
+        if isinstance(inner, str):
+            yield (*path, key)
+        elif isinstance(inner, (dict, list)):
+            yield from string_places(inner, (*path, key))
+
+
+def in_member(rng: random.Random, line: bytes, text: str, ids: bool) -> bytes:
+    """In a string, which may be what says the type; an id is no token, whatever it looks like."""
+    event = json.loads(line)
+    names = [tuple(name for name in path if isinstance(name, str)) for path in string_places(event)]
+    paths = [
+        path
+        for path, name in zip(string_places(event), names, strict=True)
+        if ids or not agentfmt.is_identity(name)
+    ]
+    if not paths:
+        return line
+    path = rng.choice(paths)
+    holder = event
+    for step in path[:-1]:
+        holder = holder[step]
+    old = holder[path[-1]]
+    cut = rng.randrange(len(old) + 1)
+    around = (f"{old[:cut]}\n{text}\n{old[cut:]}", f"{old} {text}", text)
+    holder[path[-1]] = rng.choice(around)
+    return json.dumps(event, ensure_ascii=rng.random() < 0.5).encode("utf-8", "replace") + b"\n"
+
+
+def in_name(rng: random.Random, line: bytes, text: str) -> bytes:
+    event = json.loads(line)
+    holders = [event, *(value for value in event.values() if isinstance(value, dict))]
+    rng.choice(holders)[text] = rng.choice((1, "x", None, [text]))
+    return json.dumps(event).encode() + b"\n"
+
+
+def in_prose(rng: random.Random, line: bytes, text: str) -> bytes:
+    before, after = rng.choice(("", "npm: ")), rng.choice(("", " and so on"))
+    return f"{before}{text}{after}\n".encode() + line
+
+
+def in_damaged_line(rng: random.Random, line: bytes, text: str) -> bytes:
+    """Cut behind it, or with a byte that is no UTF-8 in its type, or a comma too many."""
+    spelled = json.dumps(text).encode()
+    whole = b'{"text":' + spelled + b"," + line.strip()[1:]
+    cut = b'{"type":"x","text":' + spelled[:-1]
+    broken = (
+        whole.replace(b'"type":"', b'"type":"\xff', 1),
+        whole.replace(b'"type":', b'"type":,', 1),
+    )
+    return rng.choice((cut, *broken, whole[: -rng.randrange(1, 9)])) + b"\n" + line
+
+
+def in_deltas(rng: random.Random, line: bytes, text: str) -> bytes:
+    """Words in pieces, of the agent that wrote the line, if it is one of these."""
+    event, size = json.loads(line), rng.randrange(1, 12)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    if "session_id" in event and "uuid" in event:
+        made = [
+            {"type": "stream_event", "event": {"type": "content_block_delta", "index": 0,
+             "delta": {"type": "text_delta", "text": piece}}, "session_id": event["session_id"], "uuid": "u"}
+            for piece in pieces
+        ]  # fmt: skip
+    elif event.get("type") in ("message", "init") and "timestamp" in event:
+        made = [
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": piece,
+                "delta": True,
+                "timestamp": event["timestamp"],
+            }
+            for piece in pieces
+        ]
+    else:
+        made = [
+            {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": piece}]},
+             "session_id": event.get("session_id"), "timestamp_ms": 1}
+            for piece in pieces
+        ]  # fmt: skip
+    return b"".join(json.dumps(one).encode() + b"\n" for one in made) + line
+
+
+PLACES: dict[str, Callable[[random.Random, bytes, str], bytes]] = {
+    "member": functools.partial(in_member, ids=False), "id": functools.partial(in_member, ids=True), "name": in_name, "prose": in_prose, "damaged": in_damaged_line,
+    "deltas": in_deltas,
+}  # fmt: skip
+PLANTED_OUTPUTS = [
+    ("-t", "text", "-d", "-m", "all", "-s"), ("-t", "text", "-v", "--actions", "stderr"),
+    *(("-t", to, "-s") for to in agentfmt.WRITERS if to != "text"),
+]  # fmt: skip
+
+
+def leaks(planted: Plant, flags: tuple[str, ...]) -> list[str]:
+    """The parts of a planted secret that an output shows, in any spelling."""
+    ended = redact(planted.data, *flags, "-r", "secrets", known=planted.known)
+    shown = ended.stdout + ended.stderr.encode("utf-8", "surrogatepass")
+    return [part for part in planted.parts if stands_in(part, shown)]

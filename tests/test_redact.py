@@ -18,10 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import (
     GRAMMARS,
+    PLANTED_OUTPUTS,
     PRINTED,
     hide,
+    leaks,
     made,
     pem,
+    plant,
     randomly_spelled,
     redact,
     scanner,
@@ -962,6 +965,23 @@ def test_copies_are_bounded() -> None:
     data = init() + shell(shown) + shell(" ".join(values)) + result()
     left = redact(data, *SECRETS).stdout.splitlines()[2]
     assert left.count(b"[REDACTED:assignment]") == agentfmt.MAX_COPIES
+
+
+# ---------------------------------------------------------------- planted secrets
+
+
+def whole_lines(path: str) -> list[bytes]:
+    lines = content(path).splitlines(True)
+    return lines if all(line.startswith(b"{") and line.endswith(b"}\n") for line in lines) else []
+
+
+@pytest.mark.parametrize("path", CAPTURES)
+def test_no_planted_secret_comes_out(path: str) -> None:
+    """Of any kind, at any place, with any output."""
+    rng, lines = random.Random(path.rpartition("/")[2]), whole_lines(path)[:200]
+    for flags in PLANTED_OUTPUTS if lines else ():
+        planted = plant(rng, lines)
+        assert leaks(planted, flags) == [], planted.where
 
 
 # ---------------------------------------------------------------- stderr
