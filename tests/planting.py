@@ -552,7 +552,8 @@ def in_member(rng: random.Random, line: bytes, text: str, ids: bool) -> bytes:
         holder = holder[step]
     old = holder[path[-1]]
     cut = rng.randrange(len(old) + 1)
-    around = (f"{old[:cut]}\n{text}\n{old[cut:]}", f"{old} {text}", text)
+    # Words may go on in the next event, and no token follows a letter.
+    around = (f"{old[:cut]}\n{text}\n{old[cut:]}", f"{old} {text} ", f" {text} ")
     holder[path[-1]] = rng.choice(around)
     return json.dumps(event, ensure_ascii=rng.random() < 0.5).encode("utf-8", "replace") + b"\n"
 
