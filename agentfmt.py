@@ -7437,15 +7437,20 @@ class KnownValues:
     """Values that are searched for in all their forms."""
 
     def __init__(self, named: Iterable[tuple[str, str]] = ()) -> None:
-        self.values = dict.fromkeys(named)
-        forms = {form.expression(): form for one in self.values for form in known_forms(*one)}
-        self.forms = sorted(forms.values(), key=lambda form: -len(form.text))
+        self.forms: dict[str, KnownForm] = {}  # by expression
         self.names: dict[bytes, str] = {}  # of what was found
+        for name, value in named:
+            self.add(name, value)
+
+    def add(self, name: str, value: str) -> None:
+        self.forms |= {form.expression(): form for form in known_forms(name, value)}
+        self.__dict__.pop("pattern", None)
 
     @functools.cached_property
     def pattern(self) -> Any:
         """An expression for all forms, the longest first."""
-        return expression("|".join(form.expression() for form in self.forms) or NO_MATCH)
+        ordered = sorted(self.forms, key=lambda one: -len(self.forms[one].text))
+        return expression("|".join(ordered) or NO_MATCH)
 
     def spans(self, text: bytes, position: int = 0) -> Iterator[Span]:
         """The spans of values from every start: they may overlap."""
@@ -7455,13 +7460,14 @@ class KnownValues:
 
     def name_of(self, found: bytes) -> str:
         if found not in self.names:
-            named = (form.name for form in self.forms if form.pattern().fullmatch(found))
+            forms = self.forms.values()
+            named = (form.name for form in forms if form.pattern().fullmatch(found))
             remember(self.names, found, next(named), MAX_NAMES)
         return self.names[found]
 
     def begun(self, text: bytes) -> Iterator[Span]:
         """Spans at the end of a text that may be the beginning of a value."""
-        for form in self.forms:
+        for form in self.forms.values():
             plain, head = unspelled(to_utf8(form.text)), form.pattern(LEAST_BEGUN)
             position = max(0, len(text) - LONGEST_SPELLING * len(form.text))
             while match := head.search(text, position):
@@ -8073,7 +8079,7 @@ class Scanner:
         self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
         self.finders += [
             (start, self.known.spans)
-            for start in sorted({form.expression(TELLTALE) for form in self.known.forms})
+            for start in sorted({form.expression(TELLTALE) for form in self.known.forms.values()})
         ]
         # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
@@ -8081,7 +8087,7 @@ class Scanner:
     @functools.cached_property
     def marker(self) -> re.Pattern[bytes]:
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
-        names |= self.patterns.keys() | {form.name for form in self.known.forms}
+        names |= self.patterns.keys() | {form.name for form in self.known.forms.values()}
         escaped = b"|".join(re.escape(name.encode()) for name in names)
         return re.compile(rb"\[REDACTED:(?:" + escaped + rb")\]")
 
@@ -8252,15 +8258,17 @@ class Copies:
 
     def __init__(self) -> None:
         self.known = KnownValues()
+        self.values = set[str]()
 
     def learn(self, value: str) -> KnownValues | None:
         """Know a value from now on, if it looks random; MAX_COPIES of them."""
-        named, values = ("assignment", value), self.known.values
-        usual = named in values or not is_usable(value) or greatest_odds(value) < REACHED[RANDOM]
-        if usual or len(values) >= MAX_COPIES:
+        if value in self.values or len(self.values) >= MAX_COPIES or not is_usable(value):
             return None
-        self.known = KnownValues([*values, named])
-        return KnownValues([named])
+        if greatest_odds(value) < REACHED[RANDOM]:
+            return None
+        self.values.add(value)
+        self.known.add("assignment", value)
+        return KnownValues([("assignment", value)])
 
     def taught(self, text: bytes, found: Iterable[Span]) -> Iterator[Span]:
         """The copies of values that are found in a text, behind them: what came before stays."""
@@ -8269,7 +8277,7 @@ class Copies:
                 yield from new.spans(text, end)
 
 
-MAX_COPIES = 100  # in a run; each makes what is searched for larger
+MAX_COPIES = 32  # of values in a run: each makes what is searched for larger
 
 
 def shown_as(value: bytes) -> str:
