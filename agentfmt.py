@@ -6231,10 +6231,10 @@ class Sessions:
         known.translator = kind(self.maker, given) if kind.translates else None
         if known.translator:
             known.translator.agent = known.agent
-            if before and before.translator and not before.translator.latest:
+            if before and before.translator:
                 known.translator.prompts += before.translator.prompts  # they came before its init
                 before.translator.prompts = []
-                if before.anonymous:  # so did all its lines
+                if before.anonymous and not before.translator.latest:  # so did all its lines
                     self.table.pop(before.key or "", None)
         return known
 
