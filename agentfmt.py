@@ -10848,6 +10848,11 @@ class Section(RunPart):
         self.inner: dict[str, list[Html]] = {}  # what sub-agents did, by the call that made them
         self.thoughts: list[str] = []
 
+    def call_it(self, text: str) -> None:
+        """Take the first line of its first text, which should be the prompt, as its title."""
+        first = next(filter(str.strip, text.split("\n")), "")
+        self.title = self.title or truncate(first.strip("# "), TITLE)
+
 
 class Page(Document[Section]):
     """A report as a page of HTML. It is written as it comes; what is known last, the contents and
@@ -10914,11 +10919,11 @@ class Page(Document[Section]):
     # The parts.
 
     def ask(self, part: Section, prompt: str) -> Iterator[bytes]:
-        first = next(filter(str.strip, prompt.split("\n")), "")
-        part.title = part.title or truncate(first.strip("# "), TITLE)
+        part.call_it(prompt)
         yield from self.put(part, {"message": asked_html(prompt)})
 
     def say(self, part: Section, kind: str, words: str) -> Iterator[bytes]:
+        part.call_it(words)
         yield from self.put(part, {kind: words_html(words, "words")})
 
     def act(self, part: Section, call: FinishedCall) -> Iterator[bytes]:
