@@ -2851,6 +2851,7 @@ class Dialect:
     model: Any = None
     fatal_error = ""  # an error that fails the run, unless a result follows
     doubt = ""  # why a success is none, unless the agent itself says or does something after this
+    latest_own = ""  # in a session that was saved: as latest, but not a sub-agent's
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -3032,10 +3033,23 @@ class Dialect:
             last = self.spoken.get(self.parent)
             message = self.spoken[self.parent] = self.messages.pop(self.parent, last)
             rest = "\n" * (last not in (None, message)) + rest
-        if rest or delta or whole:
+        if rest or delta:
             part = self.words(kind, text if whole else rest)
             if whole and delta and maker.blanks:
                 part.timestamp_ms = CERTAIN_DELTA
+        elif whole:
+            with self.only_printed():
+                self.words(kind, text)
+
+    @contextlib.contextmanager
+    def only_printed(self) -> Iterator[None]:
+        """Make events of a line that says nothing new, only where it is printed: they mean as much
+        as it does elsewhere, without any."""
+        known, event = (self.latest, self.latest_own, self.doubt), self.event
+        yield
+        self.latest, self.latest_own, self.doubt = known
+        for part in self.parts:
+            part.kind = event.kind if event.type in ACTS else SAVED if self.saved else ASIDE
 
     def think(self, text: Any, *, delta: bool = False) -> None:
         self.say(text, "thinking", delta=delta)
@@ -3171,7 +3185,6 @@ class Saved(Dialect):
     clocks = False  # lines are written when things happen
     cut = False  # the agent's last message goes on
     took: int | None = None  # the run's milliseconds, if a line says so
-    latest_own = ""  # the type of the last event made, but not a sub-agent's
 
     def add(self, kind: str, *made: Any) -> Any:
         new = super().add(kind, *made)
@@ -4251,11 +4264,13 @@ class SavedCodex(Saved, Codex):
             self.received(told)
             return
         for text, new in self.texts_in(told):
-            told.text, latest = text, self.latest_own
-            if new or self.maker.native:  # a copy is printed, too
+            told.text, kind = text, "reasoning" if thought else "agent_message"
+            if new:
                 self.go_on()
-                self.item(told, "reasoning" if thought else "agent_message", done=True)
-            self.latest_own = self.latest_own if new else latest
+                self.item(told, kind, done=True)
+            elif self.maker.native:
+                with self.only_printed():
+                    self.item(told, kind, done=True)
 
     def received(self, told: Any) -> None:
         """A message from another agent: a task is a prompt, and what a sub-agent says its answer.
@@ -4593,9 +4608,12 @@ class Droid(Dialect):
         elif kind == "message":
             self.begin_message(line["id"])
             (self.ask if line["role"] == "user" else self.say)(line["text"])
-        elif kind == "reasoning" and (self.maker.native or line["id"] != self.thought):
+        elif kind == "reasoning" and line["id"] != self.thought:
             self.thought = line["id"]
             self.think(line["text"])
+        elif kind == "reasoning" and self.maker.native:
+            with self.only_printed():
+                self.think(line["text"])
         elif kind == "tool_call":
             self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":
@@ -4807,8 +4825,8 @@ class Pi(Saved):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.assistantMessageEvent
-        if part is not None:
-            self.update(part.type, part.delta)
+        if kind in self.deltas:  # most outputs skip it
+            self.update(getattr(part, "type", None), getattr(part, "delta", None))
             return
         dated = (one.timestamp for one in (line.message, line.entry) if one)
         self.stamp = self.stamp or next(filter(None, dated), None)

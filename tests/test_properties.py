@@ -390,3 +390,33 @@ def test_a_conversion_keeps_the_agent(path: str) -> None:
     agents = [row["agent"] for row in convert(data, "-t", "runs").objects]
     cursor = convert(data, "-t", "cursor").stdout
     assert [row["agent"] for row in convert(cursor, "-t", "runs").objects] == agents
+
+
+SAYS_NOTHING_NEW = {
+    "droid": """
+{"type":"system","subtype":"init","session_id":"s","cwd":"/w","model":"m"}
+{"type":"reasoning","id":"r","text":"Hm.","session_id":"s"}
+{"type":"completion","finalText":"Done.","numTurns":1,"session_id":"s"}
+{"type":"reasoning","id":"r","text":"Hm.","session_id":"s"}
+""",
+    "copilot": """
+{"type":"session.start","data":{"sessionId":"s","version":1,"producer":"copilot-agent"},"id":"1"}
+{"type":"user.message","data":{"content":"hi"},"id":"2"}
+{"type":"assistant.message","data":{"messageId":"m","content":[],"toolRequests":[]},"id":"3"}
+""",
+    "pi": """
+{"type":"session","version":3,"id":"s","cwd":"/w"}
+{"type":"agent_start"}
+{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],\
+"stopReason":"stop"}}
+{"type":"turn_end","message":{"role":"assistant","content":[]},"toolResults":[]}
+{"type":"message_update","assistantMessageEvent":"x"}
+""",
+}
+
+
+@pytest.mark.parametrize("name", SAYS_NOTHING_NEW)
+def test_a_line_that_says_nothing_new_decides_nothing(name: str) -> None:
+    data = SAYS_NOTHING_NEW[name].lstrip().encode()
+    statuses = {flags: convert(data, *flags).status for flags in OUTPUTS}
+    assert len({*statuses.values()}) == 1, statuses
