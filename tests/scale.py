@@ -120,7 +120,7 @@ def rows(folder: Path) -> list[dict[str, object]]:
     lines = b"".join(path.read_bytes() for path in folder.glob("out.*")).splitlines()
     found = [json.loads(line) for line in lines]
     for row in found:
-        del row["where"]
+        del row["location"]
         row["reason"] = re.sub(r" at \S+:\d+", "", row["reason"] or "")
     return sorted(found, key=json.dumps)
 

@@ -1154,15 +1154,15 @@ def test_a_secret_in_deltas(name: str, size: int, to: str) -> None:
 
 
 def test_summary_counts_what_subagents_do_apart() -> None:
-    ended = run("-s", data=stream(STREAMS["claude-subagents"][0]))
+    ended = run("-q", "-s", data=stream(STREAMS["claude-subagents"][0]))
     assert "succeeded, 1 action (task 1), 2 subagent actions (shell 1, task 1)" in ended.stderr
     assert ended.lines == [label("shell"), *[label("task")] * 2]
 
 
 def test_no_event_of_a_known_agent_is_of_unknown_type() -> None:
     lines: list[Any] = [*PI, {"type": "turn_start"}, {"type": "entry_appended"}, *pi_end()]
-    assert "unknown" not in run("-s", data=stream(lines)).stderr
-    assert "tokens in" in run("-s", data=stream([STEP, STOP])).stderr
+    assert "unknown" not in run("-q", "-s", data=stream(lines)).stderr
+    assert "tokens in" in run("-q", "-s", data=stream([STEP, STOP])).stderr
 
 
 NEW: dict[str, Line] = {
