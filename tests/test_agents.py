@@ -1154,9 +1154,9 @@ def test_a_secret_in_deltas(name: str, size: int, to: str) -> None:
 
 
 def test_summary_counts_what_subagents_do_apart() -> None:
-    ended = run("-q", "-s", data=stream(STREAMS["claude-subagents"][0]))
-    assert "succeeded, 1 action (task 1), 2 subagent actions (shell 1, task 1)" in ended.stderr
-    assert ended.lines == [label("shell"), *[label("task")] * 2]
+    *actions, closing = run("-s", data=stream(STREAMS["claude-subagents"][0])).lines
+    assert "succeeded, 1 action (task 1), 2 subagent actions (shell 1, task 1)" in closing
+    assert actions == [label("shell"), *[label("task")] * 2]
 
 
 def test_no_event_of_a_known_agent_is_of_unknown_type() -> None:
