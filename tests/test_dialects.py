@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import os
 from collections.abc import Iterable, Iterator
 from typing import Any
