@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
