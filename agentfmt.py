@@ -9794,8 +9794,8 @@ class Text(Writer):
         self.noted = self.live or not self.labels
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        run, prefix, notes = None, "", notes_of(None)
-        room = self.screen.width()
+        run: Any = self  # of no event
+        prefix, notes, room = "", notes_of(None), self.screen.width()
         for event in events:
             if event.run is not run:
                 run = event.run
@@ -9809,7 +9809,7 @@ class Text(Writer):
                     yield from self.begin(event, notes, prefix, room)
             elif event.type != "assistant":
                 yield from self.other(event, prefix, room)
-                run = None
+                run = self
             elif self.words:
                 new, line = notes.segments.say(event), notes.line
                 if not self.final and not event.hidden:
@@ -10318,6 +10318,12 @@ class Document(Writer, Generic[P]):
                 yield from self.follow(event, self.parts[run])
             elif event.kind == IMPLIED:
                 yield from self.end_all(self.notes.total)
+            elif self.acts and self.detail and (ended := aside_action(event)):
+                yield from self.end_late(ended)
+
+    def end_late(self, _ended: Action) -> Iterable[bytes]:
+        """A task in the background ended after its run."""
+        return ()
 
     def follow(self, event: Any, part: P) -> Iterator[bytes]:
         notes = part.notes
@@ -10427,6 +10433,10 @@ class Markdown(Document[Chapter]):
 
     def end_task(self, part: Chapter, _event: Event, ended: Action) -> Iterator[bytes]:
         yield from self.put(part, {"action": item(ended, "")})
+
+    def end_late(self, ended: Action) -> Iterable[bytes]:
+        block = encode_line("\n".join(("", *item(ended, ""))))
+        return (block,) * self.fits("action", block)
 
     def end(self, part: Chapter) -> Iterator[bytes]:
         run, verdict = part.run, verdict_of(part.notes.totals)

@@ -19,7 +19,9 @@ from support import (
     completed,
     convert,
     event,
+    init,
     interleaved,
+    one_byte_at_a_time,
     result,
     started,
     user,
@@ -706,3 +708,14 @@ def test_an_active_conversation_among_very_many(monkeypatch: pytest.MonkeyPatch)
     stream += [*lines({"type": "user", "message": {"content": [done]}, **own}), last]
     assert convert(stream, "-d") == (b"Read file /w/a\n", "", OK)
     assert b'"ToolCall"' not in convert(stream, "-t", "cursor").stdout
+
+
+def test_what_is_of_no_run_has_no_prefix() -> None:
+    """However reads cut the stream."""
+    ended = event(
+        "system", subtype="task_notification", status="completed", description="d", session=None
+    )
+    both = init("a") + init("b") + completed(session="a") + completed(session="b")
+    data = both + result("a") + result("b") + ended
+    for chunks in (data, one_byte_at_a_time(data)):
+        assert convert(chunks, "-d").lines[-1] == "Finished subagent d"

@@ -467,6 +467,13 @@ def test_an_address_takes_no_html_with_it() -> None:
     assert text.endswith("`http://a/<b>`\n")
 
 
+def test_a_task_that_ends_after_its_run_is_shown() -> None:
+    ended = event("system", subtype="task_notification", status="completed", description="count")
+    text = report(run_of(completed()) + ended)
+    assert text.endswith("\n\n- ✅ Finished subagent `count`\n")
+    assert "Finished" not in report(run_of(completed()) + ended, "--no-detail")
+
+
 def test_a_list_of_words_is_not_continued() -> None:
     data = run_of(assistant("- mine"), completed(), assistant("- mine too"))
     lists = [token.type for token in MARKDOWN.parse(report(data))]
