@@ -1472,6 +1472,13 @@ def test_a_file_that_was_there_is_edited(told: Line, lines: str) -> None:
     assert convert(stream([STEP, wrote, STOP]), "-d").lines == [lines]
 
 
+def test_a_call_that_took_no_time_says_nothing_of_it() -> None:
+    ran = used(
+        input={"command": "true"}, output="", metadata={"exit": 0}, time={"start": 9, "end": 9}
+    )
+    assert convert(stream([STEP, ran, STOP]), "-d").lines == [spelled("{shell} true (exit 0)")]
+
+
 def test_a_diff_of_opencode() -> None:
     diff = "Index: a\n=====\n--- a\n+++ a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"
     edited = used(tool="edit", input={"filePath": "a.py"}, output="ok", metadata={"diff": diff})
@@ -1525,6 +1532,7 @@ FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
     "huge-cost": (["succeeded"], []),
     "claude-saved-result-before-use": (["succeeded"], ["{read} a.txt (1 line)"]),
     "claude-sidechain-warmup": (["succeeded"], []),
+    "claude-structured-after-text": (["succeeded"], ["{structuredOutput} hello"]),
     "claude-saved-placeholder-tokens": (["succeeded"], []),
     "codex-saved-subagent-task": (
         ["succeeded"],
