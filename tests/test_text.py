@@ -1249,29 +1249,29 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
     [
         (
             ("-t", "json", "-m", "final"),
-            "--messages goes with --to text or runs or markdown or html only",
+            "--messages goes with --to text or runs or markdown or html or otlp only",
         ),
         (
             ("-t", "stream-json", "-m", "none"),
-            "--messages goes with --to text or runs or markdown or html only",
+            "--messages goes with --to text or runs or markdown or html or otlp only",
         ),
         (
             ("-t", "json", "--actions", "stdout"),
             "--actions stdout goes with --to text or markdown or html only",
         ),
         (("--max-report", "1K"), "--max-report goes with --to markdown or html only"),
-        (("--thinking",), "--thinking goes with --to stream-json or cursor or html only"),
+        (("--thinking",), "--thinking goes with --to stream-json or cursor or html or atif only"),
         (
             ("-t", "json", "--thinking"),
-            "--thinking goes with --to stream-json or cursor or html only",
+            "--thinking goes with --to stream-json or cursor or html or atif only",
         ),
         (
             ("--ci-safe",),
-            "--ci-safe goes with --to json or stream-json or cursor or runs or calls only",
+            "--ci-safe goes with --to json or stream-json or cursor or runs or calls or otlp or atif only",
         ),
         (
             ("--max-event", "1K"),
-            "--max-event goes with --to json or stream-json or cursor or runs or calls or markdown or html only",
+            "--max-event goes with --to json or stream-json or cursor or runs or calls or markdown or html or otlp or atif only",
         ),
     ],
 )
@@ -1301,6 +1301,7 @@ def test_the_bench_floor_reads_what_the_writers_read() -> None:
     assert [writer.kind for writer in agentfmt.WRITERS.values()] == [
         agentfmt.Event, agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
         agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event, agentfmt.Event,
+        agentfmt.SpokenEvent, agentfmt.SpokenEvent,
     ]  # fmt: skip
 
 
