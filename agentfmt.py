@@ -7042,6 +7042,7 @@ class Selection:
         self.known: dict[object, bool] = {}
         self.only_runs = [choice.of_run() for choice in only]
         self.drop_runs = [choice for choice in drop if choice.of_run() == choice]
+        self.found = not (only and all(choice.terms for choice in self.only_runs))  # such a run
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, known = self.simple, self.known
@@ -7076,6 +7077,7 @@ class Selection:
     def keeps_run(self, event: Event) -> bool:
         """Is anything of the event's run printed?"""
         asked = not self.only or any(choice.matches(event) for choice in self.only_runs)
+        self.found = self.found or asked
         return asked and not any(choice.matches(event) for choice in self.drop_runs)
 
 
@@ -11815,6 +11817,8 @@ def convert(
         for events in follow_streams(streams, sessions, max_line, unwrap):
             events = selection.mark(events) if selection else events
             write(redactor.redact(events) if redactor else events)
+        if selection and not selection.found:
+            report.message(f"--only {' or '.join(escape(one.text) for one in only)}: no such run")
     finally:  # also after a signal: held events are written
         if redactor:
             write(redactor.finish())

@@ -271,6 +271,19 @@ def test_one_run_of_a_file(choice: str, runs: list[str], tmp_path: Path) -> None
     assert ended.stderr.count("matched") == sum(place != "b:7" for place in runs)
 
 
+@pytest.mark.parametrize(
+    ("choices", "told"),
+    [(["run=3"], True), (["session=x"], True), (["run=2"], False), (["run=3", "run=1"], False),
+     (["run=3", "shell"], False), (["run=3,shell", "session=x"], True)],
+)  # fmt: skip
+def test_a_run_that_is_not_there_is_told(choices: list[str], told: bool) -> None:
+    """Else its number, or its name, would pass for one of which nothing is to be printed."""
+    flags = [flag for choice in choices for flag in ("--only", choice)]
+    ended = convert(whole_run("one") * 2, *flags)
+    why = f"agentfmt: --only {' or '.join(choices)}: no such run\n"
+    assert (ended.status, ended.stderr) == (0, why if told else "")
+
+
 def test_the_last_run_of_what_is_read_once() -> None:
     """Its number is known when the input ends."""
     ended = run("--only", "run=-1", data=whole_run())
