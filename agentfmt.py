@@ -7035,8 +7035,11 @@ class Selection:
     """Hides the events that aren't printed; later stages still aggregate them. A run that isn't
     selected, by its session or its number, is hidden: no later stage counts or prints it."""
 
-    def __init__(self, only: Sequence[Selector], drop: Sequence[Selector]) -> None:
-        self.only, self.drop = only, drop
+    def __init__(
+        self, only: Sequence[Selector], drop: Sequence[Selector], tell: Callable[[str], object]
+    ) -> None:
+        """``tell`` takes a message: that --only names runs or sessions which aren't there."""
+        self.only, self.drop, self.tell = only, drop, tell
         keys = {term.key for choice in (*only, *drop) for term in choice.terms}
         self.simple = keys <= KINDS_ALONE  # cacheable by kind of event
         self.known: dict[object, bool] = {}
@@ -7054,6 +7057,9 @@ class Selection:
                 known[kind] = self.keeps(event)
             if not known[kind]:
                 event.hidden = True
+            if not self.found and event.run is None and event.kind == IMPLIED:  # the end of all
+                given = " or ".join(escape(choice.text) for choice in self.only)
+                self.tell(f"--only {given}: no such run")
             yield event
 
     def keeps(self, event: Event) -> bool:
@@ -11800,7 +11806,7 @@ def convert(
     runs = Runs(report, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)
-    selection = Selection(only, drop) if only or drop else None
+    selection = Selection(only, drop, report.message) if only or drop else None
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
     shortener = Shortener(max_event, report) if max_event else None
 
@@ -11817,8 +11823,6 @@ def convert(
         for events in follow_streams(streams, sessions, max_line, unwrap):
             events = selection.mark(events) if selection else events
             write(redactor.redact(events) if redactor else events)
-        if selection and not selection.found:
-            report.message(f"--only {' or '.join(escape(one.text) for one in only)}: no such run")
     finally:  # also after a signal: held events are written
         if redactor:
             write(redactor.finish())
