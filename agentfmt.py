@@ -3431,7 +3431,10 @@ class Claude(Dialect):
                 self.tasks.get(as_word(one["task_id"]), "") for one in told.each("tasks")
             }
         elif subtype == "task_notification" or told["patch.status"] not in TASK_STATES:
-            stopped = {told["status"], told["patch.status"]} & {"stopped", "killed"}
+            stopped = {as_text(told["status"]), as_text(told["patch.status"])} & {
+                "stopped",
+                "killed",
+            }
             if stopped and call in self.running and task not in self.dismissed:
                 given = self.background.get(call, {}).get("description")
                 self.lost = as_text(decode_raw(given)) if type(given) is Raw else as_text(given)
@@ -3625,7 +3628,8 @@ DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the m
 def was_interrupted(result: Mapping[str, Raw]) -> bool:
     """Does a result say that somebody stopped the run? Older versions only don't say otherwise."""
     reason = as_text(decode_raw(result.get("terminal_reason", b"")))
-    errors = decode_raw(result.get("errors", b"")) or [decode_raw(result.get("result", b""))]
+    told = decode_raw(result.get("errors", b""))
+    errors = told if told and isinstance(told, list) else [decode_raw(result.get("result", b""))]
     diagnosed = all(as_text(error).startswith(DIAGNOSTIC) for error in errors)
     return reason.startswith("aborted") or (not reason and diagnosed)
 

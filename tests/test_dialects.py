@@ -1033,3 +1033,13 @@ def test_redacting_thoughts_leaves_the_words_beside_them() -> None:
         hidden = data.replace(token.encode(), b"[REDACTED:github-token]")
         assert ended.stdout == hidden
         assert "1 redaction (github-token 1)" in ended.stderr
+
+
+@pytest.mark.parametrize("odd", [7, True, [], {}, "x", [{}], [[]]])
+def test_ends_of_any_shape(odd: Any) -> None:
+    """Members that tell how a run or a task of it ended."""
+    for line in (
+        claude("result", subtype="error_during_execution", is_error=True, errors=odd),
+        claude("system", subtype="task_updated", task_id="t", status=odd, patch={"status": odd}),
+    ):
+        assert len(convert([init(), line, result()], "-t", "runs").objects) >= 1
