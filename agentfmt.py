@@ -6601,7 +6601,7 @@ class Notes:
 
     def keep(self, events: Iterable[Event], writers: Sequence[Any]) -> Iterable[Event]:
         """Note each event before it is written, as far as somebody reads that."""
-        self.sums = any(writer.sums for writer in writers)
+        self.sums = any(writer.noted and writer.sums for writer in writers)
         return self.note(events) if any(writer.noted for writer in writers) else events
 
     def note(self, events: Iterable[Event]) -> Iterator[Event]:
@@ -6629,11 +6629,13 @@ class Notes:
 
     def tally(self, line: bytes) -> bytes:
         """Count the redactions in a line that is printed for the current event."""
-        totals = notes_of(self.run).totals
-        hidden = totals.hidden if self.run else self.report.redaction.counts
-        counted = [totals.redactions if self.run else self.outside]
+        totals = notes_of(self.run).totals if self.run else None
+        hidden = totals.hidden if totals else self.report.redaction.counts
+        if not hidden:  # nearly always
+            return line
+        counted = [totals.redactions if totals else self.outside]
         counted += [self.total.redactions] if self.run and self.ended else []
-        for found in PRINTED_MARKER.finditer(line) if hidden else ():
+        for found in PRINTED_MARKER.finditer(line):
             name = found[1].replace(b"\\", b"").decode()
             if counted[0].get(name, 0) < hidden.get(name, 0):
                 for counts in counted:
