@@ -127,7 +127,7 @@ POWERSHELL = r"C:\Program Files\PowerShell\7\pwsh.exe"
         pytest.param("cd /work/app", "cd /work/app", id="cd-alone"),
         pytest.param("bash -lc 'cd /work/app && make'", "make", id="both"),
         pytest.param(7, "", id="number"),
-        pytest.param([7, None], "7 None", id="odd-list"),
+        pytest.param([7, None], "7 ''", id="odd-list"),
     ],
 )  # fmt: skip
 def test_a_command_is_shown_as_it_runs(command: Any, shown: str) -> None:
