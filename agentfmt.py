@@ -8074,7 +8074,7 @@ SEAM = b"\n\n\0"  # between texts that are searched together: no expression goes
 ESCAPE_END = regex(rb"(?:\x1b|\\(?:[/bfu]|u00[0-7][0-9A-Fa-f]|(?:x1[bB]|033|e)\[))\Z")
 # Codes for a terminal, as they are and as programs and JSON inside JSON spell them.
 CODE_BEGIN = r"(?:\x1b|\\u001[bB]|\\(?:x1[bB]|033|e)\[)"
-CODES = regex(rb"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))(?:\[[0-?]*[ -/]*[@-~]|[()][0AB])")
+CODES = regex(rb"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033|e))(?:\[[0-?]*[ -/]*[@-~]|[()][0AB])")
 
 
 def mask(text: bytes, spans: Iterable[tuple[int, int, Any]]) -> bytes:
