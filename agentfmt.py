@@ -7811,16 +7811,18 @@ FIRST_LOOK = {
 def any_name(strengths: Iterable[int]) -> str:
     """An expression for the names of some strengths, the longest first."""
     names = " ".join(map(NAME_ENDS.__getitem__, strengths)).split()
-    return "|".join("[_-]*".join(map(spelled, name)) for name in sorted(names, key=len)[::-1])
+    joint = {True: "[_-]*", False: ""}  # only ASCII names have joints
+    longest_first = sorted(names, key=len)[::-1]
+    return "|".join(joint[name.isascii()].join(map(spelled, name)) for name in longest_first)
 
 
 def spelled(char: str) -> str:
     """A character of a name in UTF-8, or as JSON may spell it."""
     if char.isascii():
         return char.replace("_", "[ ]?")
-    either = (char.encode().decode("latin-1"), rf"\\+u{ord(char):04x}")
-    upper = (char.upper().encode().decode("latin-1"), rf"\\+u{ord(char.upper()):04x}")
-    return f"(?:{'|'.join(dict.fromkeys((*either, *upper)))})"
+    cases = dict.fromkeys((char, char.upper()))
+    plain = "|".join(case.encode().decode("latin-1") for case in cases)
+    return rf"(?:{plain}|\\+u(?:{'|'.join(f'{ord(case):04x}' for case in cases)}))"
 
 
 def named(needed: int) -> str:
