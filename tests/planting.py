@@ -586,6 +586,7 @@ def in_damaged_line(rng: random.Random, line: bytes, text: str) -> bytes:
 def in_deltas(rng: random.Random, line: bytes, text: str) -> bytes:
     """Words in pieces, of the agent that wrote the line, if it is one of these."""
     event, size = json.loads(line), rng.randrange(1, 12)
+    text = f" {text}"  # no token follows a letter
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     if "session_id" in event and "uuid" in event:
         made = [
