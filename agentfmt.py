@@ -5450,7 +5450,7 @@ class Acp(Dialect):
             update = Node(line["params.update"])
             self.update(update["sessionUpdate"], update)
         elif method:
-            remember(self.asked, str(line["id"]), None)
+            remember(self.asked, as_word(line["id"]), None)
         elif reason and self.in_turn:
             good = reason == "end_turn"
             usage = line["result.usage"]
@@ -5459,12 +5459,12 @@ class Acp(Dialect):
                 usage=usage,
                 error=None if good else f"stopped: {reason}",
             )
-        elif line["error"] is not None and self.in_turn and str(line["id"]) not in self.asked:
+        elif line["error"] is not None and self.in_turn and as_word(line["id"]) not in self.asked:
             self.end("error", error=error_message(line["error"]) or "error")
 
     def update(self, what: Any, update: Any) -> None:
         text = update["content.text"]
-        if what in ACP_ACTS:
+        if as_text(what) in ACP_ACTS:
             self.begin_once()
         if what == "agent_message_chunk":
             self.begin_message(update["messageId"])

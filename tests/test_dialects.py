@@ -1043,3 +1043,15 @@ def test_ends_of_any_shape(odd: Any) -> None:
         claude("system", subtype="task_updated", task_id="t", status=odd, patch={"status": odd}),
     ):
         assert len(convert([init(), line, result()], "-t", "runs").objects) >= 1
+
+
+@pytest.mark.parametrize("odd", [7, True, [], {}, "x", [{}]])
+def test_updates_of_any_shape(odd: Any) -> None:
+    """Of the agent client protocol, too."""
+    update = {"sessionUpdate": odd, "content": {"text": odd}, "toolCallId": odd}
+    told = {
+        "jsonrpc": "2.0",
+        "method": "session/update",
+        "params": {"sessionId": "s", "update": update},
+    }
+    convert([as_line(told), as_line({"jsonrpc": "2.0", "id": odd, "error": odd})], "-t", "runs")
