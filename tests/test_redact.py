@@ -256,8 +256,8 @@ def test_a_text_of_nothing_but_names_is_searched_once(monkeypatch: pytest.Monkey
         return search(text, start, end)
 
     monkeypatch.setattr(agentfmt, "assigned_value", assigned_value)
-    assert "[REDACTED:assignment]" in hide("password=" * 2000)
-    assert len(looks) < 1.5 * 2000
+    assert hide("password=" * 2000).startswith("password=")
+    assert 0 < len(looks) < 1.5 * 2000
 
 
 def test_a_token_in_front_of_an_expression_that_spans_strings() -> None:
