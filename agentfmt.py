@@ -2896,7 +2896,7 @@ class Dialect:
     def goes_on(self, named: object) -> bool:
         """May lines with nothing but deltas pass untranslated, in the session that they name?"""
         sure = named is not None or self.deltas <= self.own
-        return bool(self.passing) and sure and self.latest in ACTS
+        return sure and self.latest in ACTS
 
     def close(self) -> list[Event]:
         """The events that are due at the end."""
@@ -6143,17 +6143,20 @@ class Sessions:
 
     def settle(self, session: Session | None, speaker: Session | None) -> None:
         """Find out which of the next events go on by themselves."""
-        self.watch()
-        run, here = session.run if session else None, self.here
-        if session is None or run is None or run.state != BEGUN or self.runs.fail_on:
+        here, run = self.here, session.run if session else None
+        begun = (
+            session if run is not None and run.state == BEGUN and not self.runs.fail_on else None
+        )
+        self.running, self.current, self.going_on = begun, NO_SESSION, ()
+        if begun is None:
             return
-        self.running, maker = session, session.translator
-        if maker is None and session is speaker and here.named is not NO_SESSION:
-            if here.named is not None:
+        translator = begun.translator
+        if translator is None:
+            if begun is speaker and here.named is not None:
                 self.current, self.going_on, self.counted = here.named, ACTS, self.maker.unread
-        elif maker is not None and session is here.shown and maker.goes_on(here.named):
-            self.current, self.going_on = here.named, maker.passing
-            self.counted = maker.passing
+        elif translator.passing and begun is here.shown and translator.goes_on(here.named):
+            self.current = here.named
+            self.going_on = self.counted = translator.passing
 
     # Whose an event is.
 
@@ -6186,9 +6189,9 @@ class Sessions:
         if known is None:
             return self.find(event)
         translator = known.translator
-        if is_saved(known) and event.session_id is None and event.type not in translator.own:
-            event.session_id = translator.session_in(event)
         named = event.session_id
+        if named is None and is_saved(known) and event.type not in translator.own:
+            named = event.session_id = translator.session_in(event)
         own = translator.own if translator else ACTS
         sure = named == self.here.named and (named or event.type in own)
         return known if sure else self.find(event)
