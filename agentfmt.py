@@ -6174,9 +6174,11 @@ class Sessions:
             what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
             where = self.here.notes.source.where()
             raise OutputError(f"{where}: {what}; use -t cursor")
-        named = event.session_id
-        parts = speaker.translator.translate(event)
+        named, known = event.session_id, speaker.translator
+        times = known.first, known.last
+        parts: Sequence[Event] = known.translate(event)
         if parts[0] is event and self.here.named is NO_SESSION and not named:
+            known.first, known.last = times
             event.session_id, event.hidden = named, False  # nothing shows that it is this agent's
             event.kind = event_kind(event) if event.type in SHARED_TYPES else event.kind
             return None, (event,)
@@ -6609,7 +6611,7 @@ class Notes:
 
     def note(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
-            self.run = run = event.run
+            self.run, self.ended = run, ends = event.run, False
             if run is not None and event.type not in SPOKEN_TYPES:
                 notes = notes_of(run)
                 notes.follow(event)
