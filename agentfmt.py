@@ -6255,6 +6255,8 @@ class Sessions:
         known = self.session_named(given)
         known.anonymous, known.agent = name is None, stated_agent(event, agent)
         known.takes_strays = DIALECTS[known.agent].takes_strays
+        if known.run:  # it began with a line that may be any agent's
+            known.run.agent = known.agent
         known.translator = kind(self.maker, given) if kind.translates else None
         if known.translator:
             known.translator.agent = known.agent

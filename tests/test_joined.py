@@ -719,3 +719,11 @@ def test_what_is_of_no_run_has_no_prefix() -> None:
     data = both + result("a") + result("b") + ended
     for chunks in (data, one_byte_at_a_time(data)):
         assert convert(chunks, "-d").lines[-1] == "Finished subagent d"
+
+
+def test_a_run_is_its_agents_as_soon_as_a_line_shows_that() -> None:
+    """Its first line may be any agent's."""
+    init = {"type": "system", "subtype": "init", "cwd": "/tmp", "session_id": "s-1"}
+    said = {"type": "message", "role": "user", "id": "u", "text": "Hi", "session_id": "s-1"}
+    (run,) = convert(lines(init, said), "-t", "runs").objects
+    assert (run["session"], run["agent"]) == ("s-1", "droid")
