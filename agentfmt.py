@@ -141,7 +141,7 @@ EXITS = """Exit status:
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
 DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
-LAST_SECONDS = 5  # of computing after a signal: DRAIN takes one; GitHub kills after 10
+LAST_SECONDS = 20  # of computing after a signal: DRAIN takes one, of very short lines eight
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
 MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are redacted and released
