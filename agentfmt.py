@@ -590,6 +590,11 @@ def as_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def known_members(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that aren't None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
 def as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
@@ -1606,6 +1611,12 @@ class FinishedCall:
     @functools.cached_property
     def outcome(self) -> Outcome:
         return outcome_of(self.event)
+
+    @property
+    def name(self) -> str:
+        """The agent's own name for the tool."""
+        own = (self.event.tool_call or {}).get("name")
+        return first_text(own, self.outcome.body.name) or self.outcome.tool
 
     @property
     def parent(self) -> str | None:
@@ -2759,7 +2770,7 @@ def line_members(
 ) -> dict[str, Any]:
     """The members of a made line, less those that are None."""
     line = {"type": kind, "subtype": subtype, **members, "session_id": session}
-    return {key: value for key, value in line.items() if value is not None}
+    return known_members(line)
 
 
 def find_code(pattern: str, text: str) -> int | None:
@@ -5527,15 +5538,17 @@ def recognize(line: bytes) -> str | None:
     return next((dialect for dialect, holds in signs if holds), None)
 
 
+def begins(own: Mapping[str, Raw], name: str, mark: bytes) -> bool:
+    """Does the value of a member begin with this byte?"""
+    return bytes(memoryview(own.get(name, b""))[:1]) == mark
+
+
 def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     """Dialects, and whether an event shows them. The first sign counts: agentfmt's own conversions,
     other agents, Claude and its relatives, Cursor."""
 
     def value(name: str) -> Any:
         return decode_raw(own.get(name, b""))
-
-    def begins(name: str, mark: bytes) -> bool:
-        return bytes(memoryview(own.get(name, b""))[:1]) == mark
 
     name, has = f"{kind}/{value('subtype')}", own.keys()
     yield "cursor", "converted_from" in has
@@ -5546,13 +5559,13 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "claude", kind in SAVED_TYPES and has & {"sessionId", "leafUuid", "snapshot"}
     yield "codex", kind.startswith(("thread.", "turn.", "item."))
     yield "codex", kind in ROLLOUT_TYPES
-    yield "copilot", "." in kind and begins("data", b"{")
+    yield "copilot", "." in kind and begins(own, "data", b"{")
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has and "messageID" not in has  # which a saved part has
     yield "pi", kind.startswith("tool_execution_") or kind == "session" or kind in Pi.own
     yield "pi", kind in Pi.entries and "parentId" in has
     yield "pi", kind == "response" and has >= {"command", "success"}
-    said = kind == "message" and has >= {"role", "content"} and not begins("content", b"[")
+    said = kind == "message" and has >= {"role", "content"} and not begins(own, "content", b"[")
     yield "gemini", kind == "init" or said
     yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
     yield "gemini", kind == "result" and has >= {"status", "stats"}
@@ -5573,7 +5586,7 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     blocks = Node(value("message")).each("content")
     yield "claude", any(block["type"] in ("tool_use", "tool_result") for block in blocks)
     yield "claude", kind == "result" and "total_cost_usd" in has
-    yield "cursor", begins("tool_call", b"{") or kind == "turn_ended"
+    yield "cursor", begins(own, "tool_call", b"{") or kind == "turn_ended"
     yield "cursor", name in ("thinking/delta", "thinking/completed")
     yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
     yield "cursor", kind == "result" and "request_id" in has
@@ -5584,19 +5597,16 @@ def newer_signs(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     """The same for the agents of the room *more agents*."""
     has = own.keys()
 
-    def begins(name: str, mark: bytes) -> bool:
-        return bytes(memoryview(own.get(name, b""))[:1]) == mark
-
     yield "kimi", bytes(own.get("role", b"")) == b'"meta"'
-    yield "grok", kind in ("text", "thought") and begins("data", b'"')
+    yield "grok", kind in ("text", "thought") and begins(own, "data", b'"')
     yield "grok", kind in ("tool_call", "tool_call_update") and "toolCallId" in has
     yield "grok", kind == "end" and has >= {"stopReason", "sessionId"}
     yield "grok", kind == "available_commands" and has >= {"tools", "commands"}
-    yield "cline", kind == "agent_event" and begins("event", b"{")
+    yield "cline", kind == "agent_event" and begins(own, "event", b"{")
     yield "cline", kind == "run_start" and "providerId" in has
     yield "cline", kind == "run_result" and "finishReason" in has
     yield "cline", kind == "hook_event" and "hookEventName" in has
-    yield "goose", kind == "message" and begins("message", b"{") and len(has) == 2
+    yield "goose", kind == "message" and begins(own, "message", b"{") and len(has) == 2
     yield "goose", kind == "complete" and "total_tokens" in has
     yield "goose", kind == "notification" and "extension_id" in has
 
@@ -6476,6 +6486,14 @@ class Totals:
         self.files: set[int] = set()  # hashes of the paths of changed files
         self.model = ""
 
+    @property
+    def tokens_read(self) -> int | None:
+        """All that the model read, with what came from a cache or went into it."""
+        read = [
+            self.stated[name] for name in ("in", "from cache", "to cache") if name in self.stated
+        ]
+        return int(sum(read)) if read else None
+
     def count(self, event: Event) -> None:
         """Count what a line about the run says."""
         if event.done:
@@ -6570,6 +6588,12 @@ class RunNotes:
             return
         noted = (tool, body.args, event.parent_tool_use_id, event.hidden, time.monotonic(), event)
         self.calls[event.call_id] = OpenCall(*noted)
+
+    def unfinished(self) -> Iterator[FinishedCall]:
+        """The calls that were still open when the run ended, and are shown."""
+        for call in self.calls.values():
+            if call.event and not call.hidden:
+                yield FinishedCall(call.event, call, self.cwd)
 
     def ask(self, event: Event) -> None:
         """Note the target in a question: a call that isn't allowed never starts."""
@@ -11265,13 +11289,10 @@ class CallTable(Table):
             yield self.row(event.done)
         elif ends_run(event):
             unfinished = {"status": "unfinished", "outcome": None}
-            for call in notes.calls.values():
-                if call.event and not call.hidden:
-                    yield self.row(FinishedCall(call.event, call, notes.cwd)) | unfinished
+            yield from (self.row(call) | unfinished for call in notes.unfinished())
 
     def row(self, call: FinishedCall) -> dict[str, Any]:
         event, outcome, begun = call.event, call.outcome, call.begun.event
-        named = (event.tool_call or {}).get("name"), outcome.body.name
         changes = outcome.tool in CHANGING_TOOLS and outcome.status == "ok"
         added, removed = line_counts(outcome) if changes else (None, None)
         return {
@@ -11279,7 +11300,7 @@ class CallTable(Table):
             "run": event.run.number,
             "call_id": event.call_id,
             "tool": outcome.tool,
-            "name": first_text(*named) or outcome.tool,
+            "name": call.name,
             "target": call.action.target or None,
             "status": outcome.status,
             "outcome": call.action.outcome or None,
@@ -11314,8 +11335,8 @@ def any_value(value: Any) -> dict[str, Any]:
 
 
 def attributes(members: Mapping[str, Any]) -> list[dict[str, Any]]:
-    stated = {name: value for name, value in members.items() if value is not None}
-    return [{"key": name, "value": any_value(value)} for name, value in stated.items()]
+    found = known_members(members).items()
+    return [{"key": name, "value": any_value(value)} for name, value in found]
 
 
 class Trace:
@@ -11385,10 +11406,8 @@ class Otlp(Writer):
         if event.done and not event.hidden:
             self.call(event.done, trace, notes)
         if ends_run(event):
-            for open_call in notes.calls.values():
-                if open_call.event and not open_call.hidden:
-                    call = FinishedCall(open_call.event, open_call, notes.cwd)
-                    self.call(call, trace, notes, unfinished=True)
+            for call in notes.unfinished():
+                self.call(call, trace, notes, unfinished=True)
             self.end(event, run, trace, notes)
             del self.traces[run]
         if trace.spans and (ends_run(event) or len(trace.spans) >= MAX_SPANS):
@@ -11416,13 +11435,12 @@ class Otlp(Writer):
         above = trace.id_of(call.parent or "", max(trace.ids.get(call.parent or "", 0), 0))
         span, source = self.time_of(call, trace)
         trace.first, trace.last = min(trace.first, span[0]), max(trace.last, span[1])
-        name = first_text((call.event.tool_call or {}).get("name"), outcome.body.name)
         status = "unfinished" if unfinished else outcome.status
         failed = status != "ok"
         command = call.args.get("command") if outcome.tool == "shell" else None
         told = {
             "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": name or outcome.tool,
+            "gen_ai.tool.name": call.name,
             "gen_ai.tool.call.id": call.event.call_id,
             "gen_ai.tool.type": "extension" if outcome.tool == "mcp" else "function",
             "error.type": status if failed else None,
@@ -11436,7 +11454,7 @@ class Otlp(Writer):
             told["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
         why = {"code": FAILED_SPAN, "message": action.outcome} if failed else {}
         trace.add(
-            f"execute_tool {name or outcome.tool}", trace.id_of(identity, number),
+            f"execute_tool {call.name}", trace.id_of(identity, number),
             above if known else trace.root, span, attributes=attributes(told), status=why,
         )  # fmt: skip
 
@@ -11445,7 +11463,6 @@ class Otlp(Writer):
         begin, end = trace.first, trace.first + int(stated.get("took", 0))
         if not self.last.total and trace.begun is None:
             end = max(end, round(time.time() * 1000))
-        read = [int(stated[name]) for name in ("in", "from cache", "to cache") if name in stated]
         failure = None if run.succeeded else failure_word(event, run)
         source = None if trace.begun is not None else "unknown" if self.last.total else "clock"
         told = {
@@ -11453,7 +11470,7 @@ class Otlp(Writer):
             "gen_ai.agent.name": run.agent,
             "gen_ai.conversation.id": run.label,
             "gen_ai.request.model": notes.totals.model or None,
-            "gen_ai.usage.input_tokens": sum(read) if read else None,
+            "gen_ai.usage.input_tokens": notes.totals.tokens_read,
             "gen_ai.usage.output_tokens": as_count(stated.get("out")),
             "gen_ai.usage.cache_read.input_tokens": as_count(stated.get("from cache")),
             "gen_ai.usage.cache_creation.input_tokens": as_count(stated.get("to cache")),
@@ -11609,9 +11626,8 @@ class Atif(Writer):
     def call(self, call: FinishedCall, kept: RunSteps, *, ended: bool) -> None:
         outcome, event = call.outcome, call.event
         identity = event.call_id or ""
-        name = first_text((event.tool_call or {}).get("name"), outcome.body.name) or outcome.tool
         step = kept.of(call.parent).agent_step(call.span and call.span[0], speaks=False)
-        made = {"tool_call_id": identity, "function_name": name, "arguments": call.args}
+        made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.args}
         step.setdefault("tool_calls", []).append(made)
         kept.size += len(outcome.body.args or b"")
         if ended:
@@ -11628,14 +11644,11 @@ class Atif(Writer):
             kept.size += len(text)
 
     def end(self, event: Event, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
-        for open_call in notes.calls.values():
-            if open_call.event and not open_call.hidden:
-                found = FinishedCall(open_call.event, open_call, notes.cwd)
-                self.call(found, kept, ended=False)
+        for call in notes.unfinished():
+            self.call(call, kept, ended=False)
         stated = notes.totals.stated
-        read = [int(stated[name]) for name in ("in", "from cache", "to cache") if name in stated]
         metrics = {
-            "total_prompt_tokens": sum(read) if read else None,
+            "total_prompt_tokens": notes.totals.tokens_read,
             "total_completion_tokens": as_count(stated.get("out")),
             "total_cached_tokens": as_count(stated.get("from cache")),
             "total_cost_usd": stated.get("cost"),
@@ -11649,7 +11662,9 @@ class Atif(Writer):
             "duration_ms": as_count(stated.get("took")),
             "location": run.where,
         }
-        return self.document(run, kept, notes, final_metrics=known(metrics), extra=known(facts))
+        return self.document(
+            run, kept, notes, final_metrics=known_members(metrics), extra=known_members(facts)
+        )
 
     def part(self, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
         """A document of what is kept so far; another one goes on with it."""
@@ -11669,10 +11684,6 @@ class Atif(Writer):
         more |= {"subagent_trajectories": inner} if inner else {}
         session = {"session_id": run.label} if run.label else {}
         return without_halves(kept.main.document(agent, **session, **more))
-
-
-def known(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value is not None}
 
 
 # ---------------------------------------------------------------- writers

@@ -344,6 +344,21 @@ def result(session: str | None = SESSION, **members: Any) -> bytes:
     return event("result", **{"subtype": "success", "is_error": False, **members}, session=session)
 
 
+def run_of(*lines: bytes, **end: Any) -> bytes:
+    return b"".join((init(), *lines, result(**end)))
+
+
+def shell(command: str = "make", code: int = 0, printed: str = "", call_id: str = "c1") -> bytes:
+    ended = {"exitCode": code, "stdout": printed, "stderr": "", "interleavedOutput": printed}
+    how = {"failure" if code else "success": ended}
+    return completed(call_id, "shellToolCall", how, args={"command": command})
+
+
+def edit(diff: str, path: str = "a.py") -> bytes:
+    success = {"success": {"path": path, "diffString": diff, "beforeFullFileContent": "x"}}
+    return completed(key="editToolCall", result=success, args={"path": path})
+
+
 def whole_run(session: str | None = SESSION) -> bytes:
     """A run that succeeds: six events, one finished call."""
     return b"".join(

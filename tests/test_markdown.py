@@ -27,10 +27,13 @@ from support import (
     content,
     convert,
     corpus,
+    edit,
     event,
     init,
     message,
     result,
+    run_of,
+    shell,
     started,
     user,
 )  # fmt: skip
@@ -48,21 +51,6 @@ MARKS = (agentfmt.GOOD, agentfmt.BAD, agentfmt.RUNNING)
 
 def report(data: bytes, *flags: str) -> str:
     return convert(data, "-t", "markdown", *flags).stdout.decode()
-
-
-def run_of(*lines: bytes, **end: Any) -> bytes:
-    return b"".join((init(), *lines, result(**end)))
-
-
-def shell(command: str = "make", code: int = 0, printed: str = "", call_id: str = "c1") -> bytes:
-    ended = {"exitCode": code, "stdout": printed, "stderr": "", "interleavedOutput": printed}
-    how = {"failure" if code else "success": ended}
-    return completed(call_id, "shellToolCall", how, args={"command": command})
-
-
-def edit(diff: str, path: str = "a.py") -> bytes:
-    success = {"success": {"path": path, "diffString": diff, "beforeFullFileContent": "x"}}
-    return completed(key="editToolCall", result=success, args={"path": path})
 
 
 class Page(NamedTuple):
