@@ -2263,7 +2263,7 @@ class Unwrapper:
             for kind, group in itertools.groupby(lines, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
-            if self.probed > EVENTS_PROBED or (self.probed and self.source.recognized):
+            if self.probed > EVENTS_PROBED:
                 yield from wrapped
         if self.begun:
             yield b"\n".join((*self.begun.values(), b""))
@@ -2862,6 +2862,7 @@ class Dialect:
     model: Any = None
     fatal_error = ""  # an error that fails the run, unless a result follows
     doubt = ""  # why a success is none, unless the agent itself says or does something after this
+    apart = False  # lines showed that there was a run, and no more of it
     latest_own = ""  # in a session that was saved: as latest, but not a sub-agent's
 
     @staticmethod
@@ -2928,7 +2929,7 @@ class Dialect:
         """Make the moves that are due at the end of the input, or of a saved session's FILE."""
         if self.fatal_error:
             self.end("error", error=self.fatal_error)
-        elif self.maker.converts and not self.latest:
+        elif self.maker.converts and self.apart and not self.latest:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
     @classmethod
@@ -2965,6 +2966,7 @@ class Dialect:
             return self.parts
         if event.kind is ACT and event.type not in ACTS:
             event.kind = SAVED if self.saved else EARLY if early else ASIDE
+        self.apart |= event.kind == ASIDE
         event.line, event.hidden = self.line, not maker.native and event.type not in CURSOR_ALONE
         return (event,)
 
@@ -4563,12 +4565,14 @@ class OpenCode(Dialect):
         return name.partition("_")[0]  # its own tools have counterparts, or no underscore
 
     def use(self, part: Any, state: Any) -> None:
-        identity, ended = part["callID"] or part["id"], state["status"] in ("completed", "error")
-        identity = as_text(identity)
+        identity = as_text(part["callID"] or part["id"])
+        ended, now = state["status"] in ("completed", "error"), self.stamp
         if self.uses.get(identity, part["id"]) != part["id"]:  # some models number calls anew
             self.finished.pop(identity, None)
         remember(self.uses, identity, part["id"])
+        self.stamp = state["time.start"] or now
         self.call(identity, part["tool"], state["input"], once=ended)
+        self.stamp = now
         if not ended:  # it comes whole
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
             return
@@ -11325,6 +11329,39 @@ MAX_SPANS = 500  # in a request: a run of a day has more calls than a memory sho
 INTERNAL, FAILED_SPAN = 1, 2  # kinds and statuses of spans
 
 
+class RunWriter(Writer):
+    """A writer that keeps something of each run until that has ended."""
+
+    kind, words = SpokenEvent, True
+    keep: Any  # of a run
+    follow: Any  # an event, or
+    call: Any  # one that did not end
+    part: Any  # of what is kept, once that is full
+    end: Any
+
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.kept: dict[Run, Any] = {}
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            if (run := event.run) is None:
+                continue
+            notes = notes_of(run)
+            notes.date(event)
+            kept = self.kept[run] = self.kept.get(run) or self.keep(run, notes)
+            self.follow(event, kept, notes)
+            if event.type in SEGMENT_ENDS:
+                notes.segments.cut()
+            if ends_run(event):
+                del self.kept[run]
+                for call in notes.unfinished():
+                    self.call(call, kept, notes, ended=False)
+                yield self.end(event, run, kept, notes)
+            elif kept.is_full:
+                yield self.part(run, kept, notes)
+
+
 def any_value(value: Any) -> dict[str, Any]:
     """A value as OTLP's AnyValue: integers are strings in its JSON."""
     if isinstance(value, bool):
@@ -11348,70 +11385,59 @@ class Trace:
         self.trace_id = parent[0] if parent else self.identity("trace", 32)
         self.root, self.parent = self.identity("run", 16), parent[1] if parent else None
         self.begun = started_ms  # milliseconds since 1970; None if no line states it
-        self.arrived = round(time.time() * 1000)  # its first event
-        self.first, self.last = self.begun or self.arrived, self.begun or self.arrived
-        self.ids: dict[str, int] = {}  # calls -> how many before them had the same ID
+        self.first = self.last = started_ms or round(time.time() * 1000)
+        self.ids: dict[str | None, int] = {}  # calls -> how many before them had the same ID
         self.spans: list[dict[str, Any]] = []
         self.asked: list[str] = []  # prompts
-        self.said: list[str] = []
+        self.said = [""]  # between calls
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.spans) >= MAX_SPANS
 
     def identity(self, name: str, size: int) -> str:
         import hashlib
 
         return hashlib.sha256(f"{self.key}\0{name}".encode("utf-8", "replace")).hexdigest()[:size]
 
-    def id_of(self, call: str, number: int) -> str:
-        return self.identity(f"call\0{call}\0{number}", 16)
+    def id_of(self, call: str | None) -> str:
+        return self.identity(f"call\0{call or ''}\0{self.ids.get(call, 0)}", 16)
 
     def add(
-        self, name: str, own: str, above: str | None, span: tuple[int, int], **more: Any
-    ) -> dict[str, Any]:
-        """Add a span; ``span``: milliseconds since 1970."""
+        self, name: str, ids: tuple[str, str | None], span: tuple[int, int],
+        told: Mapping[str, Any], failure: str | None,
+    ) -> None:  # fmt: skip
+        """Add a span; ``ids``: its own, and that of the one above; ``span``: milliseconds since
+        1970; ``failure``: why it failed, None if it did not."""
+        self.first, self.last = min(self.first, span[0]), max(self.last, span[1])
         times = [str(milliseconds * 1_000_000) for milliseconds in span]
-        made = {"traceId": self.trace_id, "spanId": own, "name": name, "kind": INTERNAL}
-        made |= {"parentSpanId": above} if above else {}
+        made = {"traceId": self.trace_id, "spanId": ids[0], "name": name, "kind": INTERNAL}
+        made |= {"parentSpanId": ids[1]} if ids[1] else {}
         made |= dict(zip(("startTimeUnixNano", "endTimeUnixNano"), times, strict=True))
-        self.spans.append(made | more)
-        return made
+        status = {} if failure is None else {"code": FAILED_SPAN, "message": failure}
+        self.spans.append(made | {"attributes": attributes(told), "status": status})
 
 
-class Otlp(Writer):
+class Otlp(RunWriter):
     """A request for a collector at the end of each run (ExportTraceServiceRequest); a long run has
     several. The contents of prompts, words and calls only with ``-m all``."""
 
-    kind, words = SpokenEvent, True
     options = Writer.options | {"messages", "messages all"}
 
-    def __init__(self, view: View, notes: Notes) -> None:
-        super().__init__(view, notes)
-        self.traces: dict[Run, Trace] = {}
-        self.contents = view.messages == "all"
+    def keep(self, run: Run, notes: RunNotes) -> Trace:
+        self.contents = self.view.messages == "all"
         found = TRACEPARENT.fullmatch(os.environ.get("TRACEPARENT", ""))
-        self.parent = (found[1], found[2]) if found else None
+        return Trace(run, notes.started_ms, (found[1], found[2]) if found else None)
 
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for event in events:
-            if event.run is not None:
-                yield from self.follow(event, event.run, notes_of(event.run))
-
-    def follow(self, event: Any, run: Run, notes: RunNotes) -> Iterator[bytes]:
-        notes.date(event)
-        trace = self.traces.get(run)
-        if trace is None:
-            trace = self.traces[run] = Trace(run, notes.started_ms, self.parent)
+    def follow(self, event: Any, trace: Trace, notes: RunNotes) -> None:
         if event.type == "assistant":
-            trace.said += [notes.segments.say(event)] if self.contents and not event.hidden else []
-        elif event.type == "user" and self.contents and event.parent_tool_use_id is None:
+            trace.said[-1] += notes.segments.say(event) if not event.hidden else ""
+        elif event.type == "user" and event.parent_tool_use_id is None:
             trace.asked += [] if event.hidden else [words_of(event)]
+        if event.type in SEGMENT_ENDS and trace.said[-1]:
+            trace.said.append("")
         if event.done and not event.hidden:
-            self.call(event.done, trace, notes)
-        if ends_run(event):
-            for call in notes.unfinished():
-                self.call(call, trace, notes, unfinished=True)
-            self.end(event, run, trace, notes)
-            del self.traces[run]
-        if trace.spans and (ends_run(event) or len(trace.spans) >= MAX_SPANS):
-            yield self.request(run, trace)
+            self.call(event.done, trace, notes, ended=True)
 
     def time_of(self, call: FinishedCall, trace: Trace) -> tuple[tuple[int, int], str | None]:
         """When a call began and ended, and how that is known: lines state it, else the clock, where
@@ -11425,25 +11451,19 @@ class Otlp(Writer):
         clock = round((time.monotonic() - since) * 1000) if since else 0
         return (now - max(took, clock), now), "clock"
 
-    def call(
-        self, call: FinishedCall, trace: Trace, notes: RunNotes, *, unfinished: bool = False
-    ) -> None:
-        outcome, action = call.outcome, call.action
-        identity = call.event.call_id or ""
-        number = trace.ids[identity] = trace.ids.get(identity, -1) + 1
-        known = call.parent is not None and (call.parent in notes.calls or call.parent in trace.ids)
-        above = trace.id_of(call.parent or "", max(trace.ids.get(call.parent or "", 0), 0))
+    def call(self, call: FinishedCall, trace: Trace, notes: RunNotes, *, ended: bool) -> None:
+        outcome, identity, above = call.outcome, call.event.call_id, call.parent
+        trace.ids[identity] = trace.ids.get(identity, -1) + 1
+        known = above is not None and (above in notes.calls or above in trace.ids)
         span, source = self.time_of(call, trace)
-        trace.first, trace.last = min(trace.first, span[0]), max(trace.last, span[1])
-        status = "unfinished" if unfinished else outcome.status
-        failed = status != "ok"
+        status = outcome.status if ended else "unfinished"
         command = call.args.get("command") if outcome.tool == "shell" else None
         told = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
-            "gen_ai.tool.call.id": call.event.call_id,
+            "gen_ai.tool.call.id": identity,
             "gen_ai.tool.type": "extension" if outcome.tool == "mcp" else "function",
-            "error.type": status if failed else None,
+            "error.type": None if status == "ok" else status,
             "process.command_line": command if isinstance(command, str) else None,
             "process.exit.code": as_integer(outcome.found.exitCode),
             "agentfmt.tool": outcome.tool,
@@ -11452,19 +11472,16 @@ class Otlp(Writer):
         if self.contents:
             told["gen_ai.tool.call.arguments"] = encode_json(call.args).decode()
             told["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
-        why = {"code": FAILED_SPAN, "message": action.outcome} if failed else {}
-        trace.add(
-            f"execute_tool {call.name}", trace.id_of(identity, number),
-            above if known else trace.root, span, attributes=attributes(told), status=why,
-        )  # fmt: skip
+        ids = trace.id_of(identity), trace.id_of(above) if known else trace.root
+        why = None if status == "ok" else call.action.outcome
+        trace.add(f"execute_tool {call.name}", ids, span, told, why)
 
-    def end(self, event: Event, run: Run, trace: Trace, notes: RunNotes) -> None:
-        stated = notes.totals.stated
-        begin, end = trace.first, trace.first + int(stated.get("took", 0))
-        if not self.last.total and trace.begun is None:
+    def end(self, event: Event, run: Run, trace: Trace, notes: RunNotes) -> bytes:
+        stated, live = notes.totals.stated, not self.last.total
+        end = max(trace.last, trace.first + int(stated.get("took", 0)))
+        if live and trace.begun is None:
             end = max(end, round(time.time() * 1000))
         failure = None if run.succeeded else failure_word(event, run)
-        source = None if trace.begun is not None else "unknown" if self.last.total else "clock"
         told = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": run.agent,
@@ -11478,18 +11495,20 @@ class Otlp(Writer):
             "agentfmt.run": run.number,
             "agentfmt.cost_usd": stated.get("cost"),
             "agentfmt.turns": as_count(stated.get("turns")),
-            "agentfmt.time": source,
+            "agentfmt.time": None if trace.begun is not None else "clock" if live else "unknown",
         }
         if self.contents:
-            told["gen_ai.input.messages"] = messages_of("user", trace.asked)
-            told["gen_ai.output.messages"] = messages_of("assistant", ["".join(trace.said)])
-        why = {"code": FAILED_SPAN, "message": run.reason or failure} if failure else {}
-        trace.add(
-            f"invoke_agent {run.agent}", trace.root, trace.parent, (begin, max(end, trace.last)),
-            attributes=attributes(told), status=why,
-        )  # fmt: skip
+            reason = "error" if failure else "stop"
+            told["gen_ai.input.messages"] = messages_of(trace.asked, role="user")
+            told["gen_ai.output.messages"] = messages_of(
+                trace.said, role="assistant", finish_reason=reason
+            )
+        ids, why = (trace.root, trace.parent), (run.reason or failure) if failure else None
+        trace.add(f"invoke_agent {run.agent}", ids, (trace.first, end), told, why)
+        return self.part(run, trace, notes)
 
-    def request(self, run: Run, trace: Trace) -> bytes:
+    def part(self, run: Run, trace: Trace, _notes: RunNotes) -> bytes:
+        """A request with the spans so far."""
         spans, trace.spans = trace.spans, []
         scope = {"scope": {"name": "agentfmt", "version": __version__}, "spans": spans}
         resource = {"attributes": attributes({"service.name": run.agent})}
@@ -11505,10 +11524,10 @@ def without_halves(value: Any) -> bytes:
 LONE_SURROGATE = regex(rb"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
 
 
-def messages_of(role: str, texts: Iterable[str]) -> str | None:
-    """Messages as the conventions have them, in JSON; None if nothing was said."""
+def messages_of(texts: Iterable[str], **more: str) -> str | None:
+    """A message as the conventions have it, in JSON; None if nothing was said."""
     parts = [{"type": "text", "content": text[:MAX_WORDS]} for text in texts if text.strip()]
-    return encode_json([{"role": role, "parts": parts}]).decode() if parts else None
+    return encode_json([{"parts": parts, **more}]).decode() if parts else None
 
 
 # ---------------------------------------------------------------- trajectories
@@ -11526,20 +11545,18 @@ class Trajectory:
     def __init__(self, identity: str) -> None:
         self.identity = identity
         self.steps: list[dict[str, Any]] = []
-        self.open = False  # words that follow belong to the last step
 
-    def step(self, source: str, at: int | None, **more: Any) -> dict[str, Any]:
-        made: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": source, "message": ""}
+    def step(self, source: str, at: int | None, message: str = "") -> dict[str, Any]:
+        made: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": source}
         made |= {"timestamp": iso_time(at)} if at is not None else {}
-        self.steps.append(made | more)
-        self.open = source == "agent"
+        self.steps.append(made | {"message": message})
         return self.steps[-1]
 
     def agent_step(self, at: int | None, *, speaks: bool) -> dict[str, Any]:
         """The step in which the agent speaks, or calls a tool: calls follow their words."""
-        if self.open and not (speaks and "tool_calls" in self.steps[-1]):
-            return self.steps[-1]
-        return self.step("agent", at)
+        last = self.steps[-1] if self.steps else {}
+        goes_on = last.get("source") == "agent" and not (speaks and "tool_calls" in last)
+        return last if goes_on else self.step("agent", at)
 
     def document(self, agent: dict[str, Any], **more: Any) -> dict[str, Any]:
         named = {"schema_version": ATIF, "trajectory_id": self.identity, "agent": agent}
@@ -11560,10 +11577,17 @@ class RunSteps:
 
     def __init__(self, identity: str) -> None:
         self.identity, self.parts = identity, 0
-        self.size = 0  # bytes of its texts
         self.version = "unknown"
+        self.clear(identity)
+
+    def clear(self, identity: str) -> None:
+        self.size = 0  # bytes of its texts
         self.main = Trajectory(identity)
         self.inner: dict[str, Trajectory] = {}  # of sub-agents, by their call
+
+    @property
+    def is_full(self) -> bool:
+        return self.size > MAX_TRAJECTORY
 
     def of(self, parent: str | None) -> Trajectory:
         if parent is None:
@@ -11571,51 +11595,32 @@ class RunSteps:
         return self.inner.setdefault(parent, Trajectory(f"{self.identity}/{parent}"))
 
 
-class Atif(Writer):
+class Atif(RunWriter):
     """A document for each run, with those of its sub-agents in it."""
 
-    kind, words, thinking = SpokenEvent, True, True
+    thinking = True
     prose = True  # its events are shortened, not the document
     options = Writer.options | {"thinking"}
 
-    def __init__(self, view: View, notes: Notes) -> None:
-        super().__init__(view, notes)
-        self.runs: dict[Run, RunSteps] = {}
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for event in events:
-            run = event.run
-            if run is None:
-                continue
-            notes, kept = notes_of(run), self.runs.get(run)
-            if kept is None:
-                kept = self.runs[run] = RunSteps(f"{run.label or 'run'}-{run.number}")
-            notes.date(event)
-            self.follow(event, kept, notes)
-            if ends_run(event):
-                yield self.end(event, run, kept, notes)
-                del self.runs[run]
-            elif kept.size > MAX_TRAJECTORY:
-                yield self.part(run, kept, notes)
+    def keep(self, run: Run, _notes: RunNotes) -> RunSteps:
+        return RunSteps(f"{run.label or 'run'}-{run.number}")
 
     def follow(self, event: Any, kept: RunSteps, notes: RunNotes) -> None:
         at, there = as_time(getattr(event, "timestamp_ms", None)), event.parent_tool_use_id
         if event.type == "system" and event.subtype == "init":
             kept.version = first_text(details(event).get("version"), kept.version)
-        elif event.hidden:
-            notes.segments.say(event) if event.type == "assistant" else None
-        elif event.done:
-            self.call(event.done, kept, ended=True)
-        elif event.type == "user":
-            kept.of(there).step("user", at, message=words_of(event))
-            kept.size += len(words_of(event))
         elif event.type == "assistant":
             text = notes.segments.say(event) if there is None else words_of(event)
-            self.say(kept, there, "message", text, at)
+            self.say(kept, there, "message", text if not event.hidden else "", at)
+        elif event.hidden:
+            return
+        elif event.done:
+            self.call(event.done, kept, notes, ended=True)
+        elif event.type == "user":
+            kept.of(there).step("user", at, words_of(event))
+            kept.size += len(words_of(event))
         elif event.type == "thinking":
             self.say(kept, there, "reasoning_content", words_of(event), at)
-        if event.type in SEGMENT_ENDS:
-            notes.segments.cut()
 
     def say(self, kept: RunSteps, there: str | None, member: str, text: str, at: Any) -> None:
         if text:
@@ -11623,30 +11628,28 @@ class Atif(Writer):
             step[member] = step.get(member, "") + text
             kept.size += len(text)
 
-    def call(self, call: FinishedCall, kept: RunSteps, *, ended: bool) -> None:
-        outcome, event = call.outcome, call.event
-        identity = event.call_id or ""
-        step = kept.of(call.parent).agent_step(call.span and call.span[0], speaks=False)
+    def call(self, call: FinishedCall, kept: RunSteps, _notes: RunNotes, *, ended: bool) -> None:
+        outcome, identity, above = call.outcome, call.event.call_id or "", call.parent
+        step = kept.of(above).agent_step(call.span and call.span[0], speaks=False)
         made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.args}
         step.setdefault("tool_calls", []).append(made)
         kept.size += len(outcome.body.args or b"")
+        told: dict[str, Any] = {"source_call_id": identity}
+        if identity in kept.inner and identity != above:
+            told["subagent_trajectory_ref"] = [{"trajectory_id": kept.inner[identity].identity}]
         if ended:
-            action, text = call.action, call.diff or call.returned
-            why = action.outcome if outcome.status != "ok" else ""
-            told: dict[str, Any] = {"source_call_id": identity}
+            text = call.diff or call.returned
+            why = call.action.outcome if outcome.status != "ok" else ""
             told["content"] = "\n".join(filter(None, (why, text)))
-            facts = {"status": outcome.status, "duration_ms": call.took}
-            told["extra"] = {key: fact for key, fact in facts.items() if fact is not None}
-            if identity in kept.inner:
-                inner = kept.inner[identity].identity
-                told["subagent_trajectory_ref"] = [{"trajectory_id": inner}]
-            step.setdefault("observation", {"results": []})["results"].append(told)
+            told["extra"] = known_members({"status": outcome.status, "duration_ms": call.took})
             kept.size += len(text)
+        if len(told) > 1:
+            step.setdefault("observation", {"results": []})["results"].append(told)
 
     def end(self, event: Event, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
-        for call in notes.unfinished():
-            self.call(call, kept, ended=False)
         stated = notes.totals.stated
+        if not kept.main.steps:  # the format's readers want one
+            kept.main.step("system", None, run.reason or "nothing more was said or done")
         metrics = {
             "total_prompt_tokens": notes.totals.tokens_read,
             "total_completion_tokens": as_count(stated.get("out")),
@@ -11673,7 +11676,7 @@ class Atif(Writer):
         report, limit = self.notes.report, format_size(MAX_TRAJECTORY)
         report.message(f"{run} holds more than {limit}: its trajectory goes on in {following}")
         line = self.document(run, kept, notes, continued_trajectory_ref=following)
-        kept.main, kept.inner, kept.size = Trajectory(following), {}, 0
+        kept.clear(following)
         return line
 
     def document(self, run: Run, kept: RunSteps, notes: RunNotes, **more: Any) -> bytes:

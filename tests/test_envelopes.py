@@ -323,3 +323,11 @@ def test_no_damage_leaks_or_crashes(case: tuple[list[bytes], list[bytes]]) -> No
 def test_samples(wrap: Wrap, name: str) -> None:
     data = content(HERE, name)
     assert convert(wrap(data), *SAME) == convert(data, *SAME)
+
+
+@pytest.mark.parametrize("size", [40, 10**6])
+def test_what_one_read_delivers_does_not_decide_whether_one_is_looked_for(size: int) -> None:
+    """Lines without an envelope come first, and show their agent."""
+    wrapped = json.dumps({"ts": 1, "log": result().decode()}).encode() + b"\n"
+    data = init() + assistant("Done.") + wrapped
+    assert convert([data[i : i + size] for i in range(0, len(data), size)]).status == 0

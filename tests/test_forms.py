@@ -12,7 +12,18 @@ from typing import Any
 import pytest
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from support import HERE, SHARED, convert, event, init, result, started, whole_run
+from support import (
+    HERE,
+    SHARED,
+    assistant,
+    completed,
+    convert,
+    event,
+    init,
+    result,
+    started,
+    whole_run,
+)  # fmt: skip
 
 import agentfmt
 
@@ -84,6 +95,7 @@ def test_the_official_models_take_every_file(path: Path) -> None:
     documents = convert(data, "-t", "atif", "--thinking").objects
     for document in documents:
         atif.Trajectory.model_validate(document)
+        assert all(one["steps"] for one in trajectories(document)), "Phoenix wants a step"
     assert [one["extra"]["verdict"] == "succeeded" for one in documents] == good
     steps = [step for one in documents for each in trajectories(one) for step in each["steps"]]
     kept = [call["tool_call_id"] for step in steps for call in step.get("tool_calls", ())]
@@ -144,6 +156,54 @@ def test_a_run_that_is_cut_off_is_written_with_its_open_calls(to: str) -> None:
     assert call["parentSpanId"] == run["spanId"]
 
 
+def test_words_are_exported_once_each_part_between_calls() -> None:
+    """Whether they came in deltas, whole or both: a call ends what a replay repeats."""
+
+    def delta(text: str) -> bytes:
+        return assistant(text, timestamp_ms=1)
+
+    first = [delta("I "), delta("look."), assistant("I look.")]
+    then = [delta("It "), delta("works."), assistant("It works.")]
+    stream = [init(), *first, started(), completed(), *then, result()]
+    *_, run = spans_of(convert(stream, "-t", "otlp", "-m", "all").stdout)
+    (message,) = json.loads(told(run)["gen_ai.output.messages"])
+    assert [part["content"] for part in message["parts"]] == ["I look.", "It works."]
+    assert message["finish_reason"] == "stop"  # without it, a message is none of the conventions'
+
+
+def test_times_that_a_part_of_a_line_states_are_those_of_its_call() -> None:
+    """OpenCode writes a call down when it is over."""
+    state = {"status": "completed", "input": {"filePath": "a"}, "output": "b",
+             "time": {"start": 1779782116692, "end": 1779782116694}}  # fmt: skip
+    part = {"id": "p", "callID": "c", "messageID": "m", "tool": "read", "state": state}
+    line = {"type": "tool_use", "timestamp": 1779782116750, "sessionID": "s", "part": part}
+    call, _ = spans_of(convert(json.dumps(line).encode(), "-t", "otlp").stdout)
+    times = [int(call[name]) // 10**6 for name in ("startTimeUnixNano", "endTimeUnixNano")]
+    assert times == [1779782116692, 1779782116694]
+    assert "agentfmt.time" not in told(call)
+
+
+@pytest.mark.parametrize("lines", [[init(), result()], [result(is_error=True, result="No quota.")]])
+def test_a_run_that_did_nothing_has_a_step(lines: list[bytes]) -> None:
+    (document,) = convert(lines, "-t", "atif").objects
+    atif.Trajectory.model_validate(document)
+    (step,) = document["steps"]
+    assert step["source"] == "system"
+    assert step["message"] == document["extra"].get("reason", "nothing more was said or done")
+
+
+def test_a_call_is_no_sub_agent_of_its_own() -> None:
+    """As in fixtures whose IDs were made equal."""
+    lines = [init(), completed("c1"), result()]
+    lines[1] = with_parent(lines[1], "c1")
+    (document,) = convert(lines, "-t", "atif").objects
+    assert "subagent_trajectory_ref" not in json.dumps(document)
+
+
+def with_parent(line: bytes, call: str) -> bytes:
+    return json.dumps({**json.loads(line), "parent_tool_use_id": call}).encode() + b"\n"
+
+
 def test_a_long_run_is_written_in_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agentfmt, "MAX_SPANS", 2)
     calls = itertools.chain.from_iterable(
@@ -160,7 +220,7 @@ def test_a_trajectory_that_is_too_long_goes_on_in_another(monkeypatch: pytest.Mo
     ended = convert([init(), *[asked] * 6, result()], "-t", "atif")
     for document in ended.objects:
         atif.Trajectory.model_validate(document)
-    assert [len(one["steps"]) for one in ended.objects] == [3, 3, 0]
+    assert [len(one["steps"]) for one in ended.objects] == [3, 3, 1]
     following = [one.get("continued_trajectory_ref") for one in ended.objects]
     assert following == [one["trajectory_id"] for one in ended.objects[1:]] + [None]
     assert ended.stderr.count("its trajectory goes on in") == 2

@@ -65,6 +65,24 @@ def test_a_stream_that_is_cut_fails_wherever_that_is(name: str, to: str) -> None
     assert passed == []
 
 
+@pytest.mark.parametrize("to", ["text", "cursor", "runs"])
+def test_lines_before_another_session_add_no_run(to: str) -> None:
+    """A line that names a session and says nothing belongs to the next run of its FILE, and a
+    conversion adds none for it."""
+    text = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Done."}}
+    stream = [
+        {"jsonrpc": "2.0", "method": "session/new_kind", "params": {"sessionId": "a"}},
+        {
+            "jsonrpc": "2.0",
+            "method": "session/update",
+            "params": {"sessionId": "b", "update": text},
+        },
+        {"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}},
+    ]
+    ended = convert(b"".join(lines_of(stream)), "-t", to)
+    assert (ended.status, ended.stderr) == (0, "")
+
+
 @pytest.mark.skipif(not os.path.exists(SHARED), reason="needs recordings")
 def test_the_samples() -> None:
     """Their calls are those of tools that are known, and what failed is shown as failed."""
