@@ -180,7 +180,6 @@ SLOWEST, SLOW_MS = 3, 1000  # calls that it names, and milliseconds that are wor
 TITLE = 100  # columns of the title of a run or call
 REPORT_COLUMNS = 500  # of these lines
 ITEM_COLUMNS = 240  # of an action in a report
-MAX_HEADING = 80  # bytes of a run's heading in a report, which is written last
 MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
 KEPT_LEVELS = 200  # of a value that is nested too deeply to be decoded as a whole
 MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
@@ -967,6 +966,7 @@ class Message(Struct, gc=False):
 class SpokenEvent(Event, gc=False):
     """An event with words: thoughts, or the assistant's, which may be a delta or a replay.
 
+    ``stamp`` is the time that another agent's line states;
     ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are the spans
     of its line that alone may hold secrets, None if others may.
     """
@@ -975,6 +975,7 @@ class SpokenEvent(Event, gc=False):
     timestamp_ms: Any = None
     model_call_id: Any = None
     text: str | None = None  # in thinking events
+    stamp: Internal = msgspec.field(name="\x7fstamp", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
     tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
 
@@ -3002,7 +3003,7 @@ class Dialect:
         if maker.kind is SpokenEvent and thought:
             new.text = text
         elif maker.kind is SpokenEvent:
-            new.message = Message(text)
+            new.message, new.stamp = Message(text), self.stamp
         if maker.lines:
             ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
             said = SAID[kind] % encode_json(text)
@@ -9492,6 +9493,8 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
     new = reread(raw)
     new.raw, new.run, new.hidden, new.where = raw, event.run, event.hidden, event.where
     new.line, new.kind = event.line, event.kind
+    if type(event) is type(new) is SpokenEvent:
+        new.stamp = event.stamp
     if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
         new.started = event.started
     return new
@@ -10318,11 +10321,75 @@ REWRITTEN: dict[str, Callable[[str], str]] = {
 # A report for people: prompts, words, actions, diffs, what failed commands printed, verdicts.
 # Events in, a document's parts, and these as blocks of Markdown out. It must not know agents.
 
-# How full a report may be before blocks of a kind are left out; the verdict is last.
+# How full a report may be before blocks of a kind are left out. How runs ended comes last, and
+# needs some bytes; that of all runs a few.
 SHARES = {
-    "diff": 0.35, "output": 0.5, "action": 0.82, "message": 0.86, "answer": 0.92,
-    "closing line": 0.96, "total": 1.0,
+    "diff": 0.35, "output": 0.5, "subagent": 0.7, "action": 0.82, "message": 0.86, "answer": 0.92,
 }  # fmt: skip
+KEPT_FREE, KEPT_FOR = 600, {"closing line": 120, "verdict": 120, "total": 0}
+
+
+def given_to(call: FinishedCall) -> str:
+    """The arguments of a call that its line doesn't name."""
+    tool, target = call.outcome.tool, call.action.target
+    if call.diff or tool in TOLD_ALL:
+        return ""
+    args = as_object(call.args.get("args") if tool == "mcp" else call.args)
+    shown = ("command",) * (tool == "shell") + ("path", "toolCallId")
+    named = {name: value for name, value in args.items() if value != target}
+    return outline({name: value for name, value in named.items() if name not in shown})
+
+
+def told_by(call: FinishedCall) -> str:
+    """The answer of a sub-agent, or the tasks of a to-do list: words in Markdown."""
+    if call.outcome.tool == "task" and call.outcome.status == "ok":
+        return call.returned
+    todos = [*Node(call.args.get("todos")).each()][:PAGE_LINES]
+    states = [as_text(todo["status"]).rpartition("_")[2].lower() for todo in todos]
+    marked = zip((TODO_MARKS.get(state, "○") for state in states), todos, strict=True)
+    return "  \n".join(f"{mark} {as_text(todo['content'])}" for mark, todo in marked)
+
+
+TOLD_ALL = ("task", "updateTodos")
+TODO_MARKS = {"completed": CHECK_MARK, "progress": BEGIN_MARK, "cancelled": "–"}
+
+
+def returned_by(call: FinishedCall) -> str:
+    """What a call returned, if that isn't just that it was done."""
+    done = call.outcome.status == "ok" and (call.diff or call.outcome.tool in TOLD_ALL)
+    return "" if done else call.returned
+
+
+# What the item of a call opens, by kind.
+DETAILS: dict[str, Callable[[FinishedCall], str]] = {
+    "prompt": lambda call: as_text(call.args.get("prompt")) * (call.outcome.tool == "task"),
+    "sh": lambda call: call.action.target * ("\n" in call.action.target),
+    "diff": operator.attrgetter("diff"),
+    "given": given_to,
+    "words": told_by,
+    "text": returned_by,
+    "printed": operator.attrgetter("printed"),
+}
+
+
+class Item(NamedTuple):
+    """The line of an action, and what it opens."""
+
+    act: Action
+    place: str = ""  # its ID
+    took: int | None = None
+    details: Mapping[str, str] = {}
+
+    @property
+    def label(self) -> str:
+        return self.act.verb if self.act.verb and self.act.target else self.act.label
+
+    @property
+    def state(self) -> str:
+        return "running" if self.act.running else "bad" if self.act.failed else "ok"
+
+
+Forms: TypeAlias = "dict[str, str]"  # of a block, by kind, the best first
 
 
 class RunPart:
@@ -10331,7 +10398,14 @@ class RunPart:
     def __init__(self, run: Run, number: int) -> None:
         self.run, self.notes = run, notes_of(run)
         self.number = number  # of the runs in the report
-        self.begun = False  # is something of it written?
+        self.title = ""  # the first line of its first text, which should be the prompt
+        self.said_ms: int | None = None  # when the words began that are being said
+        # Items of sub-agents, whole and brief, by the call that made them.
+        self.inner: dict[str | None, list[tuple[str, str]]] = {}
+
+    def call_it(self, text: str) -> None:
+        first = next(filter(str.strip, text.split("\n")), "")
+        self.title = self.title or truncate(first.strip("# "), TITLE)
 
 
 P = TypeVar("P", bound=RunPart)
@@ -10339,7 +10413,8 @@ P = TypeVar("P", bound=RunPart)
 
 class Document(Writer, Generic[P]):
     """A report: of each run the prompts, the words, the actions, and how it ended; then of all
-    runs. It follows the events, and its forms write these parts, as long as there is room."""
+    runs. It follows the events, and its forms write these parts, as long as there is room. What a
+    sub-agent did stands below its own action."""
 
     prose = True
     options = Text.options | {"max-event", "max-report"}
@@ -10348,6 +10423,16 @@ class Document(Writer, Generic[P]):
     }  # fmt: skip
     most: ClassVar[int]  # bytes
     part: type[P]
+    # What a form writes: blocks, made of a prompt or words and when these were said, or of an Item
+    # and those below it; and how a run ended.
+    asked: ClassVar[Callable[..., str]]
+    said: ClassVar[Callable[..., str]]
+    item: ClassVar[Callable[..., str]]
+    opens: ClassVar[Callable[..., Iterable[str]]]  # the kinds of details of an action's item
+    put: ClassVar[Callable[..., Iterable[bytes]]]
+    close: ClassVar[Callable[..., Iterator[bytes]]]
+    close_all: ClassVar[Callable[..., Iterator[bytes]]]
+    apart: ClassVar[str] = ""  # what separates a run that has ended from an item
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -10356,6 +10441,7 @@ class Document(Writer, Generic[P]):
         self.kind = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
         self.size, self.missing = 0, dict[str, int]()  # bytes so far; blocks left out, by kind
+        self.held = 0  # characters of what sub-agents did
         self.parts: dict[Run, P] = {}
         self.begun = 0  # runs so far
 
@@ -10368,93 +10454,130 @@ class Document(Writer, Generic[P]):
                     self.parts[run] = self.part(run, self.begun)
                 yield from self.follow(event, self.parts[run])
             elif event.kind == IMPLIED:
-                yield from self.end_all(self.notes.total)
-            elif self.acts and self.detail and (ended := aside_action(event)):
-                yield from self.end_late(ended)
-
-    def end_late(self, _ended: Action) -> Iterable[bytes]:
-        """A task in the background ended after its run."""
-        return ()
+                yield from self.close_all(self.notes.total)
+            elif self.size and self.acts and self.detail and (ended := aside_action(event)):
+                late = encode_line(self.apart + self.item(Item(ended), ()))
+                yield from (late,) * self.fits("action", late)
 
     def follow(self, event: Any, part: P) -> Iterator[bytes]:
-        notes = part.notes
+        notes, ends = part.notes, ends_run(event)
         if event.type == "assistant":
             new = notes.segments.say(event) if self.words else ""
             notes.line += () if event.hidden or self.final else (new,)
+            part.said_ms = part.said_ms or (said_ms(event) if new else None)
             return
-        ends = ends_run(event)
         if self.words and (ends or event.type in SEGMENT_ENDS):
             words = "\n".join(end_words(event, notes, final=self.final)).strip()
-            kind = "answer" if ends else "message"
-            yield from self.say(part, kind, shorten_text(words, MAX_WORDS)) if words else ()
+            yield from self.say(part, "answer" if ends else "message", words)
         if event.done:
-            if self.acts and not event.hidden:
-                yield from self.act(part, event.done)
+            yield from self.act(part, event.done) if self.acts else ()
         elif ends:
             del self.parts[part.run]
-            yield from self.end(part)
+            yield from self.unfinished(part) if self.acts else ()
+            yield from self.close(part)
         elif event.type == "user":
             asked = event.parent_tool_use_id is None and not event.hidden
-            if asked and self.view.messages == "chat":
-                yield from self.ask(part, shorten_text(words_of(event), MAX_WORDS))
+            if asked and self.view.messages == "chat" and (prompt := words_of(event).strip()):
+                part.call_it(prompt)
+                prompt = self.asked(shorten_text(prompt, MAX_WORDS), said_ms(event))
+                yield from self.put(part, {"message": prompt})
         elif self.acts and self.detail and (ended := aside_action(event)):
-            yield from self.end_task(part, event, ended)
+            yield from self.put(part, self.forms(part, Item(ended), event.call_id))
+
+    def say(self, part: P, kind: str, words: str) -> Iterable[bytes]:
+        """Write words: an answer, which is a run's last, or a message."""
+        at, part.said_ms = part.said_ms, None
+        if not words:
+            return ()
+        part.call_it(words)
+        return self.put(part, {kind: self.said(shorten_text(words, MAX_WORDS), at)})
+
+    # Actions.
+
+    def item_of(self, part: P, call: FinishedCall) -> Item:
+        totals = part.notes.totals
+        number = sum((*totals.actions.values(), *totals.nested.values()))
+        item = Item(call.label, f"{part.number}.{number}")
+        if not self.detail:
+            return item
+        texts = {kind: DETAILS[kind](call) for kind in self.opens(call.action)}
+        details = {kind: text for kind, text in texts.items() if text.strip()}
+        return item._replace(act=call.action, took=call.took, details=details)
+
+    def forms(self, part: P, item: Item, call_id: str | None) -> Forms:
+        """An item with what it opens and what a sub-agent did; without the first; alone."""
+        inner, bare = part.inner.pop(call_id, []), item._replace(details={})
+        self.held -= sum(len(whole) + len(brief) for whole, brief in inner)
+        kind = "diff" if "diff" in item.details else "output"
+        kinds = {self.item(item, [whole for whole, _ in inner]): kind}
+        kinds[self.item(bare, [brief for _, brief in inner])] = "subagent"
+        kinds[self.item(bare, ())] = "action"
+        return {kind: text for text, kind in kinds.items()}
+
+    def act(self, part: P, call: FinishedCall) -> Iterator[bytes]:
+        if not call.event.hidden:
+            yield from self.place(
+                part, call.parent, self.forms(part, self.item_of(part, call), call.event.call_id)
+            )
+        else:  # but not what its sub-agent did
+            for whole, brief in part.inner.pop(call.event.call_id, []):
+                yield from self.place(part, call.parent, {"output": whole, "action": brief})
+
+    def place(self, part: P, parent: str | None, forms: Forms) -> Iterable[bytes]:
+        """Write an item, or keep it for that of the call whose sub-agent it belongs to."""
+        if parent is None:
+            return self.put(part, forms)
+        whole, brief = next(iter(forms.values())), forms.get("subagent", forms["action"])
+        whole = whole if self.held < MAX_NESTED else brief
+        self.held += len(whole) + len(brief)
+        part.inner.setdefault(parent, []).append((whole, brief))
+        return ()
+
+    def unfinished(self, part: P) -> Iterator[bytes]:
+        """The calls that go on when a run ends, and what sub-agents did whose call is over."""
+        last, notes, over = list[Forms](), part.notes, OpenCall("task")
+        going = [(key, call) for key, call in notes.calls.items() if call.event and not call.hidden]
+        for call_id, call in [*reversed(going), *((key, over) for key in [*part.inner])]:
+            if call is over and call_id not in part.inner:
+                continue
+            act = running_action(call, notes.cwd)
+            forms = self.forms(part, Item(act if self.detail else replace(act, target="")), call_id)
+            if call.parent in notes.calls:
+                yield from self.place(part, call.parent, forms)
+            else:
+                last.insert(0, forms)
+        for forms in last:
+            yield from self.put(part, forms)
+
+    # Room.
+
+    def has_room(self, kind: str, block: bytes) -> bool:
+        room = min(self.room * SHARES.get(kind, 1), self.room - KEPT_FOR.get(kind, KEPT_FREE))
+        return self.size + len(block) < room
 
     def fits(self, kind: str, block: bytes) -> bool:
         """Is there room for a block? If not, it is counted."""
-        fits = self.size + len(block) <= self.room * SHARES[kind]
+        fits = self.has_room(kind, block)
         self.size += (len(block) + 1) * fits
         if not fits:
             add_count(self.missing, kind)
         return fits
 
-    def facts(self, verdict: str, totals: Totals) -> Iterator[str]:
+    def facts(self, verdict: str, totals: Totals) -> list[str]:
         """The facts of a closing line, and what was left out."""
-        yield from (fact for _, fact in facts_of(verdict, totals, named=False) if fact)
-        yield from (f"{plural(number, kind)} not shown" for kind, number in self.missing.items())
-        self.missing.clear()
+        facts = [fact for _, fact in facts_of(verdict, totals, named=False) if fact]
+        return facts + [
+            f"{plural(number, kind)} not shown" for kind, number in self.missing.items()
+        ]
 
-    # What a form writes; ``say`` tells messages from answers, which are a run's last words.
-    ask: ClassVar[Callable[..., Iterator[bytes]]]
-    say: ClassVar[Callable[..., Iterator[bytes]]]
-    act: ClassVar[Callable[..., Iterator[bytes]]]
-    end_task: ClassVar[Callable[..., Iterator[bytes]]]  # in the background
-    end: ClassVar[Callable[..., Iterator[bytes]]]
-    end_all: ClassVar[Callable[..., Iterator[bytes]]]
+
+def said_ms(event: Any) -> int | None:
+    """When words were said, in milliseconds since 1970, if their line says so."""
+    return as_time(event.timestamp_ms) or as_time(event.stamp)
 
 
 def all_succeeded(total: Totals) -> bool:
     return [*total.verdicts] == ["succeeded"]
-
-
-def item(act: Action, margin: str, kind: str = "", code: Sequence[str] = ()) -> Iterator[str]:
-    """The item of an action; with code, or a target of several lines, it is the summary of closed
-    details."""
-    label = act.verb if act.verb and act.target else act.label
-    first, newline, _ = act.target.partition("\n")
-    target, outcome = escape(first), escape(act.outcome)
-    label, target, outcome = fit_action(label, target, outcome, ITEM_COLUMNS, whole=True)
-    mark = RUNNING if act.running else BAD if act.failed else GOOD
-    outcome = f"({outcome})" if outcome else ""
-    if not code and not newline:
-        words = mark, literal(label), code_span(target), literal(outcome)
-        yield f"{margin}- {' '.join(filter(None, words))}"
-        return
-    target = f"<code>{as_html(target)}</code>" if target else ""
-    dots = "..." * bool(newline)
-    text = " ".join(filter(None, (mark, as_html(label), target, dots, as_html(outcome))))
-    yield f"{margin}- <details><summary>{text}</summary>"
-    yield ""
-    whole = fenced("sh", cut_lines(act.target, first=DIFF_LINES)) if newline else ()
-    for line in (*whole, *(fenced(kind, code) if code else ())):
-        yield f"{margin}  {line}"
-    yield f"{margin}  </details>"
-
-
-ITEMS = ("diff", "output", "action")
-# Words that would go on with a list, or be gone on with.
-LIST_ITEM = regex(r"^ *-(?: |$)", re.MULTILINE)
-GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 
 
 class Chapter(RunPart):
@@ -10462,101 +10585,123 @@ class Chapter(RunPart):
 
     def __init__(self, run: Run, number: int) -> None:
         super().__init__(run, number)
-        self.blocks: list[str] = []
-        self.itemized = self.listed = False  # is the last block an item, or does it hold a list?
-        self.parents: list[str] = []  # the calls whose sub-agents' items are being listed
+        self.drafts: list[Forms] = []  # blocks that aren't laid out yet
+        self.waiting = 0  # bytes of them
+        self.blocks: list[tuple[str, str]] = []  # kinds and texts
 
 
 class Markdown(Document[Chapter]):
-    """A report in Markdown: prompts are quotes, words stand as they are, actions are items, those
-    of a sub-agent below its own. A command of several lines, an edit's diff, and the end of what a
-    failed command printed are closed details of their item."""
+    """A report in Markdown: prompts are quotes, words stand as they are, actions are items. A
+    command of several lines, an edit's diff, and the end of what a failed command printed are
+    closed details of their item."""
 
     most, part = MAX_REPORT, Chapter
-    between: tuple[str, ...] = ()  # what separates a run from those before it
+    apart = "\n"
+    between = ""  # what separates a run from those before it
 
-    def ask(self, part: Chapter, prompt: str) -> Iterator[bytes]:
+    def asked(self, prompt: str, _at: int | None) -> str:
         lines = safe_words("\n".join(cut_lines(prompt, first=PROMPT_LINES)))
-        yield from self.put(part, {"message": (f"> {line}".rstrip() for line in lines)})
+        return "\n".join(f"> {line}".rstrip() for line in lines)
 
-    def say(self, part: Chapter, kind: str, words: str) -> Iterator[bytes]:
-        yield from self.put(part, {kind: safe_words(words)})
+    def said(self, words: str, _at: int | None) -> str:
+        return "\n".join(safe_words(words))
 
-    def end_task(self, part: Chapter, _event: Event, ended: Action) -> Iterator[bytes]:
-        yield from self.put(part, {"action": item(ended, "")})
+    def opens(self, act: Action) -> Iterable[str]:
+        printed = ("printed",) * bool(self.view.tail)
+        return ("sh", *printed) if act.failed else ("sh", "diff")
 
-    def end_late(self, ended: Action) -> Iterable[bytes]:
-        block = encode_line("\n".join(("", *item(ended, ""))))
-        return (block,) * self.fits("action", block)
+    def item(self, item: Item, below: Sequence[str]) -> str:
+        """An item; with details it is their summary."""
+        first, newline, _ = item.act.target.partition("\n")
+        texts = item.label, escape(first), escape(item.act.outcome)
+        label, target, outcome = fit_action(*texts, ITEM_COLUMNS, whole=True)
+        outcome, dots = f"({outcome})" if outcome else "", "..." * bool(newline)
+        words = literal(label), code_span(target), dots, literal(outcome)
+        if item.details:
+            code = f"<code>{as_html(target)}</code>" if target else ""
+            words = as_html(label), code, dots, as_html(outcome)
+        line = " ".join(filter(None, (STATE_MARKS[item.state], *words)))
+        lines = [f"- <details><summary>{line}</summary>", ""] if item.details else [f"- {line}"]
+        for kind, text in item.details.items():
+            cut = {"last": self.view.tail} if kind == "printed" else {"first": DIFF_LINES}
+            block = fenced(FENCES.get(kind, kind), cut_lines(text, **cut))
+            lines += (f"  {each}".rstrip() for each in block)
+        lines += ("  </details>", *("",) * bool(below)) if item.details else ()
+        return "\n".join((*lines, *(NOT_BLANK.sub("  ", text) for text in below)))
 
-    def end(self, part: Chapter) -> Iterator[bytes]:
-        run, verdict = part.run, verdict_of(part.notes.totals)
-        line = self.line(verdict, part.notes.totals, good=run.succeeded)
-        why = code_span(excerpt(run.reason or ""))
-        yield from self.put(part, {"closing line": [f"{line}: {why}" if why else line]})
+    def put(self, part: Chapter, forms: Forms) -> Iterable[bytes]:
+        if best := next(iter(forms.values())).strip():
+            part.drafts.append(forms)
+            part.waiting += len(encode_line(best))
+        if self.size + part.waiting > self.room:
+            self.lay_out(part)
+        return ()
+
+    def lay_out(self, part: Chapter) -> None:
+        """Take the first form of each block for which there is room."""
+        for forms in part.drafts:
+            for kind, text in forms.items():
+                margin = END_LIST * bool(LIST_ITEM.search(text) and kind not in ITEMS)
+                if self.fits(kind, encode_line(f"{margin}\n{text}")):
+                    part.blocks.append((kind, text))
+                    break
+        part.drafts, part.waiting = [], 0
+
+    def close(self, part: Chapter) -> Iterator[bytes]:
+        """Write a run: all of it, if there is room for that."""
+        run, totals, verdict = part.run, part.notes.totals, verdict_of(part.notes.totals)
         name = f"{run.agent}, run {part.number}" if part.number > 1 else run.agent
-        head = f"### {GOOD if run.succeeded else BAD} {literal(f'{name}: {verdict}')}\n"
-        if part.blocks:
-            yield encode_line("\n".join((*self.between, head, *part.blocks)))
-            self.between = ("",)
+        mark, why = GOOD if run.succeeded else BAD, code_span(excerpt(run.reason or ""))
+        head = f"{self.between}### {mark} {literal(f'{name}: {verdict}')}\n"
+        best = [next(iter(forms.items())) for forms in part.drafts]
+        line = closing_line(mark, self.facts(verdict, totals), why)
+        chapter = encode_line(f"{head}\n{laid_out([*best, ('', line)])}")
+        if part.blocks or not self.has_room("verdict", chapter):
+            self.lay_out(part)
+            line = closing_line(mark, self.facts(verdict, totals), why)
+            part.drafts = [{"closing line": line, "verdict": closing_line(mark, [verdict])}]
+            self.size += len(encode_line(head))
+            self.lay_out(part)
+            chapter = encode_line(f"{head}\n{laid_out(part.blocks)}") if part.blocks else b""
+        else:
+            self.size += len(chapter) + 1
+        self.missing.clear()
+        if chapter:
+            self.between = "\n"
+            yield chapter
 
-    def end_all(self, total: Totals) -> Iterator[bytes]:
+    def close_all(self, total: Totals) -> Iterator[bytes]:
         if run_count(total) > 1:
-            line = self.line(verdict_of_all(total), total, good=all_succeeded(total))
-            block = encode_line(f"\n{line}")
-            yield from (block,) * self.fits("total", block)
+            mark, verdict = GOOD if all_succeeded(total) else BAD, verdict_of_all(total)
+            lines = (closing_line(mark, facts) for facts in (self.facts(verdict, total), [verdict]))
+            blocks = (encode_line(f"\n{line}") for line in lines)
+            yield from itertools.islice((one for one in blocks if self.fits("total", one)), 1)
 
-    def line(self, verdict: str, totals: Totals, *, good: bool) -> str:
-        return f"**{GOOD if good else BAD} {literal(', '.join(self.facts(verdict, totals)))}**"
 
-    def act(self, part: Chapter, call: FinishedCall) -> Iterator[bytes]:
-        """The item of a call; with its details, while there is room for them."""
-        yield from self.nest(part, call.event.parent_tool_use_id)
-        action, margin = call.action if self.detail else call.label, "  " * len(part.parents)
-        blocks = {"action": item(action, margin)}
-        if self.detail and call.diff and not action.failed:
-            code = cut_lines(call.diff, first=DIFF_LINES)
-            blocks = {"diff": item(action, margin, "diff", code)} | blocks
-        elif self.view.tail and action.failed and call.printed.strip():
-            code = cut_lines(call.printed, last=self.view.tail)
-            blocks = {"output": item(action, margin, "text", code)} | blocks
-        yield from self.put(part, blocks)
+def closing_line(mark: str, facts: Iterable[str], why: str = "") -> str:
+    return f"**{mark} {literal(', '.join(facts))}**" + f": {why}" * bool(why)
 
-    def nest(self, part: Chapter, parent: str | None) -> Iterator[bytes]:
-        """Make a sub-agent's item stand below one that names the sub-agent."""
-        parents, notes = part.parents, part.notes
-        if not part.itemized or parent is None:
-            parents.clear()
-        if parent in parents:
-            del parents[parents.index(parent) + 1 :]
-        elif parent is not None:
-            del parents[len(notes.above(parent)) - 1 :]
-            begun = notes.calls.get(parent, NOT_BEGUN)
-            if begun is NOT_BEGUN or not begun.hidden:
-                act = running_action(begun if begun.tool else OpenCall("task"), notes.cwd)
-                act = act if self.detail else replace(act, target="")
-                yield from self.put(part, {"action": item(act, "  " * len(parents))})
-                parents.append(parent)
 
-    def put(self, part: Chapter, blocks: Mapping[str, Iterable[str]]) -> Iterator[bytes]:
-        """Keep the first form of a block for which there is room; count those that it replaces."""
-        yield from ()
-        self.size += MAX_HEADING * (not part.begun)
-        part.begun = True
-        for kind, lines in blocks.items():
-            text, itemized = "\n".join(lines), kind in ITEMS
-            begins, holds = (itemized or find(text) for find in (LIST_ITEM.match, LIST_ITEM.search))
-            if not text.strip():
-                return
-            goes_on = itemized and part.itemized
-            if part.listed and begins and not goes_on:
-                text = f"<!-- -->\n\n{text}"  # ends a list
-            text = f"\n{text}" if part.blocks and not goes_on else text
-            if self.fits(kind, encode_line(text)):
-                part.blocks.append(text)
-                part.itemized, part.listed = itemized, bool(holds)
-                return
-        part.parents.clear()
+def laid_out(blocks: Iterable[tuple[str, str]]) -> str:
+    """Blocks one below the other; items make lists, which words don't go on."""
+    parts, before, listed = list[str](), "", False  # listed: does the last block hold a list?
+    for kind, text in blocks:
+        goes_on = kind in ITEMS and before in ITEMS
+        parts += ("",) if parts and not goes_on else ()
+        if listed and LIST_ITEM.match(text) and not goes_on:
+            parts.append(END_LIST)
+        parts.append(text)
+        before, listed = kind, bool(LIST_ITEM.search(text))
+    return "\n".join(parts)
+
+
+ITEMS = ("diff", "output", "subagent", "action")
+END_LIST = "<!-- -->\n"
+NOT_BLANK = regex(r"^(?=.)", re.MULTILINE)
+LIST_ITEM = regex(r"^ *-(?: |$)", re.MULTILINE)
+GOOD, BAD, RUNNING = "✅", "❌", "▶️"
+FENCES = {"printed": "text"}  # the language of the code, if the kind of a detail is none
+STATE_MARKS = {"ok": GOOD, "bad": BAD, "running": RUNNING}
 
 
 # ---------------------------------------------------------------- HTML
@@ -10602,14 +10747,23 @@ def without_commands(text: str) -> str:
     return text.replace("::", "&#58;:")
 
 
-def words_html(text: str, kind: str) -> Html:
-    """Words, which are Markdown."""
+def words_html(text: str, kind: str, at: int | None = None) -> Html:
+    """Words, which are Markdown, and when they were said."""
     text = CONTROL.sub(show_control, join_surrogates(text.strip()))
     if not text:
         return EMPTY
     long = max(map(len, text.split("\n\n"))) > MAX_PARAGRAPH
     shown = element("pre", text) if long else Html(without_commands(markdown_reader().render(text)))
-    return element("div", shown, kind=kind)
+    return element("div", EMPTY if at is None else time_html(at, "%H:%M"), shown, kind=kind)
+
+
+def time_html(milliseconds: int, form: str) -> Html:
+    import datetime
+
+    with contextlib.suppress(ValueError, OverflowError, OSError):
+        when = datetime.datetime.fromtimestamp(milliseconds // 1000, datetime.timezone.utc)
+        return element("time", f"{when:{form}}", datetime=f"{when:%Y-%m-%dT%H:%M:%SZ}")
+    return EMPTY
 
 
 @functools.cache
@@ -10844,30 +10998,10 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 # Events in, blocks of HTML out. It must not know agents.
 
 
-def inside(call: FinishedCall) -> list[Html]:
-    """What the line of a call opens, before and after what its sub-agent did."""
-    target, tool = call.action.target, call.outcome.tool
-    if tool == "task":
-        prompt, answer = as_text(call.args.get("prompt")), call.returned
-        return [asked_html(prompt), words_html(shorten_text(answer, MAX_WORDS), "words")]
-    if tool == "updateTodos" and (todos := [*Node(call.args.get("todos")).each()]):
-        return [element("ul", *map(todo_html, todos[:PAGE_LINES]), kind="todo"), EMPTY]
-    whole = code_html(target) if "\n" in target else EMPTY
-    if tool in CHANGING_TOOLS and call.diff:
-        return [EMPTY, diff_html(call.diff)]
-    args = call.args.get("args") if tool == "mcp" else call.args
-    shown = ("command",) * (tool == "shell") + ("path", "toolCallId")
-    named = (pair for pair in as_object(args).items() if pair[1] != target)
-    rest = {name: value for name, value in named if name not in shown}
-    return [html(whole, code_html(outline(rest), "given")), code_html(call.returned)]
-
-
-def action_html(act: Action, place: str, took: int | None, content: Sequence[Html]) -> Html:
+def item_html(item: Item, below: Sequence[str]) -> Html:
     """The line of an action; with content it is the summary of closed details."""
-    state = "running" if act.running else "bad" if act.failed else "ok"
-    mark = BEGIN_MARK if act.running else CROSS_MARK if act.failed else CHECK_MARK
-    label = act.verb if act.verb and act.target else act.label
-    time = "" if took is None else format_duration(took)
+    act, place, state = item.act, item.place, item.state
+    time = "" if item.took is None else format_duration(item.took)
     # The mark says that the status is 0, and the time stands beside.
     facts = ", ".join(fact for fact in act.outcome.split(", ") if fact not in ("exit 0", time))
     long = len(facts) > MIN_PART * 3
@@ -10875,29 +11009,28 @@ def action_html(act: Action, place: str, took: int | None, content: Sequence[Htm
     target = element("code", truncate(first, ITEM_COLUMNS) + " ..." * bool(newline))
     link = element("a", time or "#", kind="time" if time else "time link", href=f"#{place}")
     parts = [
-        element("span", mark, kind="mark"),
-        element("span", element("b", label), " ", target if first else EMPTY, kind="what"),
+        element("span", STATES[state], kind="mark"),
+        element("span", element("b", item.label), " ", target if first else EMPTY, kind="what"),
         element("span", facts, kind="why" if long else "fact") if facts else EMPTY,
         link if place else EMPTY,
     ]
-    content = [block for block in content if block]
-    if not content:
+    shown = {kind: OPENED[kind](text) for kind, text in item.details.items()}
+    nested = element("div", *below, kind="below") if below else EMPTY
+    content = (shown.pop("prompt", EMPTY), nested, *shown.values())
+    if not any(content):
         return element("div", *parts, kind=f"act {state}", id=place)
-    state += " worse" * any('class="act bad' in block for block in content)  # a sub-agent's
+    state += " worse" * any('class="act bad' in block for block in below)
     opened = element("div", *content, kind="inside", id=place)  # so that a link opens it
     return element("details", element("summary", *parts), opened, kind=f"act {state}")
 
 
-def todo_html(todo: Node) -> Html:
-    state = as_text(todo["status"]).rpartition("_")[2].lower()
-    mark = {"completed": CHECK_MARK, "progress": BEGIN_MARK, "cancelled": "–"}.get(state, "○")
-    return element("li", mark, " ", as_text(todo["content"]))
+STATES = {"ok": CHECK_MARK, "bad": CROSS_MARK, "running": BEGIN_MARK}
 
 
-def asked_html(prompt: str) -> Html:
+def asked_html(prompt: str, at: int | None = None) -> Html:
     """A prompt; of a long one the beginning, which opens."""
     lines = prompt.strip().split("\n")
-    shown = words_html(prompt, "prompt")
+    shown = words_html(prompt, "prompt", at)
     if max(len(lines), len(prompt) // 80) <= PROMPT_LINES:
         return shown
     begin = truncate("\n".join(filter(str.strip, lines[:PROMPT_LINES])), 3 * TITLE)
@@ -10907,14 +11040,15 @@ def asked_html(prompt: str) -> Html:
     )
 
 
-def time_html(milliseconds: int) -> Html:
-    import datetime
-
-    with contextlib.suppress(ValueError, OverflowError, OSError):
-        when = datetime.datetime.fromtimestamp(milliseconds // 1000, datetime.timezone.utc)
-        shown = f"{when.day} {when:%b %Y, %H:%M} UTC"
-        return element("time", shown, datetime=f"{when:%Y-%m-%dT%H:%M:%SZ}")
-    return EMPTY
+# How what an item opens is shown, by kind.
+OPENED: dict[str, Callable[[str], Html]] = {
+    "prompt": asked_html,
+    "sh": lambda text: code_html(text),
+    "diff": lambda text: diff_html(text),
+    "given": lambda text: code_html(text, "given"),
+    "words": lambda text: words_html(shorten_text(text, MAX_WORDS), "words"),
+    "text": lambda text: code_html(text),
+}
 
 
 class Section(RunPart):
@@ -10922,15 +11056,9 @@ class Section(RunPart):
 
     def __init__(self, run: Run, number: int) -> None:
         super().__init__(run, number)
-        self.title = ""
         self.bars: list[Bar] = []
-        self.inner: dict[str, list[Html]] = {}  # what sub-agents did, by the call that made them
         self.thoughts: list[str] = []
-
-    def call_it(self, text: str) -> None:
-        """Take the first line of its first text, which should be the prompt, as its title."""
-        first = next(filter(str.strip, text.split("\n")), "")
-        self.title = self.title or truncate(first.strip("# "), TITLE)
+        self.begun = False  # is something of it written?
 
 
 class Page(Document[Section]):
@@ -10946,7 +11074,6 @@ class Page(Document[Section]):
         super().__init__(view, notes)
         self.run: Run | None = None  # of the last block
         self.rows: dict[int, Html] = {}  # of the contents, by number of the run
-        self.held = 0  # characters that are kept for the lines of calls
         self.last_closing = EMPTY
 
     def follow(self, event: Any, part: Section) -> Iterator[bytes]:
@@ -10988,7 +11115,11 @@ class Page(Document[Section]):
         run, started = part.run, part.notes.started_ms
         if run is self.run:
             return EMPTY
-        when = time_html(started) if started is not None and not part.begun else EMPTY
+        when = (
+            time_html(started, "%d %b %Y, %H:%M UTC")
+            if started is not None and not part.begun
+            else EMPTY
+        )
         name = f"{run.agent}: {run.name}" + " continued" * part.begun
         head = element("h2", element("a", name, href=f"#{part.number}"))
         place = "" if part.begun else f' id="{part.number}"'
@@ -10997,52 +11128,30 @@ class Page(Document[Section]):
 
     # The parts.
 
-    def ask(self, part: Section, prompt: str) -> Iterator[bytes]:
-        part.call_it(prompt)
-        yield from self.put(part, {"message": asked_html(prompt)})
+    def asked(self, prompt: str, at: int | None) -> str:
+        return asked_html(prompt, at)
 
-    def say(self, part: Section, kind: str, words: str) -> Iterator[bytes]:
-        part.call_it(words)
-        yield from self.put(part, {kind: words_html(words, "words")})
+    def said(self, words: str, at: int | None) -> str:
+        return words_html(words, "words", at)
 
-    def act(self, part: Section, call: FinishedCall) -> Iterator[bytes]:
-        totals, parent = part.notes.totals, call.parent
-        place = f"{part.number}.{sum((*totals.actions.values(), *totals.nested.values()))}"
-        action, took = (call.action, call.took) if self.detail else (call.label, None)
-        below = self.below(part, call.event.call_id)
-        first, last = inside(call) if self.detail else (EMPTY, EMPTY)
-        block = action_html(action, place, took, (first, below, last))
-        bare = action_html(action, place, took, ())
+    def opens(self, _act: Action) -> Iterable[str]:
+        return OPENED
+
+    def item(self, item: Item, below: Sequence[str]) -> str:
+        return item_html(item, below)
+
+    def item_of(self, part: Section, call: FinishedCall) -> Item:
+        item = super().item_of(part, call)
         if span := call.span:
-            title = truncate(f"{action.verb or action.label} {action.target}".strip(), TITLE)
-            part.bars.append(Bar(*span, title, place, action.failed, parent or ""))
+            act = call.action
+            title = truncate(f"{act.verb or act.label} {act.target}".strip(), TITLE)
+            part.bars.append(Bar(*span, title, item.place, act.failed, call.parent or ""))
             if len(part.bars) > MAX_BARS:  # the shortest would hardly be seen
                 part.bars.remove(min(part.bars, key=lambda bar: bar.took))
-        if parent is not None:
-            self.keep(part, parent, block if self.held < MAX_NESTED else bare)
-        else:
-            opens = {"output": block} if block != bare else {}
-            yield from self.put(part, opens | {"action": bare})
+        return item
 
-    def keep(self, part: Section, parent: str, block: Html) -> None:
-        """Keep what a sub-agent did for the line of the call that made it."""
-        self.held += len(block)
-        part.inner.setdefault(parent, []).append(block)
-
-    def below(self, part: Section, call_id: str | None) -> Html:
-        """What the sub-agent of a call did."""
-        inner = part.inner.pop(call_id or "", [])
-        self.held -= sum(map(len, inner))
-        return element("div", *inner, kind="below") if inner else EMPTY
-
-    def end_task(self, part: Section, event: Event, ended: Action) -> Iterator[bytes]:
-        block = action_html(ended, "", None, [self.below(part, event.call_id)])
-        yield from self.put(part, {"action": block})
-
-    def end(self, part: Section) -> Iterator[bytes]:
+    def close(self, part: Section) -> Iterator[bytes]:
         run, notes, totals = part.run, part.notes, part.notes.totals
-        for block in self.unfinished(part, notes) if self.acts else ():
-            yield from self.put(part, {"output": block})
         took = int(totals.stated.get("took", 0))
         began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
         verdict, why = verdict_of(totals), run.reason or ""
@@ -11054,29 +11163,16 @@ class Page(Document[Section]):
             row = row_html(part.title or run.name, run.succeeded, took, cost, f"#{part.number}")
             self.rows[part.number] = row
 
-    def unfinished(self, part: Section, notes: RunNotes) -> list[Html]:
-        """The calls that go on when a run ends, and what sub-agents did whose call is over."""
-        last: list[Html] = []
-        task = OpenCall("task")
-        going = [(key, call) for key, call in notes.calls.items() if call.event and not call.hidden]
-        for call_id, call in [*reversed(going), *((key, task) for key in [*part.inner])]:
-            below = self.below(part, call_id)
-            block = action_html(running_action(call, notes.cwd), "", None, [below])
-            if call.parent in notes.calls:
-                self.keep(part, call.parent or "", block)
-            elif below or call is not task:
-                last.insert(0, block)
-        return last
-
     def closing(self, verdict: str, totals: Totals, why: str, *, good: bool) -> Html:
         """How a run, or all runs, ended."""
         facts = " · ".join(fact.replace(" ", "\u00a0") for fact in self.facts("", totals))
+        self.missing.clear()
         mark, kind = (CHECK_MARK, "end ok") if good else (CROSS_MARK, "end bad")
         verdict = element("b", f"{mark} {verdict[:1].upper()}{verdict[1:]}")
         reason = element("span", why, kind="why") if why else EMPTY
         return element("div", verdict, " ", element("span", facts, kind="fact"), reason, kind=kind)
 
-    def end_all(self, total: Totals) -> Iterator[bytes]:
+    def close_all(self, total: Totals) -> Iterator[bytes]:
         runs, head = run_count(total), self.last_closing
         if runs != 1:
             verdict = verdict_of_all(total) if runs else "no run"

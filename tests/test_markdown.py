@@ -159,11 +159,7 @@ def test_a_sub_agents_actions_stand_below_it() -> None:
     inner = json.loads(completed("c2")) | {"parent_tool_use_id": "t"}
     ended = completed("t", "taskToolCall", args={"description": "count"})
     text = report(run_of(begun, json.dumps(inner).encode() + b"\n", ended))
-    assert text.splitlines()[2:5] == [
-        "- ▶️ Running subagent `count`",
-        "  - ✅ Read `a`",
-        "- ✅ Ran subagent `count`",
-    ]
+    assert text.splitlines()[2:5] == ["- ✅ Ran subagent `count`", "  - ✅ Read `a`", ""]
 
 
 def test_sub_agents_at_the_same_time_are_told_apart() -> None:
@@ -183,7 +179,7 @@ def test_sub_agents_at_the_same_time_are_told_apart() -> None:
     ]
     items = re.findall("(?m)^( *)- .* `(.)`$", report(run_of(*tasks, *inner)))
     assert [f"{margin}{target}" for margin, target in items] == [
-        "x", "  a", "  a", "y", "  a", "x", "  a",
+        "x", "  a", "  a", "  a", "y", "  a",
     ]  # fmt: skip
 
 
@@ -572,3 +568,34 @@ def test_an_endless_run_fits() -> None:
     assert len(text.encode()) < LIMIT
     assert "The answer.\n" in text
     assert re.search(r"\d+ actions not shown", text.splitlines()[-1])
+
+
+@pytest.mark.parametrize("slack", [0, -1])
+def test_nothing_is_left_out_of_a_report_that_fits(slack: int) -> None:
+    data = run_of(*many(3), assistant("word " * 500))
+    whole = report(data)
+    kept_free = 120  # for the line of all runs, if more follow
+    text = report(data, "--max-report", f"{len(whole.encode()) + kept_free + slack}")
+    assert (text == whole) is (slack == 0)
+
+
+def test_the_verdict_is_there_if_nothing_else_fits() -> None:
+    data = run_of(user(), *many(10), assistant("word " * 500), is_error=True, result="no " * 200)
+    text = report(data, "--max-report", "900")
+    assert text.startswith("### ❌ cursor: failed\n\n> do\n")
+    assert text.splitlines()[-1].startswith("**❌ failed, ")
+    assert re.search("actions? not shown, 1 answer not shown", text)
+    assert len(text.encode()) <= 900
+    short = report(data, "--max-report", "300")
+    assert short == "### ❌ cursor: failed\n\n**❌ failed**\n"
+
+
+def test_what_a_sub_agent_did_outlives_its_hidden_call() -> None:
+    task = {"taskToolCall": {"args": {"description": "count"}}}
+    begun = event("tool_call", subtype="started", call_id="t", tool_call=task)
+    inner = json.loads(completed("c2")) | {"parent_tool_use_id": "t"}
+    ended = completed("t", "taskToolCall", args={"description": "count"})
+    data = run_of(begun, json.dumps(inner).encode() + b"\n", ended)
+    text = report(data, "--drop", "tool=task")
+    assert "\n- ✅ Read `a`\n" in text
+    assert "subagent" not in text.splitlines()[2]

@@ -196,6 +196,37 @@ def test_thoughts_are_shown_if_asked_for() -> None:
     read(text)
 
 
+def test_a_task_that_ends_after_its_run_is_shown() -> None:
+    ended = event("system", subtype="task_notification", status="completed", description="count")
+    text = page(run_of(completed()) + ended)
+    assert "✓Finished subagent count" in read(text).text["act ok"]
+    assert text.index("Succeeded") < text.index("Finished subagent")
+    assert "Finished" not in page(run_of(completed()) + ended, "--no-detail")
+
+
+def test_words_and_prompts_say_when() -> None:
+    said = event("assistant", message=message("hi"), timestamp_ms=1790000000000, model_call_id="m")
+    text = page(run_of(user(), said))
+    assert '<div class="words"><time datetime="2026-09-21T14:13:20Z">14:13</time><p>hi' in text
+    saved = [
+        {"type": "user", "message": {"role": "user", "content": "do"}},
+        {
+            "type": "assistant",
+            "message": {"role": "assistant", "content": [{"type": "text", "text": "hi"}]},
+        },
+    ]
+    lines = [
+        json.dumps(
+            line | {"sessionId": "s", "uuid": f"{n}", "timestamp": f"2026-01-02T03:0{n}:00Z"}
+        )
+        for n, line in enumerate(saved)
+    ]
+    for flags in ((), ("-r", "secrets")):
+        text = page("\n".join(lines).encode(), *flags)
+        assert read(text).text["words"] == ["03:01hi\n"]
+        assert read(text).text["prompt"] == ["03:00do\n"]
+
+
 def test_times_are_drawn_if_they_say_something() -> None:
     clocks = {"startedAtMs": "1790000001000", "completedAtMs": "1790000003000"}
     lines = json.loads(shell())
