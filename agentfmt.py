@@ -11410,6 +11410,7 @@ class CallTable(Table):
             "duration_ms": call.took,
             "parent": call.parent,
             "location": (begun or event).where,
+            "cwd": call.here or None,
         }
 
 

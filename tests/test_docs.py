@@ -210,6 +210,7 @@ STAND_INS = {
     "pandoc": "exec cat",
     "w3m": "exec cat",
     "less": "exec cat",
+    "column": "exec cat",
     "tail": 'case $* in *-F*) for file; do :; done; exec cat "$file" ;; esac; /usr/bin/tail "$@"',
 }
 
@@ -356,6 +357,15 @@ def mandoc(page: Path, *options: str) -> bytes:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_manual_is_clean(page: Path) -> None:
     assert mandoc(page, "-T", "lint", "-W", "warning") == b""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_words_of_the_manual_are_whole(page: Path) -> None:
+    """So that they are found, where groff formats it, too."""
+    command = shutil.which("groff") or pytest.skip("groff is not installed")
+    told = subprocess.run([command, "-mandoc", "-Tutf8", page], capture_output=True, check=True)
+    assert told.stderr == b""
+    assert re.findall(r"\w+\N{HYPHEN}$", told.stdout.decode(), re.MULTILINE) == []
 
 
 def test_manual_can_be_read_in_one_sitting() -> None:

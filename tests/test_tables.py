@@ -227,7 +227,7 @@ def test_calls() -> None:
         "session": SESSION, "run": 1, "call_id": "c2", "tool": "shell", "name": "shell",
         "target": "false", "status": "nonzero", "outcome": "exit 1, 7 ms", "exit_code": 1,
         "lines_added": None, "lines_removed": None, "duration_ms": 7,
-        "parent": "c0", "location": "stdin:3",
+        "parent": "c0", "location": "stdin:3", "cwd": "/work",
     }  # fmt: skip
     assert (read["status"], read["outcome"], read["exit_code"]) == (
         "rejected",
@@ -237,6 +237,10 @@ def test_calls() -> None:
     assert (open_["call_id"], open_["status"], open_["location"]) == ("c3", "unfinished", "stdin:4")
     assert open_["target"] == "a"
     assert [*shell] == columns("calls")
+    home = data.replace(b'"/work"', b'"/home/ann/work"')
+    hidden = convert(home, "-t", "calls", "-r", "paths").stdout
+    assert json.loads(hidden.splitlines()[0])["cwd"] == "."
+    assert rows(started("c1") + result(), "calls")[0]["cwd"] is None
 
 
 CHANGED = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n+3\n x"
