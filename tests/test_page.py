@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import collections
 import hashlib
+import http.server
 import json
 import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -43,6 +46,7 @@ import agentfmt
 
 FOLDERS = ("captures", "recordings", "repro")
 STREAMS = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
+STREAMS += corpus("sessions", suffix=".jsonl")
 # Elements, and the attributes that some of them have; all may have a class.
 TAGS = frozenset(
     "a b blockquote body br code del details div em figcaption figure footer h1 h2 h3 h4 "
@@ -422,13 +426,71 @@ def browse(text: str, where: Path, *flags: str, place: str = "") -> tuple[str, s
     return ended.stdout, "".join(re.findall(r".*:CONSOLE.*\n?", ended.stderr))
 
 
+class Asked(NamedTuple):
+    """A server, and the paths that it was asked for."""
+
+    address: str
+    paths: list[str]
+
+
+@pytest.fixture
+def asked() -> Iterator[Asked]:
+    paths: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *_given: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Asked(f"http://127.0.0.1:{server.server_port}", paths)
+        server.shutdown()
+
+
 @pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
-def test_a_browser_complains_about_nothing(tmp_path: Path) -> None:
-    words = "| a |\n|-:|\n| ![x](http://127.0.0.1:9/y.png) <img src=x onerror=a()> |\n\n# h"
-    data = run_of(user(), shell("a\nb", 1, "no\n"), edit("@@ -1 +1 @@\n-x\n+y"), assistant(words))
+def test_a_browser_asks_for_nothing_and_has_no_complaint(tmp_path: Path, asked: Asked) -> None:
+    here = asked.address
+    words = f"| a |\n|-:|\n| ![x]({here}/a.png) <img src={here}/b.png onerror=a()> |\n\n# h"
+    words += f"\n<link rel=stylesheet href={here}/c.css><script src={here}/d.js></script>"
+    data = run_of(
+        event("user", message=message(words, "user")),
+        shell(f"a\n{words}", 1, words),
+        edit(f"@@ -1 +1 @@\n-x\n+{words}"),
+        assistant(words),
+        is_error=True,
+        result=words,
+    )
     shown, console = browse(page(data), tmp_path, "--dump-dom")
     assert "<img" not in shown
-    assert console == ""
+    assert (console, asked.paths) == ("", [])
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+@pytest.mark.parametrize(
+    ("element", "path"),
+    [
+        ('<img src="{}/a.png">', "/a.png"),
+        ('<link rel="stylesheet" href="{}/c.css">', "/c.css"),
+        ('<script src="{}/d.js"></script>', "/d.js"),
+        ("<script>console.log(1)</script>", ""),
+        ('<p style="background: url({}/e.png)">x</p>', "/e.png"),
+    ],
+)
+def test_a_browser_would_ask_and_complain(
+    element: str, path: str, tmp_path: Path, asked: Asked
+) -> None:
+    """If something broke out: the policy of the page stops it, and a page without one doesn't."""
+    text = page(run_of(user())).replace("<main>", f"<main>{element.format(asked.address)}")
+    _, console = browse(text, tmp_path, "--dump-dom")
+    assert "Content Security Policy" in console
+    assert asked.paths == []
+    _, console = browse(re.sub("<meta http-equiv.*", "", text), tmp_path, "--dump-dom")
+    assert "Content Security Policy" not in console
+    assert asked.paths == [path] * bool(path)
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
