@@ -122,9 +122,9 @@ class LazyPattern:
         self.source = source
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(re.compile(*self.source), name)
-        setattr(self, name, found)
-        return found
+        value = getattr(re.compile(*self.source), name)
+        setattr(self, name, value)
+        return value
 
 
 def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
@@ -369,8 +369,8 @@ def members(text: bytes) -> dict[str, Raw]:
     except DECODE_ERRORS:  # lone surrogates, or many levels
         valid = isinstance(decode_raw(text), dict)
         text = without_depths(text)  # the paths of all levels would fill the memory
-    found = find_strings(text) if valid else ()
-    keys = [one for one in found if one.is_key and len(one.path) == 1]
+    strings = find_strings(text) if valid else ()
+    keys = [string for string in strings if string.is_key and len(string.path) == 1]
     ends = [*(key.start for key in keys), text.rfind(b"}")][1:]
     values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
     return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
@@ -403,17 +403,17 @@ def encode_parts(value: Any) -> Iterator[bytes]:
 
     pending = [value]  # what is left, its end first; bytes are written already
     while pending:
-        one = pending.pop()
-        if isinstance(one, (bytes, Raw)):
-            yield bytes(one)
-        elif isinstance(one, dict):
-            items = (part for pair in one.items() for part in (b",", pair[0], b":", pair[1]))
+        piece = pending.pop()
+        if isinstance(piece, (bytes, Raw)):
+            yield bytes(piece)
+        elif isinstance(piece, dict):
+            items = (part for pair in piece.items() for part in (b",", pair[0], b":", pair[1]))
             pending += reversed([b"{", *itertools.islice(items, 1, None), b"}"])
-        elif isinstance(one, (list, tuple)):
-            items = (part for item in one for part in (b",", item))
+        elif isinstance(piece, (list, tuple)):
+            items = (part for item in piece for part in (b",", item))
             pending += reversed([b"[", *itertools.islice(items, 1, None), b"]"])
         else:
-            yield json.dumps(one, ensure_ascii=False).encode("utf-8", "backslashreplace")
+            yield json.dumps(piece, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 def decode_json(text: Raw | bytes) -> Any:
@@ -496,8 +496,8 @@ def coerce(value: Any, kind: Any) -> Any:
 
 
 def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
-    known = [field for field in fields(kind) if field.encode_name in value]
-    fits = ((field.name, coerce(value[field.encode_name], field.type)) for field in known)
+    present = [field for field in fields(kind) if field.encode_name in value]
+    fits = ((field.name, coerce(value[field.encode_name], field.type)) for field in present)
     return kind(**{name: fit for name, fit in fits if fit is not MISFIT})
 
 
@@ -615,17 +615,17 @@ class Node:
         self.value = value
 
     def __getitem__(self, path: str) -> Any:
-        found = self.value
+        value = self.value
         if "." not in path:  # nearly always
-            return found.get(path) if isinstance(found, dict) else None
+            return value.get(path) if isinstance(value, dict) else None
         for name in path.split("."):
-            found = found.get(name) if isinstance(found, dict) else None
-        return found
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
 
     def each(self, path: str = "") -> Iterator[Node]:
         """The objects in the array at a path, or in this one."""
-        found = self[path] if path else self.value
-        items = found if isinstance(found, list) else ()
+        value = self[path] if path else self.value
+        items = value if isinstance(value, list) else ()
         return (Node(item) for item in items if isinstance(item, dict))
 
 
@@ -673,11 +673,13 @@ def find_strings(raw: bytes) -> Iterator[StringLiteral]:
 
 
 def edit_strings(
-    raw: bytes, found: Iterable[StringLiteral], change: Callable[[StringLiteral], str]
+    raw: bytes, strings: Iterable[StringLiteral], change: Callable[[StringLiteral], str]
 ) -> bytes:
     """Change some strings of a line, and no other byte."""
     edits = [
-        (one.start, one.end, encode_json(new)) for one in found if (new := change(one)) != one.text
+        (string.start, string.end, encode_json(new))
+        for string in strings
+        if (new := change(string)) != string.text
     ]
     return splice(raw, edits) if edits else raw
 
@@ -901,10 +903,10 @@ Places: TypeAlias = "tuple[Place, ...]"
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``made``
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``members``
     returns the members of the line of a translated event, where no stage reads such lines;
     ``kind`` says what it means for runs; ``run`` is the run it belongs to; ``started`` is the event
-    that started a completed call; ``hidden`` events count but aren't printed; ``line`` is the line
+    that started a completed call; ``unprinted`` events only count; ``foreign`` is the line
     of another agent that is printed in its place; ``where`` is its FILE:LINE; ``done`` is the call
     that it ends, while writers read it.
     """
@@ -916,17 +918,17 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
-    made: Internal = msgspec.field(name="\x7fmade", default=None)
-    line: Internal = msgspec.field(name="\x7fline", default=None)
+    members: Internal = msgspec.field(name="\x7fmembers", default=None)
+    foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
     kind: Internal = msgspec.field(name="\x7fkind", default="act")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
-    hidden: Internal = msgspec.field(name="\x7fhidden", default=False)
+    unprinted: Internal = msgspec.field(name="\x7funprinted", default=False)
     where: Internal = msgspec.field(name="\x7fwhere", default=None)
     done: Internal = msgspec.field(name="\x7fdone", default=None)
 
 
-class Line(Struct, gc=False, eq=False):
+class ForeignLine(Struct, gc=False, eq=False):
     """A line of another agent that is printed, and the places of its words. Its events refer to it,
     and it must not refer to them: such a cycle would never be collected."""
 
@@ -967,7 +969,7 @@ class SpokenEvent(Event, gc=False):
     """An event with words: thoughts, or the assistant's, which may be a delta or a replay.
 
     ``stamp`` is the time that another agent's line states;
-    ``edits`` are redaction's changes to its words, None if it needs none; ``tokens`` are the spans
+    ``edits`` are redaction's changes to its words, None if it needs none; ``spans`` are those
     of its line that alone may hold secrets, None if others may.
     """
 
@@ -977,12 +979,12 @@ class SpokenEvent(Event, gc=False):
     text: str | None = None  # in thinking events
     stamp: Internal = msgspec.field(name="\x7fstamp", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
-    tokens: Internal = msgspec.field(name="\x7ftokens", default=None)
+    spans: Internal = msgspec.field(name="\x7fspans", default=None)
 
 
 def line_of(event: Event) -> bytes:
     """The line of an event; one that a dialect made is encoded where somebody reads it."""
-    return encode_json(event.made()) if event.made else event.raw
+    return encode_json(event.members()) if event.members else event.raw
 
 
 def ends_run(event: Event) -> bool:
@@ -1146,7 +1148,7 @@ def mcp_tool_arg(args: dict[str, Any], here: str) -> str:
 
 def question_arg(args: dict[str, Any], here: str) -> str:
     asked = Node(args.get("questions")).each()
-    prompts = (first_text(one["prompt"], one["question"]) for one in asked)
+    prompts = (first_text(question["prompt"], question["question"]) for question in asked)
     return " ".join(filter(None, prompts)) or arg("title", "question")(args, here)
 
 
@@ -1194,8 +1196,8 @@ def counted(members: str, noun: str) -> Fact:
 def counts_in(values: Iterable[Any]) -> Iterator[int]:
     """The numbers that are stated, and the lengths of undecoded lists."""
     for value in values:
-        found = decode_raw(value) if isinstance(value, Raw) else value
-        count = len(found) if isinstance(found, list) and found is not value else as_count(found)
+        data = decode_raw(value) if isinstance(value, Raw) else value
+        count = len(data) if isinstance(data, list) and data is not value else as_count(data)
         if count is not None:
             yield count
 
@@ -1215,15 +1217,15 @@ length_read = first_fact(file_size, counted("totalChars", "character"))
 
 
 def lines_read(call: Outcome) -> str:
-    found, total = call.found, as_count(call.found.totalLines)
-    start, end = map(as_count, map(as_object(found.readRange).get, ("startLine", "endLine")))
-    content = decode_raw(found.content)
+    result, total = call.found, as_count(call.found.totalLines)
+    start, end = map(as_count, map(as_object(result.readRange).get, ("startLine", "endLine")))
+    content = decode_raw(result.content)
     if total and isinstance(content, str) and content.endswith("\n"):
         total -= total == (start or 1) + content.count("\n")  # nothing follows the last newline
         end = end and min(end, total)
     if total and start and end and start <= end and end - start + 1 < total:
         return f"lines {start}-{end} of {total}"
-    if total is None and found.isEmpty is True:
+    if total is None and result.isEmpty is True:
         return "empty"
     return length_read(call) if total is None else plural(total, "line")
 
@@ -1231,12 +1233,12 @@ def lines_read(call: Outcome) -> str:
 def line_counts(call: Outcome) -> tuple[int | None, int | None]:
     """How many lines a change added and removed, by what it states, or by the diff that it states.
     Where a file was created, Cursor's count has an empty line that was never there."""
-    found = call.found
-    added, removed = as_count(found.linesAdded), as_count(found.linesRemoved)
+    result = call.found
+    added, removed = as_count(result.linesAdded), as_count(result.linesRemoved)
     if call.tool == "write":
-        return next(counts_in((found.linesCreated, added)), None), None
-    if added is None and removed is None and bytes(found.diffString) not in (b"", b"null"):
-        marks = [line[:1] for line in diff_lines(found)]
+        return next(counts_in((result.linesCreated, added)), None), None
+    if added is None and removed is None and bytes(result.diffString) not in (b"", b"null"):
+        marks = [line[:1] for line in diff_lines(result)]
         return marks.count("+"), marks.count("-")
     return added, removed
 
@@ -1420,19 +1422,19 @@ def started_tool(event: Event) -> str:
 def outcome_of(event: Event) -> Outcome:
     tool, body = tool_of(event)
     tool, result = tool or "?", as_object(body.result)
-    found: Any = result.get("success")
-    if type(found) is Success and not found.exitCode and not found.isError:
-        tool = "write" if tool == "edit" and creates_file(found) else tool
-        return Outcome(event, tool, body, "ok", "success", found)  # nearly always
+    payload: Any = result.get("success")
+    if type(payload) is Success and not payload.exitCode and not payload.isError:
+        tool = "write" if tool == "edit" and creates_file(payload) else tool
+        return Outcome(event, tool, body, "ok", "success", payload)  # nearly always
     variant = variant_of(result)
-    found = result.get(variant) if variant in ("success", "failure") else None
-    found, status = found if type(found) is Success else NOTHING, "error"
+    payload = result.get(variant) if variant in ("success", "failure") else None
+    payload, status = payload if type(payload) is Success else NOTHING, "error"
     function = (event.tool_call or {}).get("function")  # its result may have any member
     if not variant or (type(function) is ToolCall and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
-    elif tool != "mcp" or found.isError is not True:
-        status = status_by(variant, as_integer(found.exitCode))
-    return Outcome(event, tool, body, status, variant, found)
+    elif tool != "mcp" or payload.isError is not True:
+        status = status_by(variant, as_integer(payload.exitCode))
+    return Outcome(event, tool, body, status, variant, payload)
 
 
 def status_by(variant: str, code: int | None) -> str:
@@ -1452,16 +1454,16 @@ CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\Z")
 
 
-def creates_file(found: Any) -> bool:
+def creates_file(result: Any) -> bool:
     """Did an edit create its file?"""
-    before = bytes(memoryview(found.beforeFullFileContent)[:5])  # no copy of a file
-    diff = bytes(found.diffString) if before in (b"", b"null", b'""') else b""
+    before = bytes(memoryview(result.beforeFullFileContent)[:5])  # no copy of a file
+    diff = bytes(result.diffString) if before in (b"", b"null", b'""') else b""
     return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
 
 
-def diff_lines(found: Any) -> list[str]:
+def diff_lines(result: Any) -> list[str]:
     """The diff that a change states, without the file's name."""
-    return DIFF_HEAD.sub("", as_text(decode_raw(found.diffString))).split("\n")
+    return DIFF_HEAD.sub("", as_text(decode_raw(result.diffString))).split("\n")
 
 
 DIFF_HEAD = regex(r"\A--- .*\n\+\+\+ .*\n")
@@ -1503,27 +1505,27 @@ def find_target(tool: str, given: Raw | bytes, here: str) -> str:
 
 def target_in(tool: str, args: dict[str, Any], here: str) -> str:
     target = tool_named(tool).target
-    found = target(args, here) or (short_text(args) if target is any_arg else "")
-    return found[:MAX_TARGET].strip()
+    text = target(args, here) or (short_text(args) if target is any_arg else "")
+    return text[:MAX_TARGET].strip()
 
 
-ASIDES = ("task_notification", "warning")  # subtypes of events that action lines tell
+NOTICES = ("task_notification", "warning")  # subtypes of events that action lines tell
 
 
 def aside_action(event: Event) -> Action | None:
     """The action that the end of a background task becomes, or a warning, unless its line is
     untranslated."""
-    if event.subtype not in ASIDES or event.kind != OTHER or event.hidden:
+    if event.subtype not in NOTICES or event.kind != OTHER or event.unprinted:
         return None
-    told = Node(details(event))
+    notice = Node(details(event))
     if event.subtype == "warning":
-        return Action("Warning", as_text(told["message"])[:MAX_TARGET])
-    status, took = as_text(told["status"]), as_count(told["duration_ms"])
+        return Action("Warning", as_text(notice["message"])[:MAX_TARGET])
+    status, took = as_text(notice["status"]), as_count(notice["duration_ms"])
     failed = status not in ("", "completed", "success")
-    what = "background task" if told["title"] else "subagent"
+    what = "background task" if notice["title"] else "subagent"
     label = f"{'Failed to finish' if failed else 'Finished'} {what}"
     outcome = excerpt(status) if failed else "" if took is None else format_duration(took)
-    target = first_text(told["description"], told["title"], told["summary"])[:MAX_TARGET]
+    target = first_text(notice["description"], notice["title"], notice["summary"])[:MAX_TARGET]
     return Action(label, target, outcome, failed)
 
 
@@ -1553,13 +1555,13 @@ def failure_of_event(event: Event, variant: str) -> Any:
     return next((result[variant] for result in results if variant in result), None)
 
 
-def failure_reason(outcome: Outcome, told: Any) -> str:
+def failure_reason(outcome: Outcome, failure: Any) -> str:
     """Why a call failed, with its own message, from the failure in its result."""
-    own, reason = as_object(told), REASONS[outcome.status]
+    own, reason = as_object(failure), REASONS[outcome.status]
     limit, signal = as_count(own.get("timeoutMs")), first_text(own.get("signal"))
     if outcome.status == "timeout" and limit is not None:
         return f"{reason} after {format_duration(limit)}"
-    texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(told))
+    texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(failure))
     unknown = "" if outcome.variant in VARIANTS else outcome.variant
     text = first_text(*texts, unknown, error_message(own.get("content"))).strip()
     text = re.sub(rf"\A(?:Error|{reason})(?::\s+|\Z)", "", text, flags=re.IGNORECASE)
@@ -1579,7 +1581,7 @@ class OpenCall(Struct, gc=False):
     tool: str = ""
     given: Raw | bytes = b""  # its arguments
     parent: str | None = None  # the call of the sub-agent that made it
-    hidden: bool = True
+    unprinted: bool = True
     since: float = 0.0
     event: Event | None = None  # its start
     shown: Action | None = None  # its line, if that did not wait for its end
@@ -1590,8 +1592,8 @@ NOT_BEGUN = OpenCall()
 
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word: for writers that want no more."""
-    unread = event.tool_call is None and event.made  # its line need not be made
-    return label_call(event.made.outcome(event) if unread else outcome_of(event))
+    unread = event.tool_call is None and event.members  # its line need not be made
+    return label_call(event.members.outcome(event) if unread else outcome_of(event))
 
 
 def running_action(call: OpenCall, here: str) -> Action:
@@ -1641,10 +1643,10 @@ class FinishedCall:
         if self.begun.given and not target:
             target = find_target(self.begun.tool, self.begun.given, here)
         if outcome.status in REASONS:
-            told = failure_of_event(self.event, outcome.variant)
+            failure = failure_of_event(self.event, outcome.variant)
             named = tool_named(outcome.tool)
-            target = target or named.target(as_object(told), here)[:MAX_TARGET].strip()
-            return replace(act, target=target, outcome=failure_reason(outcome, told))
+            target = target or named.target(as_object(failure), here)[:MAX_TARGET].strip()
+            return replace(act, target=target, outcome=failure_reason(outcome, failure))
         facts = filter(None, [fact(outcome) for fact in tool_named(outcome.tool).facts])
         return replace(act, target=target, outcome=", ".join(facts) or act.outcome)
 
@@ -1751,12 +1753,12 @@ def printed_by(call: Outcome) -> str:
     """What a command printed, as a terminal shows it: without codes, and of a line that was written
     again only the last. Both streams as they came, else one after the other; or the message of a
     failure, if one line of it can't be all."""
-    told = failure_of_event(call.event, call.variant)
-    own = as_object(told)
+    failure = failure_of_event(call.event, call.variant)
+    own = as_object(failure)
     streams = filter(None, (as_text(own.get("stdout")), as_text(own.get("stderr"))))
     text = first_text(own.get("interleavedOutput")) or "\n".join(streams)
     if not text and call.status in ("error", "timeout"):
-        message = error_message(told)
+        message = error_message(failure)
         text = message if "\n" in message.strip() else ""
     return OVERWRITTEN.sub("", TERMINAL_CODE.sub("", text))
 
@@ -1817,7 +1819,7 @@ SETTING = regex(r"""[\w.-]+\s*=|["'][^"']*["']\s*[:=]|\[+[^]]*\]+\Z""")
 MARKS = regex(r"\W*\Z")
 
 
-class Report:
+class Reporter:
     """Reports what goes wrong on stderr, saves rejected lines, and knows the exit status."""
 
     def __init__(
@@ -1890,7 +1892,7 @@ class Report:
         if file.told or file.has_run or not due:
             return
         outside = file.outside.values()
-        if not (any(one.known for one in outside) if outside else file.source.recognized):
+        if not (any(group.known for group in outside) if outside else file.source.recognized):
             self.explain(file)
 
     def explain(self, file: FileNotes) -> None:
@@ -1903,8 +1905,8 @@ class Report:
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names of tools or types, without secrets."""
-        shown = (one if one in TOOLS else self.redaction.text(one, "type") for one in names)
-        return first_names(excerpt(one) or "?" for one in shown)
+        shown = (name if name in TOOLS else self.redaction.text(name, "type") for name in names)
+        return first_names(excerpt(name) or "?" for name in shown)
 
     def report_unshown(self, file: FileNotes) -> None:
         """Say how many rejected lines weren't shown, at the end of a run or a FILE."""
@@ -1914,27 +1916,29 @@ class Report:
         file.rejected = 0
 
 
-def what_it_is(_report: Report, file: FileNotes) -> str:
+def what_it_is(_report: Reporter, file: FileNotes) -> str:
     source = file.source
     return "" if file.is_stream() else f"{source.name}: this is {source.looks_like}"
 
 
-def events_outside(report: Report, file: FileNotes) -> str:
+def events_outside(reporter: Reporter, file: FileNotes) -> str:
     """The events of a FILE that belong to no run; without a run they may be an unknown agent's."""
-    found = [one for one in file.outside.values() if one.certain or not file.has_run]
-    if not found:
+    groups = [group for group in file.outside.values() if group.certain or not file.has_run]
+    if not groups:
         return ""
-    types = {kind: None for one in found for kind in one.types}
-    listed, s = report.list_names(types), "s" * (len(types) > 1)
-    known = any(one.known for one in found)
-    if not known and not file.has_run:
+    types = {kind: None for group in groups for kind in group.types}
+    listed, s = reporter.list_names(types), "s" * (len(types) > 1)
+    recognized = any(group.known for group in groups)
+    if not recognized and not file.has_run:
         what = f"type{s}: {listed}" if types else "objects without a type"
         return f"{file.source.name}: no agent that I know wrote this ({what})"
-    kinds = f" of unknown type{s}" * (not known) + f" ({listed})" if types else " without a type"
-    count = sum(one.count for one in found)
-    error = next(filter(None, (one.error for one in found)), "")
+    kinds = (
+        f" of unknown type{s}" * (not recognized) + f" ({listed})" if types else " without a type"
+    )
+    count = sum(group.count for group in groups)
+    error = next(filter(None, (group.error for group in groups)), "")
     what = f"{plural(count, 'event')}{kinds} belong{'s' * (count == 1)} to no run"
-    return ": ".join(filter(None, (found[0].where, what, error)))
+    return ": ".join(filter(None, (groups[0].where, what, error)))
 
 
 AS_EVENTS = (
@@ -1943,29 +1947,29 @@ AS_EVENTS = (
 )
 
 
-def text_so_far(_report: Report, file: FileNotes) -> str:
+def text_so_far(_report: Reporter, file: FileNotes) -> str:
     source, lines = file.source, plural(file.source.at, "line")
     what = f"no event in {lines}: if this is an agent's text, {AS_EVENTS}"
     return "" if file.ended else f"{source.name}: {what}"
 
 
-def nothing(_report: Report, file: FileNotes) -> str:
+def nothing(_report: Reporter, file: FileNotes) -> str:
     read = file.source.at or file.source.documents
     return "" if read else f"{file.source.name} is empty: the agent wrote nothing"
 
 
-def no_events(_report: Report, file: FileNotes) -> str:
+def no_events(_report: Reporter, file: FileNotes) -> str:
     hint = f"; if this is an agent's text, {AS_EVENTS}" * (not file.told)
     return f"{file.source.name}: no events: {file.prose + hint if file.prose else AS_EVENTS}"
 
 
-def only_a_head(_report: Report, file: FileNotes) -> str:
-    told = f"{file.source.name}: only the head of a saved session, without a run"
-    return told if file.has_head and not file.has_run else ""
+def only_a_head(_report: Reporter, file: FileNotes) -> str:
+    message = f"{file.source.name}: only the head of a saved session, without a run"
+    return message if file.has_head and not file.has_run else ""
 
 
 # What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
-STORIES: dict[str, Callable[[Report, FileNotes], str]] = {
+STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
     "form": what_it_is, "events": events_outside, "head": only_a_head, "text": text_so_far,
     "empty": nothing, "end": no_events,
 }  # fmt: skip
@@ -2015,7 +2019,7 @@ OTHER_FORMATS = COMPRESSED | {
 def format_of(text: bytes, formats: dict[bytes, str]) -> str:
     """The format of a file that begins so, and a hint; or ""."""
     start = text[:16].lower()
-    return next((what for known, what in formats.items() if start.startswith(known)), "")
+    return next((what for magic, what in formats.items() if start.startswith(magic)), "")
 
 
 def read_frames(
@@ -2027,7 +2031,7 @@ def read_frames(
     head = b""
     for chunk in arriving:
         head += chunk
-        begins = any(known.startswith(head[:16].lower()) for known in OTHER_FORMATS)
+        begins = any(magic.startswith(head[:16].lower()) for magic in OTHER_FORMATS)
         if len(head) > BLOCK or not (begins or UNDECIDED.fullmatch(head)):
             break
     source.looks_like = format_of(head, OTHER_FORMATS)
@@ -2103,8 +2107,8 @@ def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
     from ijson.backends.python import Lexer
     from ijson.utils import sendable_list
 
-    found = sendable_list()  # tokens: position and text
-    lexer, tokens = Lexer(found), list[str]()  # tokens: of the incomplete object
+    lexed = sendable_list()  # tokens: position and text
+    lexer, tokens = Lexer(lexed), list[str]()  # tokens: of the incomplete object
     depth = arrays = size = read = 0  # depth in that object, around it; its bytes, all bytes
     skipped, bare = "", False  # why the rest is skipped; the last token was a number or word
 
@@ -2122,7 +2126,7 @@ def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
                 continue
             depth += ends_within_string(lexer, chunk)
             size = size + len(chunk) if depth else 0
-            for position, token in found:
+            for position, token in lexed:
                 if token is None or (not depth and token in SEPARATORS):
                     arrays += SEPARATORS.get(token, 0)
                     continue
@@ -2140,7 +2144,7 @@ def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
                 long = len(whole) > limit + 1
                 yield RejectedPiece(whole, too_long(limit)) if long else whole
                 tokens.clear()
-            found.clear()
+            lexed.clear()
             read += len(chunk)
             if not skipped and not chunk and (depth or arrays):
                 yield RejectedPiece(line() + b"\n", "the document ends too early")
@@ -2200,9 +2204,9 @@ class Wrapped(NamedTuple):
 
 def unwrap_text(value: bytes) -> bytes:
     """The text of a string, or of journald's array of bytes, in UTF-8; else b""."""
-    found = decode_raw(value) if value[:1] in (b'"', b"[") else None
+    decoded = decode_raw(value) if value[:1] in (b'"', b"[") else None
     try:
-        return to_utf8(found) if isinstance(found, str) else bytes(found or ())
+        return to_utf8(decoded) if isinstance(decoded, str) else bytes(decoded or ())
     except (TypeError, ValueError):
         return b""
 
@@ -2229,18 +2233,18 @@ def contents(
             yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
 
 
-def is_certain(one: Wrapped) -> bool:
-    stream = one.writer.startswith((b'"stdout"', b'"stderr"'))
-    return one.place == CRI or stream or one.ended or holds_event(one.text, MAX_LAYERS)
+def is_certain(piece: Wrapped) -> bool:
+    stream = piece.writer.startswith((b'"stdout"', b'"stderr"'))
+    return piece.place == CRI or stream or piece.ended or holds_event(piece.text, MAX_LAYERS)
 
 
 def holds_event(text: bytes, layers: int) -> bool:
     """Is a text an event, the beginning of one, or an envelope of either?"""
-    found = members(text)
-    if text[:1] != b"{" or not found:
+    outer = members(text)
+    if text[:1] != b"{" or not outer:
         return text[:1] == b"{" and b'"type"' in text
     inner = contents(text) if layers else ()
-    return "type" in found or any(holds_event(one.text, layers - 1) for one in inner)
+    return "type" in outer or any(holds_event(piece.text, layers - 1) for piece in inner)
 
 
 class Unwrapper:
@@ -2274,11 +2278,11 @@ class Unwrapper:
         undecided = self.places is ENVELOPES
         if self.probed > EVENTS_PROBED:
             return line
-        found = contents(line, self.places, named=self.named)
-        one = next((one for one in found if not undecided or is_certain(one)), None)
-        if one:
-            self.places, self.probed = (one.place,), 0
-            return self.join(one)
+        candidates = contents(line, self.places, named=self.named)
+        piece = next((piece for piece in candidates if not undecided or is_certain(piece)), None)
+        if piece:
+            self.places, self.probed = (piece.place,), 0
+            return self.join(piece)
         self.probed += undecided and b'"type"' in line
         return line
 
@@ -2322,10 +2326,10 @@ class Rejected(NamedTuple):
 class Reader:
     """Turns the frames of a FILE into events with their lines; other lines are rejected."""
 
-    def __init__(self, source: Source, kind: type[Event]) -> None:
+    def __init__(self, source: Source, event_type: type[Event]) -> None:
         self.source = source
-        self.kind = kind
-        source.decode = msgspec.json.Decoder(kind).decode
+        self.event_type = event_type
+        source.decode = msgspec.json.Decoder(event_type).decode
         self.prefixed = False  # an event followed a prefix
 
     def read(self, frame: Frame) -> Iterable[tuple[bytes, Any]]:
@@ -2353,10 +2357,10 @@ class Reader:
         for number, line in enumerate(lines, begin):
             # A log truncated by copytruncate begins with NULs.
             text = without_codes(line.lstrip(BLANKS + b"\0").rstrip(BLANKS))
-            found: Any = self.examine(text) if text else []
-            if not isinstance(found, list):
-                found = [(line.removesuffix(b"\n") + b"\n", Rejected(found))]
-            for pair in found:
+            examined: Any = self.examine(text) if text else []
+            if not isinstance(examined, list):
+                examined = [(line.removesuffix(b"\n") + b"\n", Rejected(examined))]
+            for pair in examined:
                 self.source.at = number
                 yield pair
         self.source.at = begin + len(lines)
@@ -2376,7 +2380,7 @@ class Reader:
         if brace < 0:
             return None
         try:
-            event = read_again(self.kind, text[brace:])
+            event = read_again(self.event_type, text[brace:])
         except (ValueError, RecursionError) as error:
             if several := self.read_several(text[brace:]):
                 return several
@@ -2393,18 +2397,18 @@ class Reader:
         name a type."""
         import json
 
-        found, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
+        parts, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
         try:
             if text[:1] == b"[":
-                found = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
-            chars = "" if found else text.decode()
+                parts = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
+            chars = "" if parts else text.decode()
             while position < len(chars):
                 _, end = decode(chars, position)
-                found.append(chars[position:end].encode())
+                parts.append(chars[position:end].encode())
                 after = (at for at in range(end, len(chars)) if chars[at] not in " \t\r")
                 position = next(after, len(chars))
-            named = all("type" in members(one) for one in found)
-            return [(one, read_again(self.kind, one)) for one in found if named]
+            named = all("type" in members(part) for part in parts)
+            return [(part, read_again(self.event_type, part)) for part in parts if named]
         except (*DECODE_ERRORS, ValueError):
             return []
 
@@ -2605,7 +2609,7 @@ class ForeignCall(Struct, gc=False):
         """The calls that it is: one, but for a patch, which is one for each of its files."""
         if self.tool != "edit" or "path" in (args := self.args()):
             return [self]
-        texts = (decode_raw(one) if isinstance(one, Raw) else one for one in args.values())
+        texts = (decode_raw(value) if isinstance(value, Raw) else value for value in args.values())
         files = [file for text in texts for file in patched_files(as_text(text))]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
@@ -2646,8 +2650,8 @@ class Answer(Struct, gc=False):
 
     def overwrites(self) -> bool:
         """Did a file that was written whole exist before? It says so, or its text does."""
-        told = self.existed or re.match(OVERWRITTEN_FILE, as_text(self.content)) is not None
-        return told and self.call.tool == "write" and not self.failed
+        existed = self.existed or re.match(OVERWRITTEN_FILE, as_text(self.content)) is not None
+        return existed and self.call.tool == "write" and not self.failed
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
@@ -2661,15 +2665,17 @@ class Answer(Struct, gc=False):
             return "failure" if code else "success", code, ""
         tagged = re.match(ERROR_TAG, text)
         said = (as_text(self.kind), tagged[1] if tagged else text)
-        told = (name for word in said for name, rule in FAILURES.items() if re.match(rule, word))
-        return next(told, "error"), None, said[1]
+        variants = (
+            name for word in said for name, rule in FAILURES.items() if re.match(rule, word)
+        )
+        return next(variants, "error"), None, said[1]
 
     def outcome(self, event: Event) -> Outcome:
         """How its event ended, as its line would say it, without the details."""
         variant, code, _ = self.ending()
         tool, begun = self.call.tool or started_tool(event) or "?", self.facts.get("isBackground")
-        found = Success(exitCode=code, isBackground=begun)
-        return Outcome(event, tool, NO_BODY, status_by(variant, code), variant, found)
+        result = Success(exitCode=code, isBackground=begun)
+        return Outcome(event, tool, NO_BODY, status_by(variant, code), variant, result)
 
 
 def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -2693,19 +2699,19 @@ def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
 @functools.lru_cache(256)
 def translate_tool(name: str) -> str:
     """Cursor's name for another agent's tool."""
-    known = TOOL_NAMES.get(name.replace("_", "").lower(), name)
-    return "mcp" if MCP_TOOL.fullmatch(name) else known
+    translated = TOOL_NAMES.get(name.replace("_", "").lower(), name)
+    return "mcp" if MCP_TOOL.fullmatch(name) else translated
 
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
     """A to-do list with Cursor's members and statuses."""
     return [
         {
-            "id": as_word(one["id"]) or str(number),
-            "content": first_text(*map(one.__getitem__, TODO_TEXTS)),
-            "status": f"TODO_STATUS_{todo_state(one)}".upper(),
+            "id": as_word(todo["id"]) or str(number),
+            "content": first_text(*map(todo.__getitem__, TODO_TEXTS)),
+            "status": f"TODO_STATUS_{todo_state(todo)}".upper(),
         }
-        for number, one in enumerate(Node(given).each(), 1)
+        for number, todo in enumerate(Node(given).each(), 1)
     ]
 
 
@@ -2723,8 +2729,8 @@ def make_result(answer: Answer, args: dict[str, Any]) -> dict[str, Any]:
     if variant not in ("success", "failure"):
         return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
     content = "" if answer.content is None else answer.content
-    told = make_success(answer.call.tool, args, content).items(), answer.facts.items()
-    stated = [*itertools.chain(*told), ("exitCode", code)]
+    pairs = make_success(answer.call.tool, args, content).items(), answer.facts.items()
+    stated = [*itertools.chain(*pairs), ("exitCode", code)]
     return {variant: {key: value for key, value in stated if value is not None}}
 
 
@@ -2776,8 +2782,8 @@ def line_members(
 
 def find_code(pattern: str, text: str) -> int | None:
     """The exit status of a command if its output states it."""
-    found = re.findall(pattern, text)
-    return int(found[-1]) if found else None
+    codes = re.findall(pattern, text)
+    return int(codes[-1]) if codes else None
 
 
 # ---------------------------------------------------------------- conversations
@@ -2809,7 +2815,7 @@ CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a repl
 
 
 class EventMaker(Struct, frozen=True, gc=False):
-    """How dialects make events, of the type ``kind``.
+    """How dialects make events, of the type ``event_type``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``blanks``: fragments, which can't be redacted, are blanked. ``lines``: a stage reads the line
@@ -2818,7 +2824,7 @@ class EventMaker(Struct, frozen=True, gc=False):
     redaction for which lines must be Cursor's own.
     """
 
-    kind: type[Event]
+    event_type: type[Event]
     native: bool = False
     converts: bool = False
     blanks: bool = False
@@ -2836,7 +2842,7 @@ SAID = {
 }
 
 
-class Dialect:
+class Translator:
     """A conversation with an agent: a few moves translate its lines into events of ours.
 
     Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
@@ -2874,15 +2880,15 @@ class Dialect:
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
         self.agent = self.name  # or a relative's
-        kind = self.line_type(maker.kind)
+        kind = self.line_type(maker.event_type)
         self.decode = msgspec.json.Decoder(kind).decode
-        self.kind: Any = kind if kind is not maker.kind else None  # its own, if any
+        self.own_type: Any = kind if kind is not maker.event_type else None  # its own, if any
         self.session = session
         self.passing = tuple(self.deltas) if maker.silent else ()
         self.begun = False
         self.latest = ""  # the type of the last event made, but errors and ends of tasks
         self.parent: str | None = None  # the call of the current event's sub-agent
-        self.line: Any = None  # the current event's, if it is printed
+        self.foreign: Any = None  # the current event's, if it is printed
         # When lines were written, as they say: the run's first one; the last one (in saved sessions
         # of those that say or do something); the current one.
         self.first: Any = None
@@ -2913,10 +2919,10 @@ class Dialect:
 
     def close(self) -> list[Event]:
         """The events that are due at the end."""
-        self.parts, self.line = [], None
+        self.parts, self.foreign = [], None
         self.finish()
         for event in self.parts:
-            event.hidden = self.maker.native
+            event.unprinted = self.maker.native
         return self.parts
 
     @property
@@ -2950,13 +2956,13 @@ class Dialect:
         if not event.session_id:
             event.session_id = self.session
         if maker.native:
-            self.line = Line(event.raw, self.places.get(event.type or "", SPOKEN_PLACES))
+            self.foreign = ForeignLine(event.raw, self.places.get(event.type or "", SPOKEN_PLACES))
         if maker.blanks:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         line: Any = event
-        if type(event) is not self.kind:  # it was decoded as another agent's
-            line = decode_as(event.raw, self.kind) if self.kind else Node(details(event))
-        self.stamp = getattr(line, "timestamp", None) if self.kind else line["timestamp"]
+        if type(event) is not self.own_type:  # it was decoded as another agent's
+            line = decode_as(event.raw, self.own_type) if self.own_type else Node(details(event))
+        self.stamp = getattr(line, "timestamp", None) if self.own_type else line["timestamp"]
         self.read(line)
         if self.stamp is not None and (self.parts or not self.saved):
             self.last = self.stamp
@@ -2968,7 +2974,10 @@ class Dialect:
         if event.kind is ACT and event.type not in ACTS:
             event.kind = SAVED if self.saved else EARLY if early else ASIDE
         self.apart |= event.kind == ASIDE
-        event.line, event.hidden = self.line, not maker.native and event.type not in CURSOR_ALONE
+        event.foreign, event.unprinted = (
+            self.foreign,
+            not maker.native and event.type not in CURSOR_ALONE,
+        )
         return (event,)
 
     def show_agent(self, event: Event) -> None:
@@ -2987,10 +2996,12 @@ class Dialect:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
         raw, made = (encode_json(made()), None) if maker.lines and made else (b"", made)
-        new = maker.kind(kind, subtype, self.session, call_id, None, parent, raw, made, self.line)
+        new = maker.event_type(
+            kind, subtype, self.session, call_id, None, parent, raw, made, self.foreign
+        )
         new.kind = INIT if subtype == "init" else KINDS.get(kind, OTHER)
         self.parts.append(new)
-        if kind != "error" and subtype not in ASIDES:
+        if kind != "error" and subtype not in NOTICES:
             self.latest = kind
         return new
 
@@ -3000,9 +3011,9 @@ class Dialect:
         if self.doubt and kind == "assistant" and parent is None and text.strip():
             self.doubt = ""
         new = self.add(kind, "delta" if thought else None, None, None, parent)
-        if maker.kind is SpokenEvent and thought:
+        if maker.event_type is SpokenEvent and thought:
             new.text = text
-        elif maker.kind is SpokenEvent:
+        elif maker.event_type is SpokenEvent:
             new.message, new.stamp = Message(text), self.stamp
         if maker.lines:
             ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
@@ -3059,9 +3070,9 @@ class Dialect:
     def only_printed(self) -> Iterator[None]:
         """Make events of a line that says nothing new, only where it is printed: they mean as much
         as it does elsewhere, without any."""
-        known, event = (self.latest, self.latest_own, self.doubt), self.event
+        state, event = (self.latest, self.latest_own, self.doubt), self.event
         yield
-        self.latest, self.latest_own, self.doubt = known
+        self.latest, self.latest_own, self.doubt = state
         for part in self.parts:
             part.kind = event.kind if event.type in ACTS else SAVED if self.saved else ASIDE
 
@@ -3078,12 +3089,12 @@ class Dialect:
             return
         self.finished.pop(identity, None)
         self.doubt = self.doubt if parent else ""
-        tool, server, known = translate_tool(name), None, self.calls.get(identity)
+        tool, server, earlier = translate_tool(name), None, self.calls.get(identity)
         if tool == name and "_" in name:
             server = self.server_of(name)
             tool = tool if server is None else "mcp"
         called = ForeignCall(identity, self.session, parent, tool, name, given, self.stamp, server)
-        if known is None or (tool == "updateTodos" and known.given != given):
+        if earlier is None or (tool == "updateTodos" and earlier.given != given):
             self.spoken.clear()
             for each in called.each():
                 self.add("tool_call", "started", each, each.id, parent)
@@ -3095,7 +3106,7 @@ class Dialect:
         if identity in self.finished:
             return
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
-        self.settle(identity)
+        self.mark_finished(identity)
         self.spoken.clear()
         for each in called.each():
             made = Answer(each, content, until=self.stamp, **outcome)
@@ -3105,13 +3116,16 @@ class Dialect:
     def end(self, subtype: str = "success", **members: Any) -> None:
         """End the run. A success that is none becomes an error; an error states its word."""
         members["usage"] = self.usage_in(members.get("usage")) or self.usage.copy() or None
-        told = {key: decode_raw(one) if type(one) is Raw else one for key, one in members.items()}
-        if subtype == "success" and (flaw := self.flaw(Node(told))):
-            subtype, told = "error", dict(zip(("error", "failure"), flaw, strict=True))
-            members |= told
+        values = {
+            key: decode_raw(value) if type(value) is Raw else value
+            for key, value in members.items()
+        }
+        if subtype == "success" and (flaw := self.flaw(Node(values))):
+            subtype, values = "error", dict(zip(("error", "failure"), flaw, strict=True))
+            members |= values
         if subtype not in ("success", ""):
-            reason = [told.get(name) for name in ("error", "errors", "message", "result")]
-            word = told.get("failure") or failure_in(f"{error_message(reason)} {subtype}")
+            reason = [values.get(name) for name in ("error", "errors", "message", "result")]
+            word = values.get("failure") or failure_in(f"{error_message(reason)} {subtype}")
             members["failure"] = word or ("error" if error_message(reason) else None)
         stated = {"is_error": subtype != "success"} if subtype else {}
         if members.get("duration_ms") is None:
@@ -3123,16 +3137,16 @@ class Dialect:
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
         of_run = (self.calls, self.finished, self.usage, self.counted, self.messages, self.spoken)
-        for known in (*of_run, *self.said.values()):
-            known.clear()
+        for state in (*of_run, *self.said.values()):
+            state.clear()
 
-    def flaw(self, told: Any) -> Flaw | None:
+    def flaw(self, result: Any) -> Flaw | None:
         """Why a result that says success, with these members, is none: something stopped the agent
         and it neither said nor did anything since; or it never did, and took no token for that; or
         its last words are an error of its host's, which took none."""
-        answer, (words, tokens) = told["result"], self.last_words(told)
+        answer, (words, tokens) = result["result"], self.last_words(result)
         silent = not answer or (isinstance(answer, str) and answer.strip() in ("", self.doubt))
-        sure = is_idle(told) if self.doubt == IDLE else silent
+        sure = is_idle(result) if self.doubt == IDLE else silent
         if self.doubt and sure and not self.saved:
             return self.doubt, failure_in(self.doubt)
         error = ERROR_ANSWER.search(words) if tokens == 0 else None
@@ -3142,28 +3156,28 @@ class Dialect:
             return reason, failure_in(reason)
         return None
 
-    def last_words(self, told: Any) -> tuple[str, int | None]:
+    def last_words(self, result: Any) -> tuple[str, int | None]:
         """The last message of a run, with the tokens that it took: as its result has them."""
-        return as_text(told["result"]), tokens_out(told["usage"])
+        return as_text(result["result"]), tokens_out(result["usage"])
 
     def usage_in(self, tokens: Any) -> dict[str, int]:
         """Tokens as Cursor counts them: what was read from a cache, or written to one, is no part
         of the input."""
-        told = Node(decode_raw(tokens) if isinstance(tokens, Raw) else tokens)
-        counts = {name: counts_in(map(told.__getitem__, paths)) for name, paths in USAGE.items()}
-        found = {name: count for name in counts if (count := next(counts[name], None)) is not None}
-        if self.agent in CACHE_IN_INPUT and "inputTokens" in found:
-            cached = found.get("cacheReadTokens", 0) + found.get("cacheWriteTokens", 0)
-            found["inputTokens"] = max(found["inputTokens"] - cached, 0)
-        return found
+        node = Node(decode_raw(tokens) if isinstance(tokens, Raw) else tokens)
+        counts = {name: counts_in(map(node.__getitem__, paths)) for name, paths in USAGE.items()}
+        usage = {name: count for name in counts if (count := next(counts[name], None)) is not None}
+        if self.agent in CACHE_IN_INPUT and "inputTokens" in usage:
+            cached = usage.get("cacheReadTokens", 0) + usage.get("cacheWriteTokens", 0)
+            usage["inputTokens"] = max(usage["inputTokens"] - cached, 0)
+        return usage
 
     def add_usage(self, tokens: Any, identity: Any = None, cost: Any = None) -> None:
         """Add the tokens of a message, and its dollars. Of its lines the last one states them."""
-        found, before = self.usage_in(tokens), self.counted.get(identity, {})
-        for name, count in found.items():
+        usage, before = self.usage_in(tokens), self.counted.get(identity, {})
+        for name, count in usage.items():
             self.usage[name] = self.usage.get(name, 0) + count - before.get(name, 0)
         if identity is not None:
-            remember(self.counted, identity, found)
+            remember(self.counted, identity, usage)
         if (dollars := as_dollars(cost)) is not None:
             self.cost = (self.cost or 0) + dollars
 
@@ -3181,7 +3195,7 @@ class Dialect:
         """The server of an MCP tool whose name does not show it; "" if unknown, None if none."""
         return None
 
-    def settle(self, identity: Any) -> None:
+    def mark_finished(self, identity: Any) -> None:
         """What is said of a call from here on only repeats, or is no action."""
         if identity := as_text(identity):
             remember(self.finished, identity, None)
@@ -3189,10 +3203,10 @@ class Dialect:
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
         if self.maker.blanks and places:
-            self.event.raw = self.line.raw = blank_strings(self.event.raw, places)
+            self.event.raw = self.foreign.raw = blank_strings(self.event.raw, places)
 
 
-class Saved(Dialect):
+class Saved(Translator):
     """A session that an agent saved: a prompt opens a run, and the next one ends it."""
 
     saved = True
@@ -3212,10 +3226,10 @@ class Saved(Dialect):
     def call(self, identity: Any, *call: Any, **how: Any) -> None:
         """Of several calls that are open, lines don't say when each ended: they stand together."""
         super().call(identity, *call, **how)
-        beside = [one for one in self.calls.values() if one.parent == self.parent]
+        beside = [sibling for sibling in self.calls.values() if sibling.parent == self.parent]
         if beside[1:] and not self.clocks:
-            for one in beside:
-                one.since = None
+            for sibling in beside:
+                sibling.since = None
 
     def begin_prompt(self, *texts: str) -> None:
         """Begin the run of a prompt, in one text or more; that ends the run before."""
@@ -3253,7 +3267,7 @@ class Saved(Dialect):
 
     def imply(self) -> None:
         """No line says what the last event does: where the agent's own are printed, it is none."""
-        self.parts[-1].hidden, self.parts[-1].line = self.maker.native, None
+        self.parts[-1].unprinted, self.parts[-1].foreign = self.maker.native, None
 
 
 # Cursor's counts of tokens -> where other agents' lines state them.
@@ -3292,11 +3306,11 @@ def stopped_by(stops: Mapping[str, tuple[str, str]], member: str, stop: str) -> 
     return f"{why} ({member} {stop})", failure
 
 
-def is_idle(told: Any) -> bool:
+def is_idle(result: Any) -> bool:
     """Does a result hold no words, and state that the model wrote none?"""
-    answer, turns = told["result"], told["num_turns"]
+    answer, turns = result["result"], result["num_turns"]
     silent = not (answer.strip() if isinstance(answer, str) else answer)
-    return silent and tokens_out(told["usage"]) == 0 and turns != 0
+    return silent and tokens_out(result["usage"]) == 0 and turns != 0
 
 
 def tokens_out(usage: Any) -> int | None:
@@ -3312,7 +3326,7 @@ def remember(known: dict[Any, Any], key: Any, value: Any, most: int = MAX_FINISH
         del known[next(iter(known))]
 
 
-class Cursor(Dialect):
+class Cursor(Translator):
     """agentfmt's own vocabulary: its lines are never translated."""
 
     name = "cursor"
@@ -3326,9 +3340,11 @@ def blank_strings(raw: bytes, places: Places) -> bytes:
     """Blank the strings of a line at some places and below them."""
     if UNICODE not in raw and not any(b'"%b"' % place[-1].encode() in raw for place in places):
         return raw  # nearly always; an escape may spell a name
-    values = (one for one in find_strings(raw) if not one.is_key)
-    there = (one for one in values if any(one.path[: len(place)] == place for place in places))
-    return edit_strings(raw, there, lambda _one: "")
+    values = (string for string in find_strings(raw) if not string.is_key)
+    there = (
+        string for string in values if any(string.path[: len(place)] == place for place in places)
+    )
+    return edit_strings(raw, there, lambda _string: "")
 
 
 # ---------------------------------------------------------------- Claude
@@ -3349,7 +3365,7 @@ CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
 }
 
 
-class Claude(Dialect):
+class Claude(Translator):
     """`claude -p --output-format stream-json --verbose`, and its relatives Amp and Qwen Code.
 
     An assistant event holds blocks of text, thinking and calls; a user event holds their results,
@@ -3413,14 +3429,14 @@ class Claude(Dialect):
         elif subtype in CLAUDE_TASKS:
             self.task(subtype, Node(details(self.event)))
         elif subtype == "informational":
-            told = Node(details(self.event))
+            notice = Node(details(self.event))
             self.doubt = (
-                as_text(told["preventContinuation"] is True and told["content"]).strip()
+                as_text(notice["preventContinuation"] is True and notice["content"]).strip()
                 or self.doubt
             )
         elif subtype == "api_retry":  # the last line of a run that is killed while it waits
-            told = Node(details(self.event))
-            why = filter(None, map(told.__getitem__, ("error", "error_status")))
+            notice = Node(details(self.event))
+            why = filter(None, map(notice.__getitem__, ("error", "error_status")))
             self.report_error(" ".join(map(as_word, why)))
 
     def init(self) -> None:
@@ -3434,30 +3450,30 @@ class Claude(Dialect):
         self.by_schema = b'"StructuredOutput"' in bytes(own.get("tools", b""))
         self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
 
-    def task(self, subtype: str, told: Any) -> None:
+    def task(self, subtype: str, notice: Any) -> None:
         """Follow a task in the background."""
-        task = as_text(told["task_id"])
-        call = as_text(told["tool_use_id"]) or self.tasks.get(task, "")
+        task = as_text(notice["task_id"])
+        call = as_text(notice["tool_use_id"]) or self.tasks.get(task, "")
         if subtype == "task_started":
             self.tasks[task] = call
         elif subtype == "background_tasks_changed":  # it lists all of them
             self.running &= {
-                self.tasks.get(as_word(one["task_id"]), "") for one in told.each("tasks")
+                self.tasks.get(as_word(entry["task_id"]), "") for entry in notice.each("tasks")
             }
-        elif subtype == "task_notification" or told["patch.status"] not in TASK_STATES:
-            stopped = {as_text(told["status"]), as_text(told["patch.status"])} & {
+        elif subtype == "task_notification" or notice["patch.status"] not in TASK_STATES:
+            stopped = {as_text(notice["status"]), as_text(notice["patch.status"])} & {
                 "stopped",
                 "killed",
             }
             if stopped and call in self.running and task not in self.dismissed:
                 given = self.background.get(call, {}).get("description")
                 self.lost = as_text(decode_raw(given)) if type(given) is Raw else as_text(given)
-                self.lost = self.lost or as_text(told["summary"]) or task
+                self.lost = self.lost or as_text(notice["summary"]) or task
             self.running.discard(call)
         if subtype == "task_notification":
             self.woken = True
             if call in self.background:
-                took = {"status": told["status"], "duration_ms": told["usage.duration_ms"]}
+                took = {"status": notice["status"], "duration_ms": notice["usage.duration_ms"]}
                 self.make("system", subtype, call_id=call, **self.background.pop(call), **took)
 
     def finish(self) -> None:
@@ -3526,9 +3542,9 @@ class Claude(Dialect):
         if self.ended and subtype != "success" and work == {b"0"}:
             self.event.kind = RUNLESS
             return
-        for one in Node(decode_raw(own.get("permission_denials", b""))).each():
-            if as_text(one["tool_use_id"]) in self.calls:  # it got no result
-                self.answer(one["tool_use_id"], "", failed=True, kind="denied")
+        for denial in Node(decode_raw(own.get("permission_denials", b""))).each():
+            if as_text(denial["tool_use_id"]) in self.calls:  # it got no result
+                self.answer(denial["tool_use_id"], "", failed=True, kind="denied")
         erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
         named = isinstance(subtype, str) and subtype.startswith("error") and subtype
         ended = named or (erroneous and "error") or ("success" if subtype == "success" else "")
@@ -3547,13 +3563,13 @@ class Claude(Dialect):
             self.lost, self.final = "", None
             self.last_call = self.last_call if ended == "success" else None
 
-    def flaw(self, told: Any) -> Flaw | None:
+    def flaw(self, result: Any) -> Flaw | None:
         """Neither does a run succeed that the model or the host stopped, that lost a sub-agent, or
         that owes the answer by a schema; nor does an error of the host become an answer."""
-        final, structured = self.final_line(), any(told[name] is not None for name in STRUCTURED)
-        stop = as_text(final["message.stop_reason"] if self.saved else told["stop_reason"])
-        end, answer = as_text(told["terminal_reason"]), as_text(told["result"]).strip()
-        if flaw := super().flaw(told):
+        final, structured = self.final_line(), any(result[name] is not None for name in STRUCTURED)
+        stop = as_text(final["message.stop_reason"] if self.saved else result["stop_reason"])
+        end, answer = as_text(result["terminal_reason"]), as_text(result["result"]).strip()
+        if flaw := super().flaw(result):
             return flaw
         if stop in CLAUDE_STOPS and not structured:
             return stopped_by(CLAUDE_STOPS, "stop_reason", stop)
@@ -3561,7 +3577,7 @@ class Claude(Dialect):
             return f"it was stopped (terminal_reason {end})", CLAUDE_ENDS.get(end, "interrupted")
         if self.by_schema and not structured:
             return "it gave no answer by the schema that was asked for", None
-        if final["error"] and answer and answer == self.last_words(told)[0]:
+        if final["error"] and answer and answer == self.last_words(result)[0]:
             return f"its answer is only an error: {answer}", failure_in(answer)
         return self.unanswered() if self.lost else None
 
@@ -3579,35 +3595,35 @@ class Claude(Dialect):
     def final_line(self) -> Any:
         return Node(details(self.final) if self.final else {})
 
-    def last_words(self, told: Any) -> tuple[str, int | None]:
+    def last_words(self, result: Any) -> tuple[str, int | None]:
         line = self.final_line()
         words = content_text(line["message.content"] or line["message.parts"]).strip()
-        answer, tokens = super().last_words(told)
+        answer, tokens = super().last_words(result)
         stated = tokens_out(line["message.usage"] or line["usageMetadata"])
         return words or answer, tokens if stated is None or not words else stated
 
     def returned(self, block: Any, line: Any) -> None:
         identity, content = block.tool_use_id or "", bytes(block.content) or b'""'
-        text, told = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
+        text, result = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
         called = self.calls.get(identity) or ForeignCall(identity)
         failed = block.is_error is True
         marks = Node(decode_raw(line.tool_result_meta)).each()
-        why = (one["non_execution_kind"] for one in marks if one["id"] == identity)
+        why = (mark["non_execution_kind"] for mark in marks if mark["id"] == identity)
         kind = "denied" if identity in self.denied else next(why, "")
-        kind = kind or "rejected" * (told["status"] == "cancelled")
-        if told["isAsync"] is True or told["status"] == "async_launched":
-            self.tasks[as_text(told["agentId"] or told["taskId"])] = identity
+        kind = kind or "rejected" * (result["status"] == "cancelled")
+        if result["isAsync"] is True or result["status"] == "async_launched":
+            self.tasks[as_text(result["agentId"] or result["taskId"])] = identity
             self.background[identity] = {"description": called.args().get("description")}
             self.running.add(identity)
-        elif told["backgroundTaskId"]:
-            self.tasks[as_text(told["backgroundTaskId"])] = identity
+        elif result["backgroundTaskId"]:
+            self.tasks[as_text(result["backgroundTaskId"])] = identity
             self.background[identity] = {"title": called.args().get("command")}
         given = text if text or content[:1] == b'"' else Raw(content)
         if called.name == "Read" and not failed:
-            given = told["file.content"] or without_numbers(given)
-        code, facts = claude_code(text, told, failed=failed), claude_facts(called.tool, told)
+            given = result["file.content"] or without_numbers(given)
+        code, facts = claude_code(text, result, failed=failed), claude_facts(called.tool, result)
         outcome = {"failed": failed, "kind": kind, "code": code, "facts": facts}
-        self.answer(identity, given, existed=told["type"] == "update", **outcome)
+        self.answer(identity, given, existed=result["type"] == "update", **outcome)
 
 
 # Why the model stopped, where that is no success: the word for the failure, and what to say.
@@ -3642,8 +3658,10 @@ DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the m
 def was_interrupted(result: Mapping[str, Raw]) -> bool:
     """Does a result say that somebody stopped the run? Older versions only don't say otherwise."""
     reason = as_text(decode_raw(result.get("terminal_reason", b"")))
-    told = decode_raw(result.get("errors", b""))
-    errors = told if told and isinstance(told, list) else [decode_raw(result.get("result", b""))]
+    listed = decode_raw(result.get("errors", b""))
+    errors = (
+        listed if listed and isinstance(listed, list) else [decode_raw(result.get("result", b""))]
+    )
     diagnosed = all(as_text(error).startswith(DIAGNOSTIC) for error in errors)
     return reason.startswith("aborted") or (not reason and diagnosed)
 
@@ -3660,27 +3678,27 @@ CLAUDE_FACTS: dict[str, dict[str, str]] = {
 }
 
 
-def claude_facts(tool: str, told: Any) -> dict[str, Any]:
-    facts = {name: told[path] for name, path in CLAUDE_FACTS.get(tool, {}).items()}
-    if told["backgroundTaskId"]:
+def claude_facts(tool: str, result: Any) -> dict[str, Any]:
+    facts = {name: result[path] for name, path in CLAUDE_FACTS.get(tool, {}).items()}
+    if result["backgroundTaskId"]:
         facts["isBackground"] = True
     if tool == "read":
-        start, count = as_count(told["file.startLine"]), as_count(told["file.numLines"])
+        start, count = as_count(result["file.startLine"]), as_count(result["file.numLines"])
         if start and count:
             facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
-    elif tool in ("edit", "write") and told["structuredPatch"]:
-        lines = [line for hunk in told.each("structuredPatch") for line in hunk_lines(hunk)]
+    elif tool in ("edit", "write") and result["structuredPatch"]:
+        lines = [line for hunk in result.each("structuredPatch") for line in hunk_lines(hunk)]
         marks = [line[:1] for line in lines]
         facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
-        path = as_text(told["filePath"])  # without it, a diff may look like that of a new file
-        head = [f"--- {path}", f"+++ {path}"] if told["type"] == "update" else []
+        path = as_text(result["filePath"])  # without it, a diff may look like that of a new file
+        head = [f"--- {path}", f"+++ {path}"] if result["type"] == "update" else []
         facts["diffString"] = "\n".join(head + lines)
-    elif tool == "grep" and as_text(told["mode"]) in GREP_MODES:
-        names, mode = GREP_MODES[told["mode"]]
-        found = {name: told[own] for name, own in names.items()}
-        facts = {"workspaceResults": {"": {mode: found}}}
+    elif tool == "grep" and as_text(result["mode"]) in GREP_MODES:
+        names, mode = GREP_MODES[result["mode"]]
+        counts = {name: result[own] for name, own in names.items()}
+        facts = {"workspaceResults": {"": {mode: counts}}}
     if tool != "shell":
-        facts.setdefault("durationMs", told["durationMs"])
+        facts.setdefault("durationMs", result["durationMs"])
     return facts
 
 
@@ -3711,9 +3729,9 @@ def hunk_lines(hunk: Node) -> Iterator[str]:
     yield from map(as_text, hunk["lines"] if isinstance(hunk["lines"], list) else ())
 
 
-def claude_code(text: str, told: Any, *, failed: bool) -> int | None:
+def claude_code(text: str, result: Any, *, failed: bool) -> int | None:
     """The exit status of a command, as stated beside its result or in its text."""
-    codes = [told["exit_code"], told["exitCode"]]
+    codes = [result["exit_code"], result["exitCode"]]
     if text.startswith('{"') and '"exitCode"' in text:  # Amp
         codes.append(Node(decode_raw(to_utf8(text)))["exitCode"])
     if failed:
@@ -3816,7 +3834,9 @@ class SavedClaude(Saved, Claude):
         message = line.message
         identity = as_text(message and message.id) or line.uuid
         blocks = message.content if message and isinstance(message.content, list) else ()
-        texts = ((one.text or "", one.thinking or "", encode_json(one.input)) for one in blocks)
+        texts = (
+            (block.text or "", block.thinking or "", encode_json(block.input)) for block in blocks
+        )
         size = self.sizes.get(identity, 0) + sum(len(text) for each in texts for text in each)
         self.sizes[identity] = size
         self.add_usage(usage, identity)
@@ -3888,15 +3908,15 @@ class SavedClaude(Saved, Claude):
             self.side = line.isSidechain is True and not (warms_up and line.agentId is None)
         if line.isSidechain is not True or self.side:
             return None
-        known = self.chains.get(line.parentUuid) or self.chains.get(line.agentId)
-        if known is None:
+        caller = self.chains.get(line.parentUuid) or self.chains.get(line.agentId)
+        if caller is None:
             tasks = [call for call in self.calls.values() if call.tool == "task"]
             asked = message_text(line.message.content) if line.message else ""
             same = [call for call in tasks if decode_raw(call.args().get("prompt", b"")) == asked]
-            known = [*tasks, *same][-1].id if tasks else line.agentId or line.uuid or ""
+            caller = [*tasks, *same][-1].id if tasks else line.agentId or line.uuid or ""
         for identity in filter(None, (line.uuid, line.agentId)):
-            remember(self.chains, identity, known)
-        return known
+            remember(self.chains, identity, caller)
+        return caller
 
 
 def as_block(part: Any, status: Any) -> None:
@@ -3923,7 +3943,7 @@ def prompt_text(line: Any) -> str:
     if isinstance(message.content, str):
         return without_context(message.content)
     blocks = message.content or ()
-    texts = [without_context(one.text or "") for one in blocks if one.type in (None, "text")]
+    texts = [without_context(part.text or "") for part in blocks if part.type in (None, "text")]
     if any(block.tool_use_id for block in blocks):
         return next((text for text in texts if text.startswith("[Request interrupted")), "")
     return as_text(shown) or "\n".join(text for text in texts if text and not INJECTED.match(text))
@@ -3931,8 +3951,8 @@ def prompt_text(line: Any) -> str:
 
 def without_context(text: str) -> str:
     """What a person typed, without the elements that the host put before it and behind it."""
-    while found := CONTEXT.match(text):
-        _, end, rest = text.partition(f"</{found[1]}>")
+    while match := CONTEXT.match(text):
+        _, end, rest = text.partition(f"</{match[1]}>")
         if not (end and rest.strip()):
             return text
         text = rest.lstrip()
@@ -3967,7 +3987,7 @@ ROLLOUT_TYPES = frozenset(
 )
 
 
-class Codex(Dialect):
+class Codex(Translator):
     """`codex exec --json`: a thread, its turns, their items.
 
     https://github.com/openai/codex/blob/main/codex-rs/exec/src/exec_events.rs
@@ -4028,11 +4048,11 @@ class Codex(Dialect):
         super().end(subtype, **members)
         self.answered, self.commented = None, False
 
-    def flaw(self, told: Any) -> Flaw | None:
+    def flaw(self, result: Any) -> Flaw | None:
         """Nor does a turn succeed whose messages are commentary, all of them."""
-        if self.commented and self.answered is None and told["result"] is None:
+        if self.commented and self.answered is None and result["result"] is None:
             return "it ended without a final answer, only with commentary", "unfinished"
-        return super().flaw(told)
+        return super().flaw(result)
 
     def item(self, item: Any, what: str, *, done: bool) -> None:
         if what in CODEX_CALLS:
@@ -4059,8 +4079,8 @@ class Codex(Dialect):
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
         self.call(identity, name, given, once=done)
         if done:
-            told = item.result and content_text(item.result.content)
-            text = (item.error and error_message(item.error)) or told or item.aggregated_output
+            result = item.result and content_text(item.result.content)
+            text = (item.error and error_message(item.error)) or result or item.aggregated_output
             declined = item.status == "declined"
             failed, kind = declined or item.status == "failed", "declined" if declined else ""
             starts = {"isBackground": True} if name == SPAWN and not failed else {}
@@ -4077,9 +4097,9 @@ class Codex(Dialect):
             started = dict.fromkeys(map(as_text, (*named, *states)), (identity, item.prompt))
             self.agents = {**self.agents, **started}
         for agent, state in states.items():
-            told = Node(state)
-            if told["status"] in ENDED_AGENT and agent in self.agents:
-                self.hear_from(agent, told["message"] or told["last_message"], told["status"])
+            report = Node(state)
+            if report["status"] in ENDED_AGENT and agent in self.agents:
+                self.hear_from(agent, report["message"] or report["last_message"], report["status"])
 
     def hear_from(self, agent: str, text: Any, status: str = "") -> None:
         """What a sub-agent says, below the call that started it; a ``status`` says how it ended."""
@@ -4091,8 +4111,8 @@ class Codex(Dialect):
             self.parent = None
         if status:
             self.agents = {name: call for name, call in self.agents.items() if name != agent}
-            told = {"description": task, "status": status}
-            self.make("system", "task_notification", call_id=identity, **told)
+            notice = {"description": task, "status": status}
+            self.make("system", "task_notification", call_id=identity, **notice)
 
 
 def plan_parts(text: str) -> list[str]:
@@ -4117,9 +4137,11 @@ def web_call(query: Any, action: Any) -> tuple[str, dict[str, str]]:
 
 def web_run(given: Any) -> tuple[str, dict[str, str]]:
     """The same of the tool with which code does both: lists of what to open and to look for."""
-    told = Node(given)
-    pages = [first_text(one["ref_id"]) for what in ("open", "find") for one in told.each(what)]
-    asked = [first_text(one["q"]) for what in WEB_LISTS for one in told.each(what)]
+    request = Node(given)
+    pages = [
+        first_text(entry["ref_id"]) for what in ("open", "find") for entry in request.each(what)
+    ]
+    asked = [first_text(entry["q"]) for what in WEB_LISTS for entry in request.each(what)]
     if pages and not asked:
         return "webFetch", {"url": " ".join(pages)}
     return "webSearch", {"searchTerm": ", ".join(asked)}
@@ -4152,7 +4174,7 @@ def calls_in(code: str) -> Iterator[tuple[str, Any]]:
     def value_of(name: str) -> Any:
         return literal_at(code, values()[name]) if name in values() else None
 
-    found = list[tuple[str, Any]]()
+    calls = list[tuple[str, Any]]()
     for match in CODE_CALL.finditer(code):
         given = literal_at(code, match.end())
         if given is None and (named := CODE_VARIABLE.match(code, match.end())):
@@ -4160,8 +4182,8 @@ def calls_in(code: str) -> Iterator[tuple[str, Any]]:
         if given is None:
             return
         name = match[1]
-        found.append(web_run(given) if name == "web__run" else (name, given))
-    yield from found
+        calls.append(web_run(given) if name == "web__run" else (name, given))
+    yield from calls
 
 
 CODE_CALL = regex(r"\btools\.(\w{1,200})\(\s*")
@@ -4197,11 +4219,11 @@ def literal_at(code: str, start: int) -> Any:
     return decode_raw(to_utf8("".join(parts)))
 
 
-def as_json_escape(found: re.Match[str]) -> str:
+def as_json_escape(match: re.Match[str]) -> str:
     """JSON's escape for one of JavaScript, or for a character that JSON doesn't allow."""
-    if found[1] is None:
-        return encode_json(found[0]).decode()[1:-1]
-    return found[0] if found[1] in '"\\/bfnrtu' else found[1].replace("\n", "")
+    if match[1] is None:
+        return encode_json(match[0]).decode()[1:-1]
+    return match[0] if match[1] in '"\\/bfnrtu' else match[1].replace("\n", "")
 
 
 class SavedCodex(Saved, Codex):
@@ -4236,89 +4258,94 @@ class SavedCodex(Saved, Codex):
         return shape(anys="timestamp", base=base, payload=payload)
 
     def read(self, line: Any) -> None:
-        kind, told = self.event.type, line.payload
+        kind, payload = self.event.type, line.payload
         self.own = self.heads if kind == "session_meta" else SavedCodex.own
         self.event.kind = ACT if kind in ("event_msg", "response_item") else HEAD
-        if told is None:
+        if payload is None:
             return
-        what = (told.type if kind in ("event_msg", "response_item") else kind) or ""
-        if what == "item_completed" and told.item:
-            told = told.item
-            what = re.sub(r"\B(?=[A-Z])", "_", told.type or "").lower()
+        what = (payload.type if kind in ("event_msg", "response_item") else kind) or ""
+        if what == "item_completed" and payload.item:
+            payload = payload.item
+            what = re.sub(r"\B(?=[A-Z])", "_", payload.type or "").lower()
         if what in ROLLOUT:
-            ROLLOUT[what](self, told)
+            ROLLOUT[what](self, payload)
         elif what in CODEX_CALLS and what != "web_search":
             self.go_on()
-            self.item(told, what, done=True)
+            self.item(payload, what, done=True)
 
-    def context(self, told: Any) -> None:
-        path = Node(told.source)["subagent.thread_spawn.agent_path"]
+    def context(self, payload: Any) -> None:
+        path = Node(payload.source)["subagent.thread_spawn.agent_path"]
         self.path = first_text(path) or self.path
-        self.cwd, self.model = told.cwd or self.cwd, told.model or self.model
+        self.cwd, self.model = payload.cwd or self.cwd, payload.model or self.model
 
-    def texts_in(self, told: Any) -> Iterator[tuple[str, bool]]:
+    def texts_in(self, payload: Any) -> Iterator[tuple[str, bool]]:
         """Texts, and whether no other type of line held them before."""
-        lists = [told.content, getattr(told, "summary", None), told.summary_text]
-        blocks = [one for given in lists if isinstance(given, list) for one in given]
-        texts = [as_text(getattr(told, "message", None) or told.text or told.content)]
+        lists = [payload.content, getattr(payload, "summary", None), payload.summary_text]
+        blocks = [part for given in lists if isinstance(given, list) for part in given]
+        texts = [as_text(getattr(payload, "message", None) or payload.text or payload.content)]
         texts += [as_text(block) or content_text([block]) for block in blocks]
-        kind = f"{self.event.type} {told.type}"
-        parts = texts if self.maker.native else [one for text in texts for one in plan_parts(text)]
+        kind = f"{self.event.type} {payload.type}"
+        parts = (
+            texts if self.maker.native else [part for text in texts for part in plan_parts(text)]
+        )
         for text in filter(None, parts):
             counts = self.copies.get(text.strip(), {})
             most, count = max(counts.values(), default=0), counts.get(kind, 0) + 1
             remember(self.copies, text.strip(), counts | {kind: count})
             yield text, count > most
 
-    def prompted(self, told: Any) -> None:
-        if texts := [typed_in(text) for text, new in self.texts_in(told) if new]:
+    def prompted(self, payload: Any) -> None:
+        if texts := [typed_in(text) for text, new in self.texts_in(payload) if new]:
             self.begin_prompt(*texts)
 
-    def spoke(self, told: Any) -> None:
-        thought = "reasoning" in (told.type or "").lower()
-        if getattr(told, "role", None) not in (None, "assistant"):
+    def spoke(self, payload: Any) -> None:
+        thought = "reasoning" in (payload.type or "").lower()
+        if getattr(payload, "role", None) not in (None, "assistant"):
             return
-        if getattr(told, "recipient", None) and told.author != self.path:
-            self.received(told)
+        if getattr(payload, "recipient", None) and payload.author != self.path:
+            self.received(payload)
             return
-        for text, new in self.texts_in(told):
-            told.text, kind = text, "reasoning" if thought else "agent_message"
+        for text, new in self.texts_in(payload):
+            payload.text, kind = text, "reasoning" if thought else "agent_message"
             if new:
                 self.go_on()
-                self.item(told, kind, done=True)
+                self.item(payload, kind, done=True)
             elif self.maker.native:
                 with self.only_printed():
-                    self.item(told, kind, done=True)
+                    self.item(payload, kind, done=True)
 
-    def received(self, told: Any) -> None:
+    def received(self, payload: Any) -> None:
         """A message from another agent: a task is a prompt, and what a sub-agent says its answer.
         What they say may be encrypted."""
-        head, _, text = content_text(told.content).partition("\nPayload:\n")
+        head, _, text = content_text(payload.content).partition("\nPayload:\n")
         text = text.strip() or head.partition("Task name: ")[2].partition("\n")[0]
-        if self.path == MAIN_AGENT or (told.author or "").startswith(f"{self.path}/"):
+        if self.path == MAIN_AGENT or (payload.author or "").startswith(f"{self.path}/"):
             if self.in_turn:
-                self.hear_from(told.author or "", text)
+                self.hear_from(payload.author or "", text)
         elif "Message Type: NEW_TASK" in head or not self.in_turn:
             self.begin_prompt(text)
         else:
             self.ask(text)
 
-    def called(self, told: Any) -> None:
+    def called(self, payload: Any) -> None:
         """A call; the arguments are JSON in a text, a text, or an object."""
         self.go_on()
-        given = told.arguments or told.input or told.action
+        given = payload.arguments or payload.input or payload.action
         if isinstance(given, str) and given.startswith("{"):
             given = Raw(to_utf8(given))
-        name, space = told.name or (told.type or "").removesuffix("_call"), told.namespace or ""
+        name, space = (
+            payload.name or (payload.type or "").removesuffix("_call"),
+            payload.namespace or "",
+        )
         name = f"{space}__{name.strip('_')}" if space.startswith("mcp__") else name
-        identity = as_text(told.call_id or told.id)
-        if told.type == "web_search_call":
-            name, given = web_call(told.query, Node(told.action))
+        identity = as_text(payload.call_id or payload.id)
+        if payload.type == "web_search_call":
+            name, given = web_call(payload.query, Node(payload.action))
         made = [*calls_in(given)] if name == "exec" and isinstance(given, str) else []
         made = made or [(name, given)]
         ids = [identity, *(f"{identity}:{number}" for number in range(1, len(made)))]
-        for one, (name, given) in zip(ids, made, strict=True):
-            self.call(one, name, given)
+        for call_id, (name, given) in zip(ids, made, strict=True):
+            self.call(call_id, name, given)
         if len(made) > 1:
             self.scripts[identity] = ids
         if name == SPAWN:
@@ -4326,12 +4353,12 @@ class SavedCodex(Saved, Codex):
                 Node(decode_raw(given) if isinstance(given, Raw) else given)["task_name"]
             )
             self.agents = {**self.agents, f"{self.path}/{task}": (identity, task)}
-        if told.type in ("web_search_call", "image_generation_call"):  # no line has the result
+        if payload.type in ("web_search_call", "image_generation_call"):  # no line has the result
             self.answer(identity, "")
 
-    def returned(self, told: Any) -> None:
+    def returned(self, payload: Any) -> None:
         """How a call ended is a member of its output, or stands in its text."""
-        output, called = told.output, self.calls.get(as_text(told.call_id))
+        output, called = payload.output, self.calls.get(as_text(payload.call_id))
         if isinstance(output, str) and output.startswith('{"'):
             output = decode_raw(to_utf8(output)) or output
         inner = Node(output)
@@ -4353,38 +4380,38 @@ class SavedCodex(Saved, Codex):
         facts = {"executionTime": as_count(took)}
         if called and called.name == SPAWN and not failed:
             facts = {"isBackground": True}
-            known = self.agents.get(f"{self.path}/") or (called.id, "")
-            self.agents = {**self.agents, as_text(inner["agent_id"] or inner["task_name"]): known}
+            spawned = self.agents.get(f"{self.path}/") or (called.id, "")
+            self.agents = {**self.agents, as_text(inner["agent_id"] or inner["task_name"]): spawned}
         for agent, state in as_object(inner["status"]).items():
             for status, said in as_object(state).items():
                 self.hear_from(agent, said, status)
-        *others, last = self.scripts.pop(as_text(told.call_id), [told.call_id])
-        for one in others:  # what each of them printed, and how long it took, is not known
-            self.answer(one, None, failed=failed)
+        *others, last = self.scripts.pop(as_text(payload.call_id), [payload.call_id])
+        for call_id in others:  # what each of them printed, and how long it took, is not known
+            self.answer(call_id, None, failed=failed)
         facts = {} if others else facts
         if called:  # else its turn was aborted
             self.answer(last, text, failed=failed, code=code, facts=facts)
 
-    def count(self, told: Any) -> None:
+    def count(self, payload: Any) -> None:
         """Add the difference of the totals."""
-        totals = as_object(Node(told.info)["total_token_usage"])
+        totals = as_object(Node(payload.info)["total_token_usage"])
         before, self.tokens = self.tokens, {name: as_count(totals[name]) or 0 for name in totals}
         new = ((name, total - before.get(name, 0)) for name, total in self.tokens.items())
         self.add_usage({name: self.tokens[name] if more < 0 else more for name, more in new})
 
-    def turn_ended(self, told: Any) -> None:
+    def turn_ended(self, payload: Any) -> None:
         """A turn without an answer has failed, though only newer versions say why."""
-        error = error_message(told.error)
-        if told.type == "turn_aborted":
-            interrupted = told.reason in (None, "interrupted")
-            error = "interrupted by the user" if interrupted else told.reason
-        elif told.type == "error":
-            self.report_error(told.message, fatal=self.in_turn)
+        error = error_message(payload.error)
+        if payload.type == "turn_aborted":
+            interrupted = payload.reason in (None, "interrupted")
+            error = "interrupted by the user" if interrupted else payload.reason
+        elif payload.type == "error":
+            self.report_error(payload.message, fatal=self.in_turn)
             return
-        elif told.last_agent_message is None and self.latest_own in ("system", "user"):
+        elif payload.last_agent_message is None and self.latest_own in ("system", "user"):
             error = error or self.fatal_error or "the turn ended without an answer"
-        took = as_count(told.duration_ms)
-        self.stop(error, result=told.last_agent_message, duration_ms=took)
+        took = as_count(payload.duration_ms)
+        self.stop(error, result=payload.last_agent_message, duration_ms=took)
 
 
 def typed_in(prompt: str) -> str:
@@ -4441,7 +4468,7 @@ VERBS = frozenset(
 )
 
 
-class Gemini(Dialect):
+class Gemini(Translator):
     """`gemini --output-format stream-json`.
 
     https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/output/types.ts
@@ -4497,7 +4524,7 @@ class Gemini(Dialect):
             self.doubt = as_text(text).strip() or "a hook stopped the agent"
 
 
-class OpenCode(Dialect):
+class OpenCode(Translator):
     """`opencode run --format json`. Only the newest version prints a last line, `done`. The run has
     succeeded if its last step finished for another reason than calling tools, and wasn't cut."""
 
@@ -4558,8 +4585,8 @@ class OpenCode(Dialect):
         if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
         elif line["reason"] == "idle" and self.latest in ACTS:
-            known = self.reason in (*self.cuts, *self.voids)
-            self.reason = self.reason if known else "stop"
+            kept = self.reason in (*self.cuts, *self.voids)
+            self.reason = self.reason if kept else "stop"
         self.finish()
 
     def server_of(self, name: str) -> str | None:
@@ -4577,15 +4604,15 @@ class OpenCode(Dialect):
         if not ended:  # it comes whole
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
             return
-        failed, told = state["status"] == "error", state["metadata.metadata"] or state["metadata"]
+        failed, meta = state["status"] == "error", state["metadata.metadata"] or state["metadata"]
         text = error_message(state["error"]) if failed else state["output"]
         start, end = as_count(state["time.start"]), as_count(state["time.end"])
         facts = {"executionTime": end - start} if start and end else {}
-        told = Node(told)
+        meta = Node(meta)
         if translate_tool(as_text(part["tool"])) == "edit":
-            facts |= diff_facts(as_text(told["diff"]))
-        outcome = {"failed": failed, "code": told["exit"], "facts": facts}
-        self.answer(identity, text, existed=told["exists"] is True, **outcome)
+            facts |= diff_facts(as_text(meta["diff"]))
+        outcome = {"failed": failed, "code": meta["exit"], "facts": facts}
+        self.answer(identity, text, existed=meta["exists"] is True, **outcome)
         refused = failed and re.match(FAILURES["rejected"], text)
         self.refused = as_text(part["tool"]) if refused else ""
 
@@ -4613,7 +4640,7 @@ class OpenCode(Dialect):
         self.reason = None
 
 
-class Droid(Dialect):
+class Droid(Translator):
     """`droid exec -o stream-json`."""
 
     name = "droid"
@@ -4647,11 +4674,11 @@ class Droid(Dialect):
             self.doubt = self.fatal_error.strip()
         elif kind == "completion":
             self.failed = False
-            told = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
-            told |= {"result": line["finalText"], "usage": line["usage"]}
+            outcome = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
+            outcome |= {"result": line["finalText"], "usage": line["usage"]}
             failed = line["isError"] is True
-            error = first_text(self.fatal_error, told["result"]) if failed else None
-            self.end("error" if failed else "success", error=error, **told)
+            error = first_text(self.fatal_error, outcome["result"]) if failed else None
+            self.end("error" if failed else "success", error=error, **outcome)
 
 
 class Copilot(Saved):
@@ -4745,7 +4772,7 @@ class Copilot(Saved):
         server, tool = data["mcpServerName"], data["mcpToolName"]
         name = f"mcp__{server}__{tool}" if server and tool else data["toolName"]
         if name == "report_intent":  # it only says what comes
-            self.settle(data["toolCallId"])
+            self.mark_finished(data["toolCallId"])
         else:
             self.call(data["toolCallId"], name, data["arguments"])
 
@@ -4765,8 +4792,8 @@ class Copilot(Saved):
             r"\n?<(?:exited|[^<>\n]{1,99} completed) with exit code (-?[0-9]{1,9})>\s*\Z", text
         )
         code, text = (int(end[1]), text[: end.start()]) if end else (None, text)
-        known = self.calls.get(as_text(data["toolCallId"]))
-        shown = as_text(data["result.detailedContent"]) if known and known.tool == "edit" else ""
+        call = self.calls.get(as_text(data["toolCallId"]))
+        shown = as_text(data["result.detailedContent"]) if call and call.tool == "edit" else ""
         facts = diff_facts(shown)
         self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code, facts=facts)
 
@@ -4789,8 +4816,8 @@ class Copilot(Saved):
         self.session = first_text(line["sessionId"]) or session
         good = code == 0 and code is not False
         error = {} if good else {"error": self.fatal_error or f"exit {code}"}
-        told = {"duration_ms": line["usage.sessionDurationMs"], "result": self.summary}
-        self.end("error" if error else "success", **told, **error)
+        outcome = {"duration_ms": line["usage.sessionDurationMs"], "result": self.summary}
+        self.end("error" if error else "success", **outcome, **error)
         self.session, self.summary, self.agents = session, None, {}
 
 
@@ -4848,7 +4875,7 @@ class Pi(Saved):
         if kind in self.deltas:  # most outputs skip it
             self.update(getattr(part, "type", None), getattr(part, "delta", None))
             return
-        dated = (one.timestamp for one in (line.message, line.entry) if one)
+        dated = (member.timestamp for member in (line.message, line.entry) if member)
         self.stamp = self.stamp or next(filter(None, dated), None)
         self.stopped = kind == "turn_end" and getattr(self.final, "stopReason", None) == "stop"
         if kind in self.entries:
@@ -4936,11 +4963,11 @@ class Pi(Saved):
     def agent_end(self, line: Any) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
-        said = [one for one in line.messages or () if one.role == "assistant"]
+        said = [message for message in line.messages or () if message.role == "assistant"]
         self.final = said[-1] if said else self.final
         self.due = line.willRetry is not True and line.isTerminal is not False
-        told = line.willRetry is False or line.isTerminal is True
-        if told or self.final is None or self.final.stopReason not in self.failures:
+        certain = line.willRetry is False or line.isTerminal is True
+        if certain or self.final is None or self.final.stopReason not in self.failures:
             self.finish()
 
     def finish(self) -> None:
@@ -4958,11 +4985,11 @@ class Pi(Saved):
             self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
         self.final = None
 
-    def flaw(self, told: Any) -> Flaw | None:
+    def flaw(self, result: Any) -> Flaw | None:
         """Nor does a run succeed whose last message was cut off, or calls something."""
         stop = as_text(self.final.stopReason) if self.final else ""
-        known = stop in PI_STOPS
-        return stopped_by(PI_STOPS, "stopReason", stop) if known else super().flaw(told)
+        stopped = stop in PI_STOPS
+        return stopped_by(PI_STOPS, "stopReason", stop) if stopped else super().flaw(result)
 
 
 PI_STOPS = {"length": CUT_OFF, "toolUse": IN_ITS_WORK}
@@ -5049,7 +5076,7 @@ def message_parts(content: Any) -> list[Node]:
     return [Node({"text": content})] if isinstance(content, str) else [*Node(content).each()]
 
 
-class Grok(Dialect):
+class Grok(Translator):
     """Grok Build, `grok -p "..." --output-format streaming-json`.
 
     https://github.com/xai-org/grok-build/blob/main/crates/codegen/xai-grok-pager/docs/user-guide/14-headless-mode.md
@@ -5072,11 +5099,11 @@ class Grok(Dialect):
         elif kind == "tool_call":
             self.call(line["toolCallId"], line["toolName"] or line["title"], line["rawInput"])
         elif kind == "tool_call_update" and line["status"] in ("completed", "failed"):
-            failed, told = line["status"] == "failed", Node(line["rawOutput"])
-            text = as_text(told.value) or "\n".join(
-                as_text(one["content.text"]) for one in line.each("content")
+            failed, output = line["status"] == "failed", Node(line["rawOutput"])
+            text = as_text(output.value) or "\n".join(
+                as_text(block["content.text"]) for block in line.each("content")
             )
-            self.answer(line["toolCallId"], **grok_answer(told, text, failed=failed))
+            self.answer(line["toolCallId"], **grok_answer(output, text, failed=failed))
         elif kind == "usage":
             self.responses += 1
         elif kind == "error":
@@ -5091,10 +5118,10 @@ class Grok(Dialect):
         good = reason.replace("_", "").lower() == "endturn" and not self.fatal_error
         why = {} if good else {"error": self.fatal_error or f"stopped: {reason}"}
         names = {"usage": "usage", "num_turns": "num_turns", "total_cost_usd": "total_cost_usd"}
-        told = {name: line[own] for name, own in names.items() if line[own] is not None}
+        outcome = {name: line[own] for name, own in names.items() if line[own] is not None}
         if line["structuredOutput"] is not None:
-            told["result"] = encode_json(line["structuredOutput"]).decode()
-        self.end("success" if good else "error", **told, **why)
+            outcome["result"] = encode_json(line["structuredOutput"]).decode()
+        self.end("success" if good else "error", **outcome, **why)
         self.session = begun
 
 
@@ -5106,37 +5133,37 @@ class GrokMessages(Claude):
     def returned(self, block: Any, _line: Any) -> None:
         content = decode_raw(bytes(block.content))
         text = content_text(content)
-        told = Node(decode_raw(to_utf8(text)) if text.startswith('{"type":') else None)
+        output = Node(decode_raw(to_utf8(text)) if text.startswith('{"type":') else None)
         failed = block.is_error is True
-        self.answer(block.tool_use_id or "", **grok_answer(told, text, failed=failed))
+        self.answer(block.tool_use_id or "", **grok_answer(output, text, failed=failed))
 
 
 GROK_TEXTS = ("output_for_prompt", "tool_output_for_prompt", "raw_output", "content", "message")
 
 
-def grok_answer(told: Node, text: str, *, failed: bool) -> dict[str, Any]:
+def grok_answer(output: Node, text: str, *, failed: bool) -> dict[str, Any]:
     """What an output of Grok's tools means for its call: an object whose type is the tool's, and
     which holds its members, or one member that says how it ended.
 
     https://github.com/xai-org/grok-build/blob/main/crates/codegen/xai-grok-tools/src/types/output.rs
     """
-    own = as_object(told.value)
+    own = as_object(output.value)
     kinds = [name for name in own if name != "type" and name[:1].isupper()]
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kinds[0]) if kinds else ""  # FileNotFound
     inner = own[kinds[0]] if kinds else own
-    found = Node(inner)
-    said = first_text(inner, *map(found.__getitem__, GROK_TEXTS)) if own else text
-    facts = {"totalLines": found["total_lines"]} if kind == "File Content" else {}
+    body = Node(inner)
+    said = first_text(inner, *map(body.__getitem__, GROK_TEXTS)) if own else text
+    facts = {"totalLines": body["total_lines"]} if kind == "File Content" else {}
     if own.get("type") == "BackgroundTaskStarted":
         facts["isBackground"] = True
-    kind = "timeout" if found["timed_out"] is True else kind if failed else ""
+    kind = "timeout" if body["timed_out"] is True else kind if failed else ""
     failed = failed or kind == "timeout"
     return {
-        "content": said, "failed": failed, "kind": kind, "code": found["exit_code"], "facts": facts
+        "content": said, "failed": failed, "kind": kind, "code": body["exit_code"], "facts": facts
     }  # fmt: skip
 
 
-class Antigravity(Dialect):
+class Antigravity(Translator):
     """`agy -p "..." --output-format stream-json`. Its result may say SUCCESS though nothing was
     answered, because calls were denied, or though time ran out within a step.
 
@@ -5156,26 +5183,26 @@ class Antigravity(Dialect):
 
     def read(self, line: Any) -> None:
         what = as_text(line["event"])
-        told = Node(line[what])
+        payload = Node(line[what])
         if what == "init":
-            self.begin(cwd=told["cwd"], model=told["model"])
+            self.begin(cwd=payload["cwd"], model=payload["model"])
         elif what == "step_update":
             self.begin_once()
-            self.step(told)
+            self.step(payload)
         elif what == "result":
-            self.result(told)
+            self.result(payload)
 
-    def step(self, told: Any) -> None:
-        index, kind, state = told["step_index"], told["step_type"], told["state"]
+    def step(self, update: Any) -> None:
+        index, kind, state = update["step_index"], update["step_type"], update["state"]
         if kind == "agent_response":
             self.begin_message(index)
-            self.say(told["text_delta"], delta=True)
+            self.say(update["text_delta"], delta=True)
             self.going = index if state == "ACTIVE" else None
         elif kind == "error_message":
-            self.report_error([told["error"], told["text_delta"]])
+            self.report_error([update["error"], update["text_delta"]])
         elif kind in ("tool", "subagent"):
-            info, ended = Node(told["tool_info"]), state != "ACTIVE"
-            name = info["name"] or told["tool_name"]
+            info, ended = Node(update["tool_info"]), state != "ACTIVE"
+            name = info["name"] or update["tool_name"]
             self.call(str(index), name, info["parameters"], once=ended)
             if ended:
                 self.returned(str(index), info, state)
@@ -5188,29 +5215,31 @@ class Antigravity(Dialect):
         failed = state != "DONE" or info["error"] is not None
         self.answer(identity, text, failed=failed, kind=kind, code=code)
 
-    def result(self, told: Any) -> None:
-        status, response = as_text(told["status"]), as_text(told["response"])
-        answered = response.strip() or told["structured_output"] is not None
-        error = first_text(error_message(told["error"]), self.fatal_error)
+    def result(self, result: Any) -> None:
+        status, response = as_text(result["status"]), as_text(result["response"])
+        answered = response.strip() or result["structured_output"] is not None
+        error = first_text(error_message(result["error"]), self.fatal_error)
         if status.upper() != "SUCCESS":
             error = error or status.lower() or "no status"
         elif self.going is not None:
             error = "stopped within a step, though it says success"
         elif not answered:
-            denied = first_names(str(one["display_name"]) for one in told.each("denied_actions"))
+            denied = first_names(
+                str(action["display_name"]) for action in result.each("denied_actions")
+            )
             error = "no answer, though it says success" + (f"; denied: {denied}" if denied else "")
         else:
             error = ""
-        took, self.going = told["duration_seconds"], None
+        took, self.going = result["duration_seconds"], None
         ms = round(took * 1000) if isinstance(took, (int, float)) else None
-        more = {"duration_ms": ms, "num_turns": told["num_turns"], "usage": told["usage"]}
-        if told["structured_output"] is not None:
-            response = encode_json(told["structured_output"]).decode()
+        more = {"duration_ms": ms, "num_turns": result["num_turns"], "usage": result["usage"]}
+        if result["structured_output"] is not None:
+            response = encode_json(result["structured_output"]).decode()
         more |= {"result": response} if response else {}
         self.end("error" if error else "success", error=error or None, **more)
 
 
-class Cline(Dialect):
+class Cline(Translator):
     """`cline --json "..."`: events of the agent, each in an event of the command.
 
     https://github.com/cline/cline/blob/main/apps/cli/src/utils/events.ts
@@ -5228,9 +5257,9 @@ class Cline(Dialect):
             self.begin(model=line["modelId"])
         elif kind == "agent_event":
             self.begin_once()
-            told = Node(line["event"])
-            self.parent = told["agentId"] if told["parentAgentId"] else None
-            self.follow(told["type"], told["contentType"], told)
+            event = Node(line["event"])
+            self.parent = event["agentId"] if event["parentAgentId"] else None
+            self.follow(event["type"], event["contentType"], event)
         elif kind == "error":  # stderr's
             self.report_error(line["message"])
         elif kind == "run_result":
@@ -5243,35 +5272,35 @@ class Cline(Dialect):
             self.model = line["model.id"] or self.model
             self.end("success" if good else "error", result=text, error=why, **stated)
 
-    def follow(self, what: Any, of: Any, told: Any) -> None:
+    def follow(self, what: Any, of: Any, event: Any) -> None:
         delta = what == "content_start"
         if what == "iteration_start":
             self.begin_message(object())
         elif what == "error":
-            self.report_error(told["error"], fatal=told["recoverable"] is False)
+            self.report_error(event["error"], fatal=event["recoverable"] is False)
         elif what not in ("content_start", "content_end"):
             return
         elif of == "text":
-            self.say(told["text"], delta=delta)
+            self.say(event["text"], delta=delta)
         elif of == "reasoning":
-            self.think(told["reasoning"], delta=delta)
+            self.think(event["reasoning"], delta=delta)
         elif of == "tool" and delta:
-            self.call(told["toolCallId"], *cline_tool(told["toolName"], told["input"]))
+            self.call(event["toolCallId"], *cline_tool(event["toolName"], event["input"]))
         elif of == "tool":
-            self.returned(told)
+            self.returned(event)
 
-    def returned(self, told: Any) -> None:
+    def returned(self, event: Any) -> None:
         """What came back: for each thing that was asked for, how it went."""
-        output = told["output"]
+        output = event["output"]
         parts = [*Node(output).each()] or [Node(output)]
-        failed = told["error"] is not None or any(
+        failed = event["error"] is not None or any(
             part["success"] is False or part["error"] is not None for part in parts
         )
         texts = [as_text(part["error"]) or as_text(part["result"]) for part in parts]
-        text = error_message(told["error"]) or as_text(output) or "\n".join(filter(None, texts))
+        text = error_message(event["error"]) or as_text(output) or "\n".join(filter(None, texts))
         code = find_code(r"\[?Command exited with code (-?[0-9]{1,9})\]?", text)
-        took = dict.fromkeys(("executionTime", "durationMs"), told["durationMs"])
-        self.answer(told["toolCallId"], text, failed=failed, code=code, facts=took)
+        took = dict.fromkeys(("executionTime", "durationMs"), event["durationMs"])
+        self.answer(event["toolCallId"], text, failed=failed, code=code, facts=took)
 
 
 # Arguments of Cline's tools that are lists, one item for each thing to do: Cursor's names, and what
@@ -5289,21 +5318,21 @@ def cline_tool(name: Any, given: Any) -> tuple[Any, Any]:
     if name == "editor" and args.get("old_text") is None and args.get("insert_line") is None:
         return "write", {"path": args.get("path"), "content": args.get("new_text")}
     for key, value in args.items():
-        known, between = CLINE_LISTS.get(key, (key, None))
-        if known == key:
+        cursor_key, between = CLINE_LISTS.get(key, (key, None))
+        if cursor_key == key:
             made[key] = value
             continue
         items = value if isinstance(value, list) else [value]
         texts = [
-            as_text(one) or first_text(*map(Node(one).__getitem__, ("path", "url")))
-            or as_text(as_command([Node(one)["command"], *(Node(one)["args"] or ())]))
-            for one in items
+            as_text(item) or first_text(*map(Node(item).__getitem__, ("path", "url")))
+            or as_text(as_command([Node(item)["command"], *(Node(item)["args"] or ())]))
+            for item in items
         ]  # fmt: skip
-        made[known] = texts if between is None else between.join(texts)
+        made[cursor_key] = texts if between is None else between.join(texts)
     return name, made or given
 
 
-class Goose(Dialect):
+class Goose(Translator):
     """`goose run --output-format stream-json -t "..."`: pieces of messages. The last line counts
     tokens, after a failure too: that is an error before it, or last words of the program's own.
 
@@ -5331,8 +5360,8 @@ class Goose(Dialect):
         elif kind == "complete":
             failed = self.fatal_error or (GOOSE_ERROR.match(self.closing) and self.closing.strip())
             error, self.closing = failed or None, ""
-            told = {"usage": as_object(line.value), "total_cost_usd": line["cost_usd"]}
-            self.end("error" if error else "success", error=error, **told)
+            totals = {"usage": as_object(line.value), "total_cost_usd": line["cost_usd"]}
+            self.end("error" if error else "success", error=error, **totals)
 
     def block(self, block: Any, role: Any) -> None:
         kind = block["type"]
@@ -5352,11 +5381,11 @@ class Goose(Dialect):
         elif kind == "systemNotification" and block["notificationType"] == "creditsExhausted":
             self.report_error(first_text(block["msg"]) or "credits exhausted", fatal=True)
 
-    def returned(self, identity: Any, told: Any) -> None:
-        value = told["value"] if as_object(told.value) else told.value
+    def returned(self, identity: Any, response: Any) -> None:
+        value = response["value"] if as_object(response.value) else response.value
         result = Node(value)
-        failed = told["status"] == "error" or result["isError"] is True
-        text = error_message(told["error"]) or content_text(result["content"] or value)
+        failed = response["status"] == "error" or result["isError"] is True
+        text = error_message(response["error"]) or content_text(result["content"] or value)
         code = result["structuredContent.exit_code"]
         kind = "timeout" if result["structuredContent.timed_out"] is True else ""
         self.answer(identity, text, failed=failed, kind=kind, code=code)
@@ -5417,10 +5446,10 @@ class SavedCursor(Saved):
 
     def prompt(self, blocks: list[Node]) -> None:
         for block in blocks:
-            if (known := block["tool_use_id"]) is not None:
-                known = known if known in self.calls else next(iter(self.calls), known)
+            if (identity := block["tool_use_id"]) is not None:
+                identity = identity if identity in self.calls else next(iter(self.calls), identity)
                 failed = block["is_error"] is True
-                self.answer(known, content_text(block["content"]), failed=failed)
+                self.answer(identity, content_text(block["content"]), failed=failed)
         texts = [as_text(block["text"]) for block in blocks if block["text"] is not None]
         asked = [query for text in texts for query in elements_in(text, "user_query")]
         if texts:
@@ -5437,7 +5466,7 @@ class SavedCursor(Saved):
             self.say(text)
 
 
-class Acp(Dialect):
+class Acp(Translator):
     """The Agent Client Protocol: what an agent sends to its client, as Zed, acpx and others log it;
     lines of the client do no harm. The answer to a prompt ends the run.
 
@@ -5498,19 +5527,19 @@ class Acp(Dialect):
 
     def use(self, update: Any) -> None:
         """A call, or what is new of it; its last update says how it ended."""
-        identity, known = update["toolCallId"], self.calls.get(as_text(update["toolCallId"]))
+        identity, call = update["toolCallId"], self.calls.get(as_text(update["toolCallId"]))
         status, title, kind = update["status"], as_text(update["title"]), update["kind"]
-        name = ACP_TOOLS.get(kind, title) if kind or not known else known.name
+        name = ACP_TOOLS.get(kind, title) if kind or not call else call.name
         given = as_object(update["rawInput"])
-        paths = [one["path"] for one in update.each("locations")]
+        paths = [item["path"] for item in update.each("locations")]
         if paths and "path" not in given and kind in ("read", "edit", "delete"):
             given = {**given, "path": paths[0]}
         if kind == "execute" and "command" not in given and title:
             given = {**given, "command": title.strip("`")}
-        if given or not known:
+        if given or not call:
             self.call(identity, name, given, once=True)
         if status in ("completed", "failed"):
-            texts = [as_text(one["content.text"]) for one in update.each("content")]
+            texts = [as_text(item["content.text"]) for item in update.each("content")]
             text = "\n".join(filter(None, texts)) or content_text(update["rawOutput"])
             text = text or error_message(update["rawOutput"])
             code = Node(update["rawOutput"])["exitCode"]
@@ -5618,17 +5647,17 @@ def newer_signs(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
 
 def typeless_signs(own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     """The same for a line without a type."""
-    has, told = own.keys(), {name: decode_raw(own.get(name, b"")) for name in TELLING}
-    role = told["role"]
+    has, values = own.keys(), {name: decode_raw(own.get(name, b"")) for name in TELLING}
+    role = values["role"]
     yield "kimi", role == "assistant" and has <= KIMI_MEMBERS and has & {"content", "tool_calls"}
     yield "kimi", (role == "tool" and "tool_call_id" in has) or role in KIMI_ROLES
-    yield "cursor", role in ("user", "assistant") and "content" in as_object(told["message"])
-    inner = members(bytes(own.get(as_text(told["event"]), b"")))
-    sure = told["event"] in ("init", "step_update", "result") or "conversation_id" in inner
+    yield "cursor", role in ("user", "assistant") and "content" in as_object(values["message"])
+    inner = members(bytes(own.get(as_text(values["event"]), b"")))
+    sure = values["event"] in ("init", "step_update", "result") or "conversation_id" in inner
     yield "antigravity", bool(inner) and sure
-    rpc = told["jsonrpc"] == "2.0"
-    yield "acp", rpc and as_text(told["method"]).startswith("session/")
-    yield "acp", rpc and "stopReason" in as_object(told["result"])
+    rpc = values["jsonrpc"] == "2.0"
+    yield "acp", rpc and as_text(values["method"]).startswith("session/")
+    yield "acp", rpc and "stopReason" in as_object(values["result"])
 
 
 TELLING = ("role", "message", "event", "jsonrpc", "method", "result")
@@ -5646,9 +5675,10 @@ def has_parts(message: Any) -> bool:
 
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
-    found = contents(event.raw) if event.type is None else ()
+    pieces = contents(event.raw) if event.type is None else ()
     return any(
-        recognize(one.text) or decode_as(one.text, Event).type in CURSOR_TYPES for one in found
+        recognize(piece.text) or decode_as(piece.text, Event).type in CURSOR_TYPES
+        for piece in pieces
     )
 
 
@@ -5657,7 +5687,7 @@ def shows_agent(event: Event, line: bytes) -> bool:
     return event.type in CURSOR_TYPES or recognize(line) is not None or wraps_event(event)
 
 
-DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
+TRANSLATORS: dict[str, type[Translator]] = {"amp": Claude, "qwen": Claude} | {
     each.name: each
     for each in (
         Cursor, Claude, Codex, Gemini, OpenCode, Droid, Copilot, Pi,
@@ -5666,12 +5696,12 @@ DIALECTS: dict[str, type[Dialect]] = {"amp": Claude, "qwen": Claude} | {
 }  # fmt: skip
 
 
-def form_of(kind: type[Dialect], event: Event) -> type[Dialect]:
+def form_of(kind: type[Translator], event: Event) -> type[Translator]:
     """What reads the form of an agent's line: that of its stream, of another kind of stream, or of
     a session that it saved."""
     own = members(event.raw).keys()
     if event.type in SAVED_TYPES | ROLLOUT_TYPES or "sessionId" in own:
-        forms: dict[type[Dialect], type[Dialect]] = {Claude: SavedClaude, Codex: SavedCodex}
+        forms: dict[type[Translator], type[Translator]] = {Claude: SavedClaude, Codex: SavedCodex}
     elif event.type is None and own >= {"role", "message"}:
         forms = {Cursor: SavedCursor}
     else:
@@ -5683,7 +5713,7 @@ CLAUDE_TYPES = ("system", "assistant", "user", "result", "stream_event")
 
 
 # Agents whose last line alone names the session.
-NAMED_LATE = [name for name, kind in DIALECTS.items() if kind.named_late]
+NAMED_LATE = [name for name, kind in TRANSLATORS.items() if kind.named_late]
 
 
 def event_kind(event: Event) -> str:
@@ -5724,7 +5754,7 @@ class Run:
         self.agent = "cursor"
         self.started_ms: int | None = None  # since 1970, as its first event states
         self.reason: str | None = None  # why it failed
-        self.hidden = False  # its session is not selected
+        self.unselected = False  # its session is not selected
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
@@ -5768,7 +5798,7 @@ class Runs:
 
     def __init__(
         self,
-        report: Report,
+        reporter: Reporter,
         *,
         fail_on: Sequence[Any] = (),
         locates: bool = False,
@@ -5777,11 +5807,11 @@ class Runs:
         """``fail_on`` are selectors. ``locates``: calls get their FILE:LINE. ``tells``: messages
         say why runs failed; else a summary does, unless the run is hidden."""
         self.locates, self.tells = locates, tells
-        self.report = report
+        self.reporter = reporter
         self.fail_on = fail_on
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.file = FileNotes(Source(""))
-        self.line = b""  # the current one, as it was read
+        self.as_read = b""  # the current one, as it was read
         self.fresh = True  # the current event is the first one that its line makes
         self.implied_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
@@ -5818,15 +5848,15 @@ class Runs:
         return self.file.source.where()
 
     def take_implied(self) -> list[Event]:
-        found, self.implied_ends = self.implied_ends, []
-        return found
+        ends, self.implied_ends = self.implied_ends, []
+        return ends
 
     def ends(self) -> Iterator[Event]:
         """The implied ends: events without a line. Then report why runs failed."""
         yield from self.take_implied()
         for run, why in self.failures:
-            if self.tells or run.hidden:
-                self.report.failure(f"{run} failed: {why}")
+            if self.tells or run.unselected:
+                self.reporter.failure(f"{run} failed: {why}")
         self.failures.clear()
 
     # Actions of transitions.
@@ -5847,40 +5877,40 @@ class Runs:
         if session.had_run and not stray and event.kind not in TAKEN_BY_KIND:
             self.file.has_run = True
             return
-        known = event.type in CURSOR_TYPES or event.kind != OTHER
-        certain = stray or (known and session.key is not None) or event.kind == UNREADABLE
+        recognized = event.type in CURSOR_TYPES or event.kind != OTHER
+        certain = stray or (recognized and session.key is not None) or event.kind == UNREADABLE
         self.note_outside(session, event, certain=certain)
 
     def note_outside(self, session: Session, event: Event, *, certain: bool) -> None:
         outside: dict[object, OutsideEvents] = self.file.outside
         key = event.kind if event.kind in TAKEN_BY_KIND else session.key
         key = key if key in outside or len(outside) < MAX_RUNS else None
-        found = outside.setdefault(key, OutsideEvents(self.where()))
-        found.count += 1
-        found.certain = found.certain or certain
-        new = event.type and event.type not in found.types
-        if not found.known and (new or found.count <= LINES_TO_HINT):
-            found.known = shows_agent(event, self.line)
-        if event.type and len(found.types) < MAX_NAMES:
-            found.types[event.type] = None
+        group = outside.setdefault(key, OutsideEvents(self.where()))
+        group.count += 1
+        group.certain = group.certain or certain
+        new = event.type and event.type not in group.types
+        if not group.known and (new or group.count <= LINES_TO_HINT):
+            group.known = shows_agent(event, self.as_read)
+        if event.type and len(group.types) < MAX_NAMES:
+            group.types[event.type] = None
         if event.type == "error":
-            found.error = excerpt(self.redacted(error_text(event), "error")) or found.error
-        self.report.explain_early(self.file)
+            group.error = excerpt(self.redacted(error_text(event), "error")) or group.error
+        self.reporter.explain_early(self.file)
 
     def redacted(self, text: str, member: str, run: Run | None = None) -> str:
         """The text of a member, for people."""
-        shown: str = self.report.redaction.text(text, member, cwd=run.cwd if run else "")
+        shown: str = self.reporter.redaction.text(text, member, cwd=run.cwd if run else "")
         return shown
 
     def start(self, session: Session, event: Event) -> None:
         event.run = session.run = run = Run(event.session_id or None, self.where())
         session.had_run = True
         self.file.runs += 1
-        run.number, run.started_ms = self.file.runs, line_time(self.line)
+        run.number, run.started_ms = self.file.runs, line_time(self.as_read)
         run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
         if run.session:
-            run.label = self.report.redaction.identity(run.session)
+            run.label = self.reporter.redaction.identity(run.session)
         self.file.outside.pop(EARLY, None)
         if session.takes_strays:
             self.file.outside.pop(STRAY, None)
@@ -5899,8 +5929,8 @@ class Runs:
         if self.fail_on and event.run and event.type == "tool_call":
             event.started = event.run.calls.get(event.call_id)
         for choice in self.fail_on:
-            known = event.started and choice.matches(event.started)
-            if not known and choice.matches(event):
+            noted = event.started and choice.matches(event.started)
+            if not noted and choice.matches(event):
                 count, where = matches.get(choice.text, (0, self.where()))
                 matches[choice.text] = (count + 1, where)
 
@@ -5913,7 +5943,7 @@ class Runs:
         self.close_unfinished(session, f"superseded by another init at {self.where()}")
         self.file.prose = ""
 
-    def close(self, session: Session, event: Event) -> None:
+    def judge(self, session: Session, event: Event) -> None:
         run, failure = cast("Run", session.run), failure_of(event)
         idle = failure is None and run.agent == Cursor.name and not run.acted
         if idle and is_idle(Node(details(event))):  # its result has all words
@@ -5936,13 +5966,13 @@ class Runs:
     TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., None], ...]]] = {
         (ABSENT, INIT): (start, begin),
         (ABSENT, ACT): (start,),
-        (ABSENT, END): (start, close),
+        (ABSENT, END): (start, judge),
         (OPEN, INIT): (count_event, begin),
         (OPEN, ACT): (count_event,),
-        (OPEN, END): (count_event, close),
+        (OPEN, END): (count_event, judge),
         (BEGUN, INIT): (supersede, start, begin),
         (BEGUN, ACT): (count_event,),
-        (BEGUN, END): (count_event, close),
+        (BEGUN, END): (count_event, judge),
         (ABSENT, OTHER): (check_outside, outside_run),
         (ABSENT, ASIDE): (check_outside, outside_run),
         (ABSENT, EARLY): (check_outside, outside_run),
@@ -5962,12 +5992,12 @@ class Runs:
         run, session.run = cast("Run", session.run), None
         run.state = ENDED
         run.calls.clear()  # they refer to the run, and events are not collected
-        self.report.report_unshown(self.file)
+        self.reporter.report_unshown(self.file)
 
     def fail(self, session: Session, why: str, shown: str) -> None:
         run = cast("Run", session.run)
         self.end(session)
-        run.reason, self.report.failed = why, True
+        run.reason, self.reporter.failed = why, True
         self.failures.append((run, shown))
 
     def close_unfinished(self, session: Session, why: str, shown: str = "") -> None:
@@ -5979,7 +6009,7 @@ class Runs:
         """Close the run, if any, of a session that is one too many; one message at the end counts
         them all."""
         if session.run:
-            self.report.failed = True
+            self.reporter.failed = True
             self.first_given_up = self.first_given_up or str(session.run)
             self.given_up += 1
             self.implied_ends.append(implied_end(session.run))
@@ -5995,7 +6025,7 @@ class Runs:
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
-            names = self.report.list_names(tool_of(call)[0] for call in run.calls.values())
+            names = self.reporter.list_names(tool_of(call)[0] for call in run.calls.values())
             why.append(f"{plural(len(run.calls), 'call')} open ({names})")
         if session.file.prose:
             why.append(session.file.prose)
@@ -6003,27 +6033,27 @@ class Runs:
 
     def end_file(self) -> None:
         """The verdict of a FILE, after those of its runs."""
-        file, report = self.file, self.report
-        report.report_unshown(file)
+        file, reporter = self.file, self.reporter
+        reporter.report_unshown(file)
         if matches := describe_matches(self.matches):
-            report.failure(f"{matches} after the end of a run")
+            reporter.failure(f"{matches} after the end of a run")
         self.matches = {}
         file.ended = True
-        unknown = any(one.certain or not file.has_run for one in file.outside.values())
-        if unknown or not (file.has_run or report.has_error):
-            report.failed = True
-            report.explain(file)
+        unknown = any(group.certain or not file.has_run for group in file.outside.values())
+        if unknown or not (file.has_run or reporter.has_error):
+            reporter.failed = True
+            reporter.explain(file)
 
     def end_input(self) -> None:
         if self.given_up:
             more = f" and {self.given_up - 1} more" if self.given_up > 1 else ""
             why = f"least recently active of more than {MAX_RUNS} open runs"
-            self.report.failure(f"{self.first_given_up}{more} failed: {why}")
+            self.reporter.failure(f"{self.first_given_up}{more} failed: {why}")
 
 
 def implied_end(run: Run | None) -> Event:
     """What stands for the end of a run that no line states; without one, for that of the input."""
-    return SpokenEvent(run=run, hidden=True, kind=IMPLIED)
+    return SpokenEvent(run=run, unprinted=True, kind=IMPLIED)
 
 
 def describe_matches(matches: Matches) -> str:
@@ -6036,8 +6066,8 @@ def describe_matches(matches: Matches) -> str:
 def stated_failure(event: Event, reason: str) -> str | None:
     """The word for an error: as it is stated, or by the wording of its reason."""
     stated = details(event).get("failure")
-    known = stated in (*RUN_FAILURES, "error")
-    return str(stated) if known else failure_in(f"{reason} {event.subtype or ''}")
+    valid = stated in (*RUN_FAILURES, "error")
+    return str(stated) if valid else failure_in(f"{reason} {event.subtype or ''}")
 
 
 def failure_of(event: Event) -> tuple[str, str] | None:
@@ -6064,13 +6094,13 @@ class FileSessions:
     """What is known of the sessions in a FILE."""
 
     def __init__(self, source: Source) -> None:
-        self.notes = FileNotes(source)
-        self.unnamed = Session(None, self.notes)  # of Cursor's events that name none
-        self.last: Session | None = None  # that had the last event within a run
-        self.shown: Session | None = None  # of the last event that shows its agent
+        self.file = FileNotes(source)
+        self.unnamed = Session(None, self.file)  # of Cursor's events that name none
+        self.acting: Session | None = None  # that had the last event within a run
+        self.recognized: Session | None = None  # of the last event that shows its agent
         self.agents: dict[str, Session] = {}  # the last one of each agent
-        self.named: object = NO_SESSION  # what the last event named, if it is sure whose that is
-        self.undecided: str | None = None  # the session of the last event, if that shows no agent
+        self.sure_name: object = NO_SESSION  # what the last event named, if sure
+        self.pending_name: str | None = None  # what events name that show no agent
 
 
 class Sessions:
@@ -6085,14 +6115,14 @@ class Sessions:
         """``given`` overrides recognition."""
         self.given = None if given == "auto" else given
         self.maker, self.runs = maker, runs
-        self.decode = msgspec.json.Decoder(maker.kind).decode
+        self.decode = msgspec.json.Decoder(maker.event_type).decode
         self.table: dict[str | int, Session] = {}
         self.due: list[Event] = []  # of sessions that are over
         self.begin_file(Source(""))
 
     def begin_file(self, source: Source) -> None:
         self.here = FileSessions(source)
-        self.runs.file = self.here.notes
+        self.runs.file = self.here.file
         self.watch()
 
     def watch(self) -> None:
@@ -6105,7 +6135,7 @@ class Sessions:
     def follow(self, lines: Iterable[tuple[bytes, Any]]) -> Iterator[Event]:
         """The events of lines with their runs. The short way does what ``Runs.step`` does with an
         act in a run that is begun."""
-        source = self.here.notes.source
+        source = self.here.file.source
         for line, event in lines:
             source.at += 1
             kind = event.type
@@ -6121,56 +6151,55 @@ class Sessions:
                 self.reject(line, event)
             else:
                 event.raw = line
-                yield from self.take(event)
+                yield from self.follow_one(event)
 
     def reject(self, line: bytes, rejected: Rejected) -> None:
-        report = self.runs.report
+        reporter = self.runs.reporter
         if rejected.reason == "":
-            report.save_rejected(line)
+            reporter.save_rejected(line)
         else:
-            report.reject(self.here.notes, rejected.reason, line)
+            reporter.reject(self.here.file, rejected.reason, line)
 
-    def take(self, event: Event) -> Iterator[Event]:
+    def follow_one(self, event: Event) -> Iterator[Event]:
         """Follow an event, or what it is translated into, which may open or end runs."""
         runs, unread, running = self.runs, self.maker.unread, self.running
-        runs.line, runs.fresh = event.raw, True
+        runs.as_read, runs.fresh = event.raw, True
         speaker, events = self.translate(event)
         session: Any = speaker
-        for one in events:
-            if not (speaker and (speaker.translator or one.session_id == speaker.key is not None)):
-                session = self.owner(one, speaker)
+        for part in events:
+            if not (speaker and (speaker.translator or part.session_id == speaker.key is not None)):
+                session = self.owner(part, speaker)
             yield from self.take_due() if self.due else ()
-            if session is running and one.kind in GOING_ON and session:
-                one.run = session.run
-                one.run.events += runs.fresh
-                if one.type == "tool_call":
-                    runs.track(one.run, one)
+            if session is running and part.kind in GOING_ON and session:
+                part.run = session.run
+                part.run.events += runs.fresh
+                if part.type == "tool_call":
+                    runs.track(part.run, part)
             else:
-                runs.step(session, one)
-                self.here.last = session if one.run else self.here.last
+                runs.step(session, part)
+                self.here.acting = session if part.run else self.here.acting
                 running = None
                 yield from runs.ends() if runs.implied_ends else ()
             runs.fresh = False
-            if one.type not in unread and not (one is event and one.hidden):
-                yield one
+            if part.type not in unread and not (part is event and part.unprinted):
+                yield part
             yield from runs.ends() if runs.failures else ()
-        self.settle(session, speaker)
+        self.look_ahead(session, speaker)
 
-    def settle(self, session: Session | None, speaker: Session | None) -> None:
+    def look_ahead(self, session: Session | None, speaker: Session | None) -> None:
         """Find out which of the next events go on by themselves."""
         here, run = self.here, session.run if session else None
-        begun = (
-            session if run is not None and run.state == BEGUN and not self.runs.fail_on else None
-        )
+        begun = session if run is not None and run.state == BEGUN else None
+        begun = None if self.runs.fail_on else begun
         self.running, self.current, self.going_on = begun, NO_SESSION, ()
         if begun is None:
             return
         translator = begun.translator
         if translator is None:
-            if begun is speaker and here.named is not None:
-                self.current, self.going_on, self.counted = here.named, ACTS, self.maker.unread
-        elif translator.passing and begun is here.shown and translator.goes_on(here.named):
-            self.current = here.named
+            if begun is speaker and here.sure_name is not None:
+                self.current, self.going_on, self.counted = here.sure_name, ACTS, self.maker.unread
+        elif translator.passing and begun is here.recognized and translator.goes_on(here.sure_name):
+            self.current = here.sure_name
             self.going_on = self.counted = translator.passing
 
     # Whose an event is.
@@ -6187,14 +6216,14 @@ class Sessions:
             return speaker, (event,)
         if self.maker.strict:
             what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
-            where = self.here.notes.source.where()
+            where = self.here.file.source.where()
             raise OutputError(f"{where}: {what}; use -t cursor")
-        named, known = event.session_id, speaker.translator
-        times = known.first, known.last
-        parts: Sequence[Event] = known.translate(event)
-        if parts[0] is event and self.here.named is NO_SESSION and not named:
-            known.first, known.last = times
-            event.session_id, event.hidden = named, False  # nothing shows that it is this agent's
+        named, translator = event.session_id, speaker.translator
+        times = translator.first, translator.last
+        parts: Sequence[Event] = translator.translate(event)
+        if parts[0] is event and self.here.sure_name is NO_SESSION and not named:
+            translator.first, translator.last = times
+            event.session_id, event.unprinted = named, False  # may be any agent's
             event.kind = event_kind(event) if event.type in SHARED_TYPES else event.kind
             return None, (event,)
         return speaker, parts
@@ -6202,85 +6231,85 @@ class Sessions:
     def speaker_of(self, event: Event) -> Session | None:
         """The session of an event; None if it may be any agent's. Nearly always it goes on in that
         of the one before it."""
-        known = self.here.shown
-        if known is None:
-            return self.find(event)
-        translator = known.translator
+        session = self.here.recognized
+        if session is None:
+            return self.identify(event)
+        translator = session.translator
         named = event.session_id
-        if named is None and is_saved(known) and event.type not in translator.own:
+        if named is None and is_saved(session) and event.type not in translator.own:
             named = event.session_id = translator.session_in(event)
         own = translator.own if translator else ACTS
-        sure = named == self.here.named and (named or event.type in own)
-        return known if sure else self.find(event)
+        sure = named == self.here.sure_name and (named or event.type in own)
+        return session if sure else self.identify(event)
 
-    def find(self, event: Event) -> Session | None:
+    def identify(self, event: Event) -> Session | None:
         """The session that an event names or shows. Without a name it is the FILE's last one if the
         type shows that, unless that may name a session."""
         here, name = self.here, event.session_id
-        last, known = here.shown, self.session_named(name) if name else here.shown
-        known = known if known and known.agent else None
-        translator = known.translator if known else None
-        sure: Any = known and (name or (translator and event.type in translator.own))
+        last, session = here.recognized, self.touch(name) if name else here.recognized
+        session = session if session and session.agent else None
+        translator = session.translator if session else None
+        sure: Any = session and (name or (translator and event.type in translator.own))
         if not sure:
             sign = recognize(event.raw)
             sure = agent = self.given or sign
-            if known and is_saved(known) and not sign:  # a type that is new in its agent
-                return known
+            if session and is_saved(session) and not sign:  # a type that is new in its agent
+                return session
             kept = event.type == "error" and sign == Cursor.name  # by a conversion, see keep_stray
             ended = last is not None and (kept or (last.translator and last.translator.ended))
-            another = self.given and sign and DIALECTS[sign] is not DIALECTS[self.given]
+            another = self.given and sign and TRANSLATORS[sign] is not TRANSLATORS[self.given]
             stray = event.type == "error" and not name and (kept or not sign)
             if event.type == "error" and not name and (ended or (stray and not last)):
                 event.kind = EARLY if ended else STRAY
-                self.keep_stray(event, known.agent if known else None)
+                self.keep_stray(event, session.agent if session else None)
             if (stray and (ended or kept)) or (another and not name):
-                known = sure = None
+                session = sure = None
                 event.kind = event.kind if stray else UNREADABLE
             elif agent:
-                known = self.decide(event, agent)
-                translator = known.translator
+                session = self.decide(event, agent)
+                translator = session.translator
                 if translator is None and last is not None and last.translator:
-                    self.name_session(event, str(known.key))
-        goes_on = name or (event.type in ACTS if known and not translator else sure)
-        here.named = name if known and goes_on else NO_SESSION
-        here.undecided = None if known else name or here.undecided
-        if known and known is not last:
-            here.shown = here.agents[known.agent or ""] = known
-            here.agents[translator.name if translator else Cursor.name] = known
-            here.notes.source.recognized = True
-            here.notes.source.decode = translator.decode if translator else self.decode
-        return known
+                    self.name_session(event, str(session.key))
+        goes_on = name or (event.type in ACTS if session and not translator else sure)
+        here.sure_name = name if session and goes_on else NO_SESSION
+        here.pending_name = None if session else name or here.pending_name
+        if session and session is not last:
+            here.recognized = here.agents[session.agent or ""] = session
+            here.agents[translator.name if translator else Cursor.name] = session
+            here.file.source.recognized = True
+            here.file.source.decode = translator.decode if translator else self.decode
+        return session
 
     def decide(self, event: Event, agent: str) -> Session:
         """The session of an event that shows its agent: the named one, or the FILE's last."""
-        here, kind = self.here, form_of(DIALECTS[agent], event)
+        here, kind = self.here, form_of(TRANSLATORS[agent], event)
         name = kind.session_in(event)
-        mixed = here.shown is not None and here.shown.translator is not None
+        mixed = here.recognized is not None and here.recognized.translator is not None
         if not (name or kind.translates or mixed):
             here.unnamed.agent = here.unnamed.agent or stated_agent(event, agent)
             return here.unnamed
         before = here.agents.get(kind.name)
-        known = self.session_named(name) if name else before
-        if known and known.agent and known is not here.unnamed:
-            reader = type(known.translator) if known.translator else Cursor
+        session = self.touch(name) if name else before
+        if session and session.agent and session is not here.unnamed:
+            reader = type(session.translator) if session.translator else Cursor
             if issubclass(reader, kind):
-                return known
-        name = name or (here.undecided if kind.init_names else None)
+                return session
+        name = name or (here.pending_name if kind.init_names else None)
         given = name or self.new_name(event)
-        known = self.session_named(given)
-        known.anonymous, known.agent = name is None, stated_agent(event, agent)
-        known.takes_strays = DIALECTS[known.agent].takes_strays
-        if known.run:  # it began with a line that may be any agent's
-            known.run.agent = known.agent
-        known.translator = kind(self.maker, given) if kind.translates else None
-        if known.translator:
-            known.translator.agent = known.agent
+        session = self.touch(given)
+        session.anonymous, session.agent = name is None, stated_agent(event, agent)
+        session.takes_strays = TRANSLATORS[session.agent].takes_strays
+        if session.run:  # it began with a line that may be any agent's
+            session.run.agent = session.agent
+        session.translator = kind(self.maker, given) if kind.translates else None
+        if session.translator:
+            session.translator.agent = session.agent
             if before and before.translator:
-                known.translator.prompts += before.translator.prompts  # they came before its init
+                session.translator.prompts += before.translator.prompts  # they came before its init
                 before.translator.prompts = []
                 if before.anonymous and not before.translator.latest:  # so did all its lines
                     self.table.pop(before.key or "", None)
-        return known
+        return session
 
     def keep_stray(self, event: Event, agent: str | None) -> None:
         """Let a conversion show that an error may belong to the next run."""
@@ -6309,33 +6338,33 @@ class Sessions:
         whose others did not."""
         here, name = self.here, event.session_id
         if not name:
-            again = here.last if event.kind != INIT and here.last and here.last.run else None
+            again = here.acting if event.kind != INIT and here.acting and here.acting.run else None
             session = again or here.unnamed
         else:
-            session = self.session_named(name)
+            session = self.touch(name)
             if event.kind == END and not session.had_run:
                 late = [here.agents[agent] for agent in NAMED_LATE if agent in here.agents]
-                late += [] if here.shown and here.shown.translator else [here.unnamed]
-                session = next((one for one in late if one.run), session)
+                late += [] if here.recognized and here.recognized.translator else [here.unnamed]
+                session = next((candidate for candidate in late if candidate.run), session)
         session.agent = session.agent or (speaker.agent if speaker else None)
         return session
 
-    def session_named(self, name: str) -> Session:
+    def touch(self, name: str) -> Session:
         """The session of this name, which is now the most recently active one."""
         key = name if len(name) <= EXCERPT else hash(name)
-        known = self.table.pop(key, None)  # it goes to the end
-        session = self.table[key] = known or Session(key, self.here.notes)
+        existing = self.table.pop(key, None)  # it goes to the end
+        session = self.table[key] = existing or Session(key, self.here.file)
         if len(self.table) > MAX_RUNS:
             oldest = next(iter(self.table.values()))
-            self.close(oldest, self.runs.give_up)
+            self.end_session(oldest, self.runs.give_up)
         return session
 
     # When sessions are over.
 
-    def close(self, session: Session, end: Callable[[Session], None]) -> None:
+    def end_session(self, session: Session, end: Callable[[Session], None]) -> None:
         """Close a session: what its translator adds is due, and the end of a run that is open."""
         self.table.pop(session.key or "", None)
-        self.runs.line, self.runs.fresh = b"", False
+        self.runs.as_read, self.runs.fresh = b"", False
         for event in session.translator.close() if session.translator else ():
             self.runs.step(session, event)
             self.due += [*self.runs.take_implied(), event]
@@ -6350,16 +6379,16 @@ class Sessions:
     def end_file(self) -> Iterator[Event]:
         """Close the sessions that go with their FILE: those that no line names, or that were
         saved."""
-        over = [one for one in self.table.values() if one.anonymous or is_saved(one)]
+        over = [entry for entry in self.table.values() if entry.anonymous or is_saved(entry)]
         for session in (*over, self.here.unnamed):
-            self.close(session, self.runs.end_unfinished)
+            self.end_session(session, self.runs.end_unfinished)
         yield from self.take_due()
         self.runs.end_file()
 
     def end_input(self) -> Iterator[Event]:
         self.runs.end_input()
         for session in [*self.table.values()]:
-            self.close(session, self.runs.end_unfinished)
+            self.end_session(session, self.runs.end_unfinished)
             yield from self.take_due()
         yield implied_end(None)
 
@@ -6387,7 +6416,7 @@ def is_saved(session: Session) -> bool:
 # Assistant events of one run in, their text out. It must not know forms of output.
 
 
-class Segments:
+class Speech:
     """The assistant's words in a run, each text once.
 
     A segment is the text between two calls. It comes whole, or in deltas, or in deltas and then
@@ -6484,7 +6513,7 @@ class Totals:
         self.failures: dict[str, int] = {}  # finished calls that failed, by tool
         self.unknown: dict[str, int] = {}  # events of unknown type, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
-        self.hidden: dict[str, int] = {}  # markers in its events, by rule
+        self.markers: dict[str, int] = {}  # markers in its events, by rule
         self.redactions: dict[str, int] = {}  # those of them that were printed
         self.rejected: dict[str, int] = {}  # lines that aren't events, since the last run's end
         self.unused = 0  # secret values that are too weak to search for
@@ -6545,8 +6574,8 @@ class RunNotes:
     """What is noted of a run."""
 
     def __init__(self) -> None:
-        self.segments = Segments()
-        self.line: list[str] = []  # the incomplete line of the words
+        self.speech = Speech()
+        self.unended: list[str] = []  # the incomplete line of the words
         self.fence = ""  # of code in the words, while it is open
         self.said = False  # has the current segment a line that isn't blank?
         self.below: list[str] = []  # the open calls of sub-agents that the last line is below
@@ -6559,11 +6588,11 @@ class RunNotes:
 
     def above(self, parent: str | None) -> list[str]:
         """The calls of the sub-agents that a call is below, outermost first."""
-        found: list[str] = []
-        while parent is not None and parent not in found and len(found) < MAX_DEPTH:
-            found.insert(0, parent)
+        parents: list[str] = []
+        while parent is not None and parent not in parents and len(parents) < MAX_DEPTH:
+            parents.insert(0, parent)
             parent = self.calls.get(parent, NOT_BEGUN).parent
-        return found
+        return parents
 
     def follow(self, event: Event) -> None:
         """Note what a completion may lack: the call's target, and the directory."""
@@ -6591,13 +6620,20 @@ class RunNotes:
             event.where = call.event.where
             call.given, call.event = body.args, event
             return
-        noted = (tool, body.args, event.parent_tool_use_id, event.hidden, time.monotonic(), event)
+        noted = (
+            tool,
+            body.args,
+            event.parent_tool_use_id,
+            event.unprinted,
+            time.monotonic(),
+            event,
+        )
         self.calls[event.call_id] = OpenCall(*noted)
 
     def unfinished(self) -> Iterator[FinishedCall]:
         """The calls that were still open when the run ended, and are shown."""
         for call in self.calls.values():
-            if call.event and not call.hidden:
+            if call.event and not call.unprinted:
                 yield FinishedCall(call.event, call, self.cwd)
 
     def ask(self, event: Event) -> None:
@@ -6625,8 +6661,8 @@ PRINTED_MARKER = regex(rb"\[(?:REDACTED:)?([\w.:\\-]+?)(?:: [0-9]+ chars)?\\?\]"
 class Notes:
     """Notes what writers read: of each run, and the totals of all runs that ended so far."""
 
-    def __init__(self, report: Report) -> None:
-        self.report = report
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
         self.total = Totals()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
         self.told: dict[str, int] = {}  # of the counts of the report
@@ -6650,7 +6686,7 @@ class Notes:
                     notes.totals.count(event)
                 self.ended = ends = ends_run(event)
                 if ends:
-                    self.close(event, run, notes.totals)
+                    self.note_end(event, run, notes.totals)
                 yield event
                 event.done = None  # they refer to each other, and events are not collected
                 if ends:
@@ -6666,19 +6702,19 @@ class Notes:
     def tally(self, line: bytes) -> bytes:
         """Count the redactions in a line that is printed for the current event."""
         totals = notes_of(self.run).totals if self.run else None
-        hidden = totals.hidden if totals else self.report.redaction.counts
+        hidden = totals.markers if totals else self.reporter.redaction.counts
         if not hidden:  # nearly always
             return line
         counted = [totals.redactions if totals else self.outside]
         counted += [self.total.redactions] if self.run and self.ended else []
-        for found in PRINTED_MARKER.finditer(line):
-            name = found[1].replace(b"\\", b"").decode()
+        for match in PRINTED_MARKER.finditer(line):
+            name = match[1].replace(b"\\", b"").decode()
             if counted[0].get(name, 0) < hidden.get(name, 0):
                 for counts in counted:
                     add_count(counts, name)
         return line
 
-    def close(self, event: Event, run: Run, totals: Totals) -> None:
+    def note_end(self, event: Event, run: Run, totals: Totals) -> None:
         """Note how a run ended."""
         totals.stated = result_numbers(event, self.costs)
         verdict = "succeeded" if run.succeeded else "failed"
@@ -6689,8 +6725,8 @@ class Notes:
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
         add_counts(totals.redactions, self.untold(self.outside))
-        totals.rejected = self.untold(self.report.counts)
-        totals.unused = self.report.unused
+        totals.rejected = self.untold(self.reporter.counts)
+        totals.unused = self.reporter.unused
 
     def untold(self, counts: Mapping[str, int]) -> dict[str, int]:
         new = {name: number - self.told.get(name, 0) for name, number in counts.items()}
@@ -6709,18 +6745,18 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
     all runs of its session: ``costs`` holds that of those before, by session."""
     members = details(event) if event.type == "result" else {}
     usage, cost = as_object(members.get("usage")), members.get("total_cost_usd")
-    found: dict[str, float | None] = {
+    numbers: dict[str, float | None] = {
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
         "cost": as_dollars(cost),
     } | {kind: as_count(usage.get(name)) for kind, name in TOKENS.items()}
-    session, cost = event.run.session, found["cost"]
+    session, cost = event.run.session, numbers["cost"]
     if cost and session:
         before = costs.get(session, 0)
-        found["cost"] = cost - before if before <= cost else cost
+        numbers["cost"] = cost - before if before <= cost else cost
         remember(costs, session, cost, MAX_RUNS)
-    found["priced"] = None if cost is None else 1  # how many runs state it
-    return {name: number for name, number in found.items() if number is not None}
+    numbers["priced"] = None if cost is None else 1  # how many runs state it
+    return {name: number for name, number in numbers.items() if number is not None}
 
 
 # ---------------------------------------------------------------- selecting
@@ -6782,8 +6818,8 @@ def event_paths(event: Event) -> Named:
     here = event.run.cwd if event.run else ""
     for _, group in call_groups(event):
         for member in PATH_MEMBERS:
-            one = group.get(member)
-            paths = filter(None, map(first_text, one if isinstance(one, list) else [one]))
+            value = group.get(member)
+            paths = filter(None, map(first_text, value if isinstance(value, list) else [value]))
             for named in (path_spellings(path, here) for path in paths):
                 if member != "workingDirectory" or "." not in named:
                     yield named
@@ -6800,7 +6836,7 @@ def path_spellings(path: str, here: str) -> Sequence[str]:
     whole = normal((ntpath if windows else posixpath).join(here, own))
     near = relative_path(whole, here)
     spelled = {own, near, whole, normal(os.path.join(here, near))}
-    return [*spelled, *(one.replace("\\", "/") for one in spelled if windows)]
+    return [*spelled, *(spelling.replace("\\", "/") for spelling in spelled if windows)]
 
 
 def event_targets(event: Event) -> Named:
@@ -7000,9 +7036,9 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
         return "tool", tool or glob
     import difflib
 
-    known = FOREIGN_TYPES.get(re.sub("[._]", "", glob).lower())
+    ours = FOREIGN_TYPES.get(re.sub("[._]", "", glob).lower())
     alike = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
-    near = [one for one in ((known, "tool_call") if known else alike) if one in {*types, *tools}]
+    near = [name for name in ((ours, "tool_call") if ours else alike) if name in {*types, *tools}]
     what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
     if near:
         raise ValueError(f'no {what} "{glob}": did you mean {TOOL_NAMES.get(near[0], near[0])}?')
@@ -7027,38 +7063,38 @@ def check_together(terms: Sequence[Term]) -> None:
     if both := [term.glob for term in terms if term.negated and term[:2] in asked]:
         raise ValueError(f"no event is both {both[0]} and not {both[0]}")
     for key, agree in AGREEMENTS.items():
-        for one, other in itertools.combinations(given[key], 2):
-            if not agree(one, other):
-                named = " and ".join(sorted((one, other)))
+        for glob, other in itertools.combinations(given[key], 2):
+            if not agree(glob, other):
+                named = " and ".join(sorted((glob, other)))
                 raise ValueError(f'no event is both {named}: repeat the option for "or"')
 
 
-def agree_on_text(one: str, other: str) -> bool:
+def agree_on_text(glob: str, other: str) -> bool:
     """Can a text match both? Of two patterns with wildcards it is not known."""
     import fnmatch
 
-    wild = WILDCARD.search(one) and WILDCARD.search(other)
-    return bool(wild) or fnmatch.fnmatchcase(one, other) or fnmatch.fnmatchcase(other, one)
+    wild = WILDCARD.search(glob) and WILDCARD.search(other)
+    return bool(wild) or fnmatch.fnmatchcase(glob, other) or fnmatch.fnmatchcase(other, glob)
 
 
-def agree_on_tool(one: str, other: str) -> bool:
+def agree_on_tool(glob: str, other: str) -> bool:
     """Our own names are told apart; that of an MCP tool goes with mcp, an agent's with any."""
-    ours = {"mcp" if name.startswith("mcp__") else name for name in (one, other)}
+    ours = {"mcp" if name.startswith("mcp__") else name for name in (glob, other)}
     if ANY_CHANGE in ours:
         return bool(ours & CHANGING_TOOLS) or not ours & TOOLS.keys()
     return len(ours) == 1 or not ours <= TOOLS.keys()
 
 
-def agree_on_status(one: str, other: str) -> bool:
+def agree_on_status(glob: str, other: str) -> bool:
     import fnmatch
 
     texts = ((status,) if status == "ok" else (status, "failed") for status in STATUSES)
-    return any(fnmatch.filter(text, one) and fnmatch.filter(text, other) for text in texts)
+    return any(fnmatch.filter(text, glob) and fnmatch.filter(text, other) for text in texts)
 
 
-def agree_on_session(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return WILDCARD.search(one + other) is not None or short in (long, long[:SESSION_PREFIX])
+def agree_on_session(glob: str, other: str) -> bool:
+    short, long = sorted((glob, other), key=len)
+    return WILDCARD.search(glob + other) is not None or short in (long, long[:SESSION_PREFIX])
 
 
 AGREEMENTS: dict[str, Callable[[str, str], bool]] = {
@@ -7090,15 +7126,15 @@ class Selection:
         self.found = not (only and all(choice.terms for choice in self.only_runs))  # such a run
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
-        simple, known = self.simple, self.known
+        simple, decisions = self.simple, self.known
         for event in events:
             kind = (event.type, event.subtype, *event_tools(event)) if simple else None
-            if kind is None or kind not in known:
-                if len(known) > CACHED_DECISIONS:  # the input may have any number of types
-                    known.clear()
-                known[kind] = self.keeps(event)
-            if not known[kind]:
-                event.hidden = True
+            if kind is None or kind not in decisions:
+                if len(decisions) > CACHED_DECISIONS:  # the input may have any number of types
+                    decisions.clear()
+                decisions[kind] = self.keeps(event)
+            if not decisions[kind]:
+                event.unprinted = True
             if not self.found and event.run is None and event.kind == IMPLIED:  # the end of all
                 given = " or ".join(escape(choice.text) for choice in self.only)
                 self.tell(f"--only {given}: no such run")
@@ -7109,7 +7145,7 @@ class Selection:
         its verdicts."""
         if not self.keeps_run(event):
             if event.run:
-                event.run.hidden = True
+                event.run.unselected = True
             return False
         result = event.type == "result"
         drop = (choice for choice in self.drop if not result or choice.names("result"))
@@ -7120,7 +7156,7 @@ class Selection:
         """The events of runs that are shown."""
         if self.simple:
             return events
-        return (event for event in events if event.run is None or not event.run.hidden)
+        return (event for event in events if event.run is None or not event.run.unselected)
 
     def keeps_run(self, event: Event) -> bool:
         """Is anything of the event's run printed?"""
@@ -7517,7 +7553,7 @@ class KnownValues:
     @functools.cached_property
     def pattern(self) -> Any:
         """An expression for all forms, the longest first."""
-        ordered = sorted(self.forms, key=lambda one: -len(self.forms[one].text))
+        ordered = sorted(self.forms, key=lambda source: -len(self.forms[source].text))
         return expression("|".join(ordered) or NO_MATCH)
 
     def spans(self, text: bytes, position: int = 0) -> Iterator[Span]:
@@ -7526,12 +7562,12 @@ class KnownValues:
             yield *match.span(), self.name_of(match[0])
             position = match.start() + 1
 
-    def name_of(self, found: bytes) -> str:
-        if found not in self.names:
+    def name_of(self, text: bytes) -> str:
+        if text not in self.names:
             forms = self.forms.values()
-            named = (form.name for form in forms if form.pattern().fullmatch(found))
-            remember(self.names, found, next(named), MAX_NAMES)
-        return self.names[found]
+            named = (form.name for form in forms if form.pattern().fullmatch(text))
+            remember(self.names, text, next(named), MAX_NAMES)
+        return self.names[text]
 
     def begun(self, text: bytes) -> Iterator[Span]:
         """Spans at the end of a text that may be the beginning of a value."""
@@ -7579,7 +7615,7 @@ def in_base64(char: str) -> str:
 
 
 def any_case(digits: str) -> str:
-    return "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in digits)
+    return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
 
 
 def surrogates(char: str) -> str:
@@ -7595,8 +7631,8 @@ def unspelled(text: bytes) -> bytes:
     )
 
 
-def spelled_char(found: re.Match[bytes]) -> bytes:
-    unit, byte, letter = found.groups()
+def spelled_char(match: re.Match[bytes]) -> bytes:
+    unit, byte, letter = match.groups()
     if unit:
         return to_utf8(chr(int(unit, 16)))
     return bytes([int(byte, 16)]) if byte else CONTROLS.get(letter, b"")
@@ -7680,16 +7716,16 @@ def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
     name = unescaped(name)[-NEAR:]
     for whole in (name, FURTHER_END.sub("", name)):
-        known = squash(whole)
+        squashed = squash(whole)
         ends = tuple(
             end
             for end in NEEDED
-            if known.endswith(end)
-            and not known.endswith(OTHERS)
+            if squashed.endswith(end)
+            and not squashed.endswith(OTHERS)
             and not (end in SYLLABLES and WITHIN.search(whole[: 1 - len(end)]))
         )
-        if ends and not (GENERAL.intersection(ends) and PUBLISHED.search(known)):
-            return (known, *ends)
+        if ends and not (GENERAL.intersection(ends) and PUBLISHED.search(squashed)):
+            return (squashed, *ends)
     return ()
 
 
@@ -7948,10 +7984,10 @@ def traits(value: str) -> list[bytes]:
     data = value[:40].encode("ascii", "replace")
     folded, shape = b"^%b$" % data.translate(FOLDED), b"^%b$" % data.translate(SHAPED)
     longest = max(map(len, LETTERS.findall(data)), default=0)
-    found = [b"#%d" % len(data), b"digit" * (b"0" in shape), b"run%d" % longest, folded]
-    found += LETTERS.findall(folded)
-    found += [folded[at : at + 2] for at in range(len(folded) - 1)]
-    return found + [shape[at : at + 3] for at in range(len(shape) - 2)]
+    features = [b"#%d" % len(data), b"digit" * (b"0" in shape), b"run%d" % longest, folded]
+    features += LETTERS.findall(folded)
+    features += [folded[at : at + 2] for at in range(len(folded) - 1)]
+    return features + [shape[at : at + 3] for at in range(len(shape) - 2)]
 
 
 @functools.lru_cache(4096)
@@ -7962,8 +7998,8 @@ def odds(value: str) -> int:
         return SURE if len(set(value)) > 5 else -SURE
     from zlib import crc32  # not needed where nothing is redacted
 
-    found = traits(value)
-    return sum([WEIGHTS[crc32(trait) % SLOTS] for trait in found]) - EVEN * len(found)
+    features = traits(value)
+    return sum([WEIGHTS[crc32(trait) % SLOTS] for trait in features]) - EVEN * len(features)
 
 
 def greatest_odds(value: str) -> int:
@@ -8053,17 +8089,17 @@ def is_plain(
         return True
     if least and GENERAL.issuperset(ends[1:]) and DIGEST.fullmatch(value):
         return True
-    told = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
-    likely = told < REACHED[MIXED if quoted else RANDOM]
+    score = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
+    likely = score < REACHED[MIXED if quoted else RANDOM]
     if squash(value) == ends[0] or repeats(value, needed, likely, quoted=quoted):
         return True
     code = any(
         (closed.strip(";:,"), CODE.fullmatch(value), needed > WORD and CODE_NAME.fullmatch(value))
     )
-    if least and not quoted and (CALL.match(value) or (told < REACHED[RANDOM] and code)):
+    if least and not quoted and (CALL.match(value) or (score < REACHED[RANDOM] and code)):
         return True
     asked = max(least, needed) if least else ANY
-    return told < REACHED[asked] or LABEL.fullmatch(value) is not None
+    return score < REACHED[asked] or LABEL.fullmatch(value) is not None
 
 
 def repeats(value: str, needed: int, likely: bool, *, quoted: bool) -> bool:
@@ -8178,8 +8214,8 @@ class Scanner:
     @functools.cached_property
     def hints(self) -> list[Any]:
         """All first looks at a block."""
-        found = [self.tokens, expression(NAMED), *self.patterns.values()]
-        return found + ([expression(r"\\")] if self.patterns else [])
+        hints = [self.tokens, expression(NAMED), *self.patterns.values()]
+        return hints + ([expression(r"\\")] if self.patterns else [])
 
     def found_in(self, text: bytes) -> Iterable[Finder]:
         """The finders of what a text may hold."""
@@ -8193,7 +8229,7 @@ class Scanner:
         """The numbers of the texts that may hold secrets; ``tokens``: with the spans where tokens
         may begin, none if there may be other secrets. One search looks at all texts together: the
         expressions must not be anchored, and a match may belong to the next text."""
-        found: dict[int, list[tuple[int, int]]] = {}
+        suspects: dict[int, list[tuple[int, int]]] = {}
         block, ends = SEAM.join(texts), list[int]()  # where each text ends, with what follows
         for pattern, (begin, stop) in itertools.product(self.hints, self.stretches(block)):
             blind = pattern is self.tokens  # to where a match begins
@@ -8205,15 +8241,15 @@ class Scanner:
                 number = bisect.bisect_right(ends, first)
                 start = ends[number] - len(texts[number]) - len(SEAM)
                 if not tokens or not blind or ESCAPE_END.search(block, max(0, begin - 7), begin):
-                    found[number], begin = [], ends[number] - 1  # an escape may hide a name
-                elif found.get(number) != []:
-                    found.setdefault(number, []).append((first - start, begin - start))
-        return found
+                    suspects[number], begin = [], ends[number] - 1  # an escape may hide a name
+                elif suspects.get(number) != []:
+                    suspects.setdefault(number, []).append((first - start, begin - start))
+        return suspects
 
     def stretches(self, text: bytes) -> list[tuple[int, int]]:
         """The spans of a text that may hold secrets: all but the middles of long strings of base64,
         such as images, in which a token would be chance; known values may be in them, too."""
-        found, done, examined, at = list[tuple[int, int]](), 0, 0, 0
+        stretches, done, examined, at = list[tuple[int, int]](), 0, 0, 0
         size = sys.maxsize if self.known.forms or self.patterns else LONG_STRING // 2
         while (at := at + size) < len(text):
             if LIKE_BASE64.match(text, at):
@@ -8222,9 +8258,9 @@ class Scanner:
                 at = examined = text.find(b'"', at) % (len(text) + 1)  # or its end
                 string = text[start:examined].rstrip(b"=\\")
                 if len(string) >= LONG_STRING and not string.translate(None, BASE64):
-                    found.append((done, start + NEAR))
+                    stretches.append((done, start + NEAR))
                     done = examined
-        return [*found, (done, len(text))]
+        return [*stretches, (done, len(text))]
 
     @functools.cached_property
     def which(self) -> Any:  # a stream without secrets does not need it
@@ -8243,9 +8279,9 @@ class Scanner:
         codes = codes_in(text)
         if not codes:
             return self.search(text)
-        found = [*behind_codes(self.search(splice(text, [(*code, b"") for code in codes])), codes)]
-        more = self.search(mask(text, found), names=False)
-        return merged(found + [part for span in more for part in around_codes(span, codes)])
+        spans = [*behind_codes(self.search(splice(text, [(*code, b"") for code in codes])), codes)]
+        more = self.search(mask(text, spans), names=False)
+        return merged(spans + [part for span in more for part in around_codes(span, codes)])
 
     def search(self, text: bytes, *, names: bool = True) -> list[Span]:
         """The spans of secrets in a text without codes; ``names``: also of values behind names.
@@ -8254,23 +8290,23 @@ class Scanner:
         until there is none, or redacting twice would change something.
         """
         copies = self.copies if names else None
-        found: list[Span] = [*copies.known.spans(text)] if copies and copies.known.forms else []
+        spans: list[Span] = [*copies.known.spans(text)] if copies and copies.known.forms else []
         areas = [(0, len(text), "")] if names else []  # in which names are looked for
         text = self.masked(text)
         skipped = [(a, b) for (_, a), (b, _) in itertools.pairwise(self.stretches(text))]
         text = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
-        whole, text = text, mask(text, found) if found else text
+        whole, text = text, mask(text, spans) if spans else text
         for _ in range(ROUNDS):
             finders = dict.fromkeys((*self.found_in(text), *self.always))
             more = [span for finder in finders for span in finder(text)]
             more += [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
             if not more:
                 break
-            found = merged(found + more)
-            text = mask(text, found)
+            spans = merged(spans + more)
+            text = mask(text, spans)
             near = [(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in more]
             areas = merged(near) if names else []
-        return merged([*found, *copies.taught(whole, found)]) if copies and found else found
+        return merged([*spans, *copies.taught(whole, spans)]) if copies and spans else spans
 
     def masked(self, text: bytes) -> bytes:
         """A text with its markers made unrecognizable; positions stay."""
@@ -8295,10 +8331,10 @@ class Scanner:
         first_look = expression(NAMED)
         while (match := first_look.search(text, position)) and match.start() < limit:
             name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
-            found = assigned_value(text, *name)
-            position = found[1] if found else name[1]
-            if found:
-                begin, end, what = found
+            span = assigned_value(text, *name)
+            position = span[1] if span else name[1]
+            if span:
+                begin, end, what = span
                 stop = text[end - 1 : end + 1].strip() == b"."
                 yield begin, end - stop, what
 
@@ -8340,9 +8376,9 @@ class Copies:
         self.known.add("assignment", value)
         return KnownValues([("assignment", value)])
 
-    def taught(self, text: bytes, found: Iterable[Span]) -> Iterator[Span]:
+    def taught(self, text: bytes, spans: Iterable[Span]) -> Iterator[Span]:
         """The copies of values that are found in a text, behind them: what came before stays."""
-        for begin, end, name in found:
+        for begin, end, name in spans:
             if name == "assignment" and (new := self.learn(shown_as(text[begin:end]))):
                 yield from new.spans(text, end)
 
@@ -8365,11 +8401,11 @@ def expression_set(expressions: Iterable[str], *, anchored: bool = False) -> Any
     """The numbers of the expressions that match a text, or its beginning."""
     import re2
 
-    found = (re2.Set.MatchSet if anchored else re2.Set.SearchSet)(options())
+    pattern_set = (re2.Set.MatchSet if anchored else re2.Set.SearchSet)(options())
     for text in expressions:
-        found.Add(text.encode("latin-1"))
-    found.Compile()
-    return found
+        pattern_set.Add(text.encode("latin-1"))
+    pattern_set.Compile()
+    return pattern_set
 
 
 def user_expression(name: str, text: str) -> Any:
@@ -8507,7 +8543,7 @@ WORDS = frozenset(
     "files_with_matches count TIMEOUT_BEHAVIOR_BACKGROUND TIMEOUT_BEHAVIOR_CANCEL "
     "TODO_STATUS_PENDING TODO_STATUS_IN_PROGRESS TODO_STATUS_COMPLETED TODO_STATUS_CANCELLED "
     "SIGHUP SIGINT SIGKILL SIGTERM SIGSEGV SIGABRT SIGPIPE".split()
-) | frozenset((IN_THE_MIDDLE, *DIALECTS, *RUN_FAILURES))
+) | frozenset((IN_THE_MIDDLE, *TRANSLATORS, *RUN_FAILURES))
 STRUCTURE: dict[str, Callable[[str], object]] = {
     WORD_KIND: WORDS.__contains__,
     NAME_KIND: re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}").fullmatch,
@@ -8700,53 +8736,59 @@ class EventRedactor:
         raw = event.raw.strip()
         words = "" if edits is None else words_of(event)
         quick = self.token_strings(raw, event, words)
-        found = [*find_strings(raw)] if quick is None else quick
-        places = event.line.places if event.line else SPOKEN_PLACES
-        spoken = [one for one in found if one.path in places and not one.is_key]
-        if quick is None and edits is not None and "".join(one.text for one in spoken) != words:
+        strings = [*find_strings(raw)] if quick is None else quick
+        places = event.foreign.places if event.foreign else SPOKEN_PLACES
+        spoken = [string for string in strings if string.path in places and not string.is_key]
+        if (
+            quick is None
+            and edits is not None
+            and "".join(string.text for string in spoken) != words
+        ):
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
         decided: dict[int, str] = {}
         begin = 0
-        for one in spoken if edits is not None else ():
-            end = begin + len(one.text)
+        for string in spoken if edits is not None else ():
+            end = begin + len(string.text)
             inside = clip(edits or (), begin, end) if len(spoken) > 1 else edits or ()
-            decided[one.start] = splice(one.text, inside)
+            decided[string.start] = splice(string.text, inside)
             begin = end
         assigned: set[int] = set()
-        doubtful = {one.start for one in found}
+        doubtful = {string.start for string in strings}
         if quick is None:
-            rest = [one for one in found if one.start not in decided]
+            rest = [string for string in strings if string.start not in decided]
             assigned = secret_members(rest) if self.scanner else assigned
-            suspects = self.suspects([to_utf8(one.text) for one in rest])
+            suspects = self.suspects([to_utf8(string.text) for string in rest])
             doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
         names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
 
-        def change(one: StringLiteral) -> str:
-            if one.start in decided:
-                self.count(decided[one.start], one.text)
-                return decided[one.start]
-            if one.start not in doubtful and not self.is_copy_in(one.text):
-                return one.text
-            new = self.redact_string(one, event.type, cwd, whole=one.start in assigned)
-            if new != one.text:
-                self.count(new, one.text)
-                if is_identity(one.path) and not one.is_key:
-                    return self.told_apart(one.text, new)
-                number = names[one.holder, new] = names.get((one.holder, new), 0) + one.is_key
-                new += f" {number}" * (number > 1 and one.is_key)
+        def change(string: StringLiteral) -> str:
+            if string.start in decided:
+                self.count(decided[string.start], string.text)
+                return decided[string.start]
+            if string.start not in doubtful and not self.is_copy_in(string.text):
+                return string.text
+            new = self.redact_string(string, event.type, cwd, whole=string.start in assigned)
+            if new != string.text:
+                self.count(new, string.text)
+                if is_identity(string.path) and not string.is_key:
+                    return self.told_apart(string.text, new)
+                number = names[string.holder, new] = (
+                    names.get((string.holder, new), 0) + string.is_key
+                )
+                new += f" {number}" * (number > 1 and string.is_key)
             return new
 
-        return edit_strings(raw, found, change)
+        return edit_strings(raw, strings, change)
 
     def token_strings(self, raw: bytes, event: Any, words: str) -> list[StringLiteral] | None:
         """The words and the values with tokens, if nothing else can be a secret: nearly always."""
-        if event.tokens is None or event.line or not event.raw.startswith(b"{"):
+        if event.spans is None or event.foreign or not event.raw.startswith(b"{"):
             return None
         plain = without_escapes(raw)
-        spoken = dict(one.span(1) for one in SPOKEN_TEXT.finditer(plain)) if words else {}
-        found: list[StringLiteral] = []
+        spoken = dict(part.span(1) for part in SPOKEN_TEXT.finditer(plain)) if words else {}
+        strings: list[StringLiteral] = []
         end = 0
-        for first, last in sorted([*spoken.items(), *event.tokens]):
+        for first, last in sorted([*spoken.items(), *event.spans]):
             if first >= end:
                 literal = VALUE.match(plain, plain.rfind(b'"', end, first + 1))
                 if literal is None or plain.count(b'"', end, first + 1) % 2 == 0:
@@ -8757,15 +8799,15 @@ class EventRedactor:
                     return None
                 path = SPOKEN_PLACES[-1] if start in spoken else ()
                 text = decode_json(raw[start:end])
-                found.append(StringLiteral(start, end, text, path, False, 0, False))
+                strings.append(StringLiteral(start, end, text, path, False, 0, False))
             if last > end:
                 return None
-        behind = [0, *(one.end for one in found)]
-        before = [*(one.start for one in found), len(raw)]
+        behind = [0, *(part.end for part in strings)]
+        before = [*(part.start for part in strings), len(raw)]
         rest = SEAM.join([raw[a:b] for a, b in zip(behind, before, strict=True)])
         if self.scanner is None or self.scanner.tokens.match(rest):
             return None  # a match went on into the next string
-        return found if "".join([one.text for one in found if one.path]) == words else None
+        return strings if "".join([part.text for part in strings if part.path]) == words else None
 
     def suspects(
         self, texts: list[bytes], *, tokens: bool = False
@@ -8777,29 +8819,33 @@ class EventRedactor:
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
-        counts = notes_of(self.run).totals.hidden if self.run else self.counts
-        for text, one in ((new, 1), (old, -1)):
+        counts = notes_of(self.run).totals.markers if self.run else self.counts
+        for text, sign in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
-                counts[name] = counts.get(name, 0) + one
+                counts[name] = counts.get(name, 0) + sign
 
     def redact_string(
-        self, one: StringLiteral, kind: str | None, cwd: str | None, *, whole: bool
+        self, string: StringLiteral, kind: str | None, cwd: str | None, *, whole: bool
     ) -> str:
-        if one.is_key and one.path[:-1] == ("tool_call",) and one.text.endswith(CALLED):
-            tool = one._replace(
-                text=one.text.removesuffix(CALLED), path=("tool_call", "name"), is_key=False
+        if string.is_key and string.path[:-1] == ("tool_call",) and string.text.endswith(CALLED):
+            tool = string._replace(
+                text=string.text.removesuffix(CALLED), path=("tool_call", "name"), is_key=False
             )
             return self.redact_string(tool, kind, cwd, whole=False) + CALLED
-        stand_in = self.marker_for(one, kind) if self.strict and one.text else None
+        stand_in = self.marker_for(string, kind) if self.strict and string.text else None
         if stand_in is not None:
             return stand_in
-        data = to_utf8(one.text)
-        if is_identity(one.path) and not one.is_key and STRUCTURE[REFERENCE_KIND](one.text):
+        data = to_utf8(string.text)
+        if (
+            is_identity(string.path)
+            and not string.is_key
+            and STRUCTURE[REFERENCE_KIND](string.text)
+        ):
             return from_utf8(splice(data, markers_for(self.own_spans(data))))
         if whole and self.scanner and not self.scanner.marker.fullmatch(data):
             if self.scanner.copies:
-                self.scanner.copies.learn(one.text)
+                self.scanner.copies.learn(string.text)
             return "[REDACTED:assignment]"
         spans = self.scanner.spans(data) if self.scanner else []
         return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
@@ -8854,17 +8900,17 @@ class EventRedactor:
         if self.scanner is None:
             return []
         text = self.scanner.masked(text)
-        found = [*self.scanner.known.spans(text)]
+        spans = [*self.scanner.known.spans(text)]
         for name, pattern in self.scanner.patterns.items():
-            found += matches(name, pattern, text)
-        return merged(found)
+            spans += matches(name, pattern, text)
+        return merged(spans)
 
     def is_copy_in(self, text: str | bytes) -> bool:
         """Does a text hold a value that its run has shown behind a name of a secret?"""
-        known = self.scanner.copies.known if self.scanner and self.scanner.copies else None
-        if not known or not known.forms:  # nearly always
+        values = self.scanner.copies.known if self.scanner and self.scanner.copies else None
+        if not values or not values.forms:  # nearly always
             return False
-        return bool(known.pattern.search(to_utf8(text) if isinstance(text, str) else text))
+        return bool(values.pattern.search(to_utf8(text) if isinstance(text, str) else text))
 
     def told_apart(self, identity: str, new: str) -> str:
         """What stands for an identity that had to change: another one for each."""
@@ -8879,16 +8925,16 @@ class EventRedactor:
         the run's cwd a dot; whole components only."""
         if "paths" not in self.classes or not any(sign in text for sign in PATH_SIGNS):
             return changes
-        found = home_pattern(tuple(self.homes), cwd).finditer(mask(text, changes))
+        matches = home_pattern(tuple(self.homes), cwd).finditer(mask(text, changes))
         paths = [
             (*match.span(match.lastgroup or 0), b"." if match.lastgroup == "cwd" else b"~")
-            for match in found
+            for match in matches
         ]
         return sorted([*changes, *paths])
 
-    def marker_for(self, one: StringLiteral, kind: str | None) -> str | None:
+    def marker_for(self, string: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
-        named, text = class_of(one.path, is_key=one.is_key), one.text
+        named, text = class_of(string.path, is_key=string.is_key), string.text
         if named == "spoken":
             named = SPOKEN.get(kind or "", "content")
         if named in STRUCTURE:
@@ -8900,7 +8946,7 @@ class EventRedactor:
         if named == "messages":
             return "[messages]"
         # The diff alone says that an edit created its file.
-        head = CREATED if one.path[-1:] == ("diffString",) and CREATED_DIFF.match(text) else ""
+        head = CREATED if string.path[-1:] == ("diffString",) and CREATED_DIFF.match(text) else ""
         return f"{head}[{named}: {len(text)} chars]"
 
     def unmarked(self, text: str) -> str:
@@ -8930,7 +8976,7 @@ SPOKEN_TEXT = regex(rb'"text"[ \t\r\n]*:[ \t\r\n]*("[^"]*")')
 VALUE = regex(rb'"[^"]*"(?![ \t\r\n]*:)')
 
 
-def secret_members(found: list[StringLiteral]) -> set[int]:
+def secret_members(strings: list[StringLiteral]) -> set[int]:
     """The starts of values whose name is that of a secret.
 
     Forms: {NAME: VALUE}; {"name": NAME, "value": VALUE}; ["--name", VALUE], also with an object
@@ -8940,19 +8986,19 @@ def secret_members(found: list[StringLiteral]) -> set[int]:
     named: set[int] = set()  # objects that name a secret in another member
     values: dict[int, int] = {}  # holder -> start of its `value`
     flag = False
-    for one in found:
-        if one.is_key or not one.path:
+    for string in strings:
+        if string.is_key or not string.path:
             continue
-        key = one.path[-1]
+        key = string.path[-1]
         name = "token" if flag else key
-        if ends_of(name) and not is_plain(name, one.text, 0 if is_secret_name(name) else WORD):
-            starts.add(one.start)
-        if key in ("name", "key", "variable") and is_secret_name(one.text):
-            named.add(one.holder)
+        if ends_of(name) and not is_plain(name, string.text, 0 if is_secret_name(name) else WORD):
+            starts.add(string.start)
+        if key in ("name", "key", "variable") and is_secret_name(string.text):
+            named.add(string.holder)
         if key == "value":
-            values[one.holder] = one.start
-        if one.in_array or key == "value":
-            flag = FLAG.fullmatch(one.text) is not None and is_secret_name(one.text)
+            values[string.holder] = string.start
+        if string.in_array or key == "value":
+            flag = FLAG.fullmatch(string.text) is not None and is_secret_name(string.text)
     return starts | {values[holder] for holder in named if holder in values}
 
 
@@ -8964,12 +9010,12 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
         if here
         else []
     )
-    known = [home.encode("utf-8", "surrogateescape") for home in homes]
-    whole = b"|".join((*named, *map(re.escape, known), ANY_HOME))
+    encoded = [home.encode("utf-8", "surrogateescape") for home in homes]
+    whole = b"|".join((*named, *map(re.escape, encoded), ANY_HOME))
     owner = re.match(ANY_HOME, to_utf8(cwd or ""))
     spelled = [
         re.escape(re.sub(rb"[^A-Za-z0-9]+", b"-", home).strip(b"-"))
-        for home in (*known, *([owner[0]] if owner else []))
+        for home in (*encoded, *([owner[0]] if owner else []))
         if home != b"/root"
     ]
     project = b"|".join((*spelled, rb"(?:Users|home)-[A-Za-z0-9]+(?=-)"))
@@ -9002,7 +9048,7 @@ MAX_HELD = 64 * 1024 * 1024  # bytes of waiting events in all runs
 EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
 
 
-class Segment:
+class Passage:
     """The words of one kind between two calls as one text, redacted line by line, however events
     split it. Positions count its characters from the beginning of the first event that waits."""
 
@@ -9031,13 +9077,13 @@ class Segment:
             if deltas and new[0].type == "assistant":
                 self.said.write(text)
 
-    def close(self, *, cut_off: bool = False) -> list[Segment]:
+    def close(self, *, cut_off: bool = False) -> list[Passage]:
         """End it. If the input was cut off, a secret may be incomplete."""
         self.collect()
         self.closed, self.cut_off = True, cut_off
         if cut_off or not self.is_doubtful():
             return [self]
-        replay = Segment()
+        replay = Passage()
         replay.events.append(self.events.pop())
         self.texts.pop()
         replay.collect(deltas=False)
@@ -9092,8 +9138,8 @@ class RunWords:
 
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
-        self.open: dict[str, Segment] = {}  # by kind and parent
-        self.closed: list[Segment] = []  # undecided ones
+        self.open: dict[str, Passage] = {}  # by kind and parent
+        self.closed: list[Passage] = []  # undecided ones
         self.pending: list[Event] = []
         self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
@@ -9110,7 +9156,7 @@ def searched_lines(event: Event) -> bytes:
     """An event's line with the one that is printed: the end of a call repeats what its start said,
     which that may not hold."""
     made = b"" if event.type in SPOKEN_TYPES else event.raw
-    return b"\n".join((event.line.raw, made))
+    return b"\n".join((event.foreign.raw, made))
 
 
 def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
@@ -9118,9 +9164,9 @@ def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
     it. What is made of one line stays together."""
     begin = 0
     for number, event in enumerate(events, 1):
-        shows = event.edits is not None and event.tokens is None and event.type not in SPOKEN_TYPES
+        shows = event.edits is not None and event.spans is None and event.type not in SPOKEN_TYPES
         if shows and not (
-            event.line and number < len(events) and events[number].line is event.line
+            event.foreign and number < len(events) and events[number].foreign is event.foreign
         ):
             yield events[begin:number]
             begin = number
@@ -9130,12 +9176,12 @@ def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
 
 def run_of(event: Event) -> Run | None:
     """The run among whose events an event waits: that of its line's last one."""
-    found: Run | None = (event.line or event).run
-    return found
+    run: Run | None = (event.foreign or event).run
+    return run
 
 
 def id_of_line(event: Event) -> int:
-    return id(event.line or event)
+    return id(event.foreign or event)
 
 
 class Redactor:
@@ -9168,13 +9214,13 @@ class Redactor:
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch: list[Any] = list(events)
         now = time.monotonic()
-        lines = [event.raw if event.line is None else searched_lines(event) for event in batch]
+        lines = [event.raw if event.foreign is None else searched_lines(event) for event in batch]
         suspects = self.redaction.suspects(lines, tokens=True)
         for number, tokens in suspects.items():
-            batch[number].edits, batch[number].tokens = (), tokens or None
+            batch[number].edits, batch[number].spans = (), tokens or None
         for event in batch:
-            if event.line is not None:
-                event.line.run = event.run
+            if event.foreign is not None:
+                event.foreign.run = event.run
         groups = (
             part
             for _, group in itertools.groupby(batch, self.together)
@@ -9213,7 +9259,7 @@ class Redactor:
         key = kind if parent is None else f"{kind} {parent}"
         if kind == "thinking" and event.subtype == "completed":
             state.close(key)
-        segment = state.open.get(key) or state.open.setdefault(key, Segment())
+        segment = state.open.get(key) or state.open.setdefault(key, Passage())
         delta = event.timestamp_ms is not None and event.model_call_id is None
         if delta or kind == "thinking":
             segment.events.append(event)
@@ -9222,7 +9268,7 @@ class Redactor:
         replay = segment.said.tell()
         if replay:
             state.close(key)
-            segment = state.open[key] = Segment()
+            segment = state.open[key] = Passage()
         segment.events.append(event)
         segment.collect(deltas=False)
         if replay:
@@ -9259,7 +9305,7 @@ class Redactor:
         elif run is None or state.ended:
             self.runs.pop(run, None)
 
-    def decide(self, state: RunWords, segments: list[Segment], *, overdue: bool) -> None:
+    def decide(self, state: RunWords, segments: list[Passage], *, overdue: bool) -> None:
         """Decide words: all of closed segments; of others complete lines, or all if overdue."""
         texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
         suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
@@ -9283,26 +9329,28 @@ class Redactor:
             if changes or segment.edits or not segment.closed:  # else nothing is left to do
                 segment.advance(size, changes)
 
-    def replaced(self, segment: Segment, size: int) -> list[Replacement]:
+    def replaced(self, segment: Passage, size: int) -> list[Replacement]:
         """Replace words: [messages] at the beginning of their segment, nothing for the rest."""
         new = segment.marker if size else ""
         segment.marker = "" if size else segment.marker
         return [(0, size, new)]
 
-    def release(self, state: RunWords, undecided: Sequence[Segment] = ()) -> None:
+    def release(self, state: RunWords, undecided: Sequence[Passage] = ()) -> None:
         """Release events, in order, up to the first one that waits for its words."""
         pending, sizes = state.pending, state.sizes
         waiting = (*state.open.values(), *undecided)
         held = {id(segment.events[0]) for segment in waiting if segment.events}
         waits = map(held.__contains__, map(id, pending))
         count = next(itertools.compress(itertools.count(), waits), len(pending))
-        line = pending[count].line if count < len(pending) else None
-        while line and count and pending[count - 1].line is line:  # its events stay together
+        line = pending[count].foreign if count < len(pending) else None
+        while line and count and pending[count - 1].foreign is line:  # its events stay together
             count -= 1
         self.ready += self.rewrite(pending[:count], state.cwd, state.copies)
         self.size -= sum(sizes[:count])
         del pending[:count], sizes[:count]
-        new = [len((one.line or one).raw) + EVENT_OVERHEAD for one in pending[len(sizes) :]]
+        new = [
+            len((event.foreign or event).raw) + EVENT_OVERHEAD for event in pending[len(sizes) :]
+        ]
         sizes += new
         self.size += sum(new)
 
@@ -9337,7 +9385,7 @@ class Redactor:
         if not copies.known.forms and all(event.edits is None for event in events):
             return events
         done: list[Event] = []
-        for line, group in itertools.groupby(events, operator.attrgetter("line")):
+        for line, group in itertools.groupby(events, operator.attrgetter("foreign")):
             parts = list(group)
             if line and any(self.with_copies(part).edits is not None for part in parts):
                 line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
@@ -9346,16 +9394,16 @@ class Redactor:
 
     def with_copies(self, event: Any) -> Any:
         """An event; it may hold a copy of what an event before it showed."""
-        if self.redaction.is_copy_in(event.raw if event.line is None else searched_lines(event)):
-            event.edits, event.tokens = event.edits or (), None
+        if self.redaction.is_copy_in(event.raw if event.foreign is None else searched_lines(event)):
+            event.edits, event.spans = event.edits or (), None
         return event
 
     def rewritten(self, event: Any, cwd: str | None) -> Any:
         if self.with_copies(event).edits is None:
             return event
-        if event.line and event.type in SPOKEN_TYPES:  # no other output reads its words
+        if event.foreign and event.type in SPOKEN_TYPES:  # no other output reads its words
             return event
-        raw = self.redacted(event, cwd, self.unprinted if event.line else self.redaction)
+        raw = self.redacted(event, cwd, self.unprinted if event.foreign else self.redaction)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
     def redacted(self, event: Any, cwd: str | None, redaction: EventRedactor) -> bytes:
@@ -9379,7 +9427,7 @@ class Redactor:
         return len(from_utf8(data[:start])) if start else end
 
     def search(
-        self, segment: Segment, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
+        self, segment: Passage, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
         """The changes in words that can be decided."""
         data = to_utf8(text)
@@ -9398,23 +9446,23 @@ class Redactor:
     ) -> list[Span]:
         """The spans in words; ``inside``: they begin in a private key."""
         scanner: Any = self.scanner
-        found, start = list(private_keys(data)), 0
+        spans, start = list(private_keys(data)), 0
         for first, last, overlong in parts:
             piece = to_utf8(text[first:last])
             if overlong:
-                found.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
+                spans.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
             else:
-                found += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
+                spans += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
             start += len(piece)
-        found += scanner.known.spans(data) if len(parts) > 1 else ()  # of several words
-        found += scanner.begun(data) if cut_off else ()
+        spans += scanner.known.spans(data) if len(parts) > 1 else ()  # of several words
+        spans += scanner.begun(data) if cut_off else ()
         if inside:
             over = PEM_END.search(data)
-            found.append((-1, over.end() if over else len(data), ""))
-        return merged(found)
+            spans.append((-1, over.end() if over else len(data), ""))
+        return merged(spans)
 
 
-def join_words(line: Line, events: list[Any]) -> Event:
+def join_words(foreign: ForeignLine, events: list[Any]) -> Event:
     """A line that is printed as one event, with the words that stand in its places and their edits.
     Where it holds both, these are the assistant's; its thoughts are redacted like other strings."""
     kinds = {event.type for event in events if event.type in SPOKEN_TYPES}
@@ -9425,7 +9473,7 @@ def join_words(line: Line, events: list[Any]) -> Event:
             edits += [(a + len(words), b + len(words), new) for a, b, new in event.edits or ()]
             words += words_of(event)
     whole = SpokenEvent(kind, message=Message(words), text=words)
-    whole.raw, whole.line, whole.edits = line.raw, line, edits
+    whole.raw, whole.foreign, whole.edits = foreign.raw, foreign, edits
     return whole
 
 
@@ -9491,8 +9539,8 @@ KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
 def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
     """Decode an event from its changed line."""
     new = reread(raw)
-    new.raw, new.run, new.hidden, new.where = raw, event.run, event.hidden, event.where
-    new.line, new.kind = event.line, event.kind
+    new.raw, new.run, new.unprinted, new.where = raw, event.run, event.unprinted, event.where
+    new.foreign, new.kind = event.foreign, event.kind
     if type(event) is type(new) is SpokenEvent:
         new.stamp = event.stamp
     if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
@@ -9509,9 +9557,9 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
 class Shortener:
     """Cuts the longest strings of a line until it fits; structure stays."""
 
-    def __init__(self, limit: int, report: Report) -> None:
+    def __init__(self, limit: int, reporter: Reporter) -> None:
         self.limit = limit
-        self.report = report
+        self.reporter = reporter
         self.told = False
 
     def fit(self, line: bytes) -> bytes:
@@ -9524,29 +9572,33 @@ class Shortener:
             yield reparse(event, self.shorten(raw), reread) if len(raw) > self.limit else event
 
     def shorten(self, raw: bytes) -> bytes:
-        found = [
-            one
-            for one in find_strings(raw)
-            if not one.is_key and class_of(one.path) not in STRUCTURE and not is_identifier(one)
+        strings = [
+            string
+            for string in find_strings(raw)
+            if not string.is_key
+            and class_of(string.path) not in STRUCTURE
+            and not is_identifier(string)
         ]
 
         def cut(length: int) -> bytes:
-            return edit_strings(raw, found, lambda one: shorten_text(one.text, length))
+            return edit_strings(raw, strings, lambda string: shorten_text(string.text, length))
 
-        longest = max((len(one.text) for one in found), default=0)
+        longest = max((len(string.text) for string in strings), default=0)
         length = bisect.bisect(range(longest + 1), self.limit, key=lambda size: len(cut(size)))
         short = cut(max(length - 1, 0))
         if len(short) > self.limit and not self.told:
             self.told = True
-            name = self.report.list_names([as_text(Node(decode_raw(raw))["type"])])
-            self.report.message(f"an event of type {name} doesn't fit in --max-event {self.limit}")
+            name = self.reporter.list_names([as_text(Node(decode_raw(raw))["type"])])
+            self.reporter.message(
+                f"an event of type {name} doesn't fit in --max-event {self.limit}"
+            )
         return short
 
 
-def is_identifier(one: StringLiteral) -> bool:
+def is_identifier(string: StringLiteral) -> bool:
     """Is a string short, and named as agents name sessions, calls, types and states?"""
-    short = len(one.text) < 100 and len(one.path) <= 3
-    return short and IDENTIFIER.search(one.path[-1]) is not None
+    short = len(string.text) < 100 and len(string.path) <= 3
+    return short and IDENTIFIER.search(string.path[-1]) is not None
 
 
 IDENTIFIER = regex(
@@ -9692,8 +9744,8 @@ PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 
 
 class Writer:
-    """Makes lines from events. ``kind`` holds the members that it reads; ``thinking`` and ``words``
-    say whether it reads thinking and assistant events, ``noted`` whether it reads what is noted of
+    """Makes lines from events. ``event_type`` holds the members that it reads; ``thinking`` and
+    ``words`` say whether it reads such events, ``noted`` whether it reads what is noted of
     calls and runs, ``sums`` whether their totals, ``locates`` whether it says where calls stand.
 
     ``follows``: beside another writer, its lines go with the other's.
@@ -9701,7 +9753,7 @@ class Writer:
     those that it goes with, or one of their values, ``defaults`` their values for people.
     """
 
-    kind: type[Event] = Event
+    event_type: type[Event] = Event
     thinking = words = locates = prose = prints_events = follows = False
     noted = sums = True
     options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
@@ -9709,7 +9761,7 @@ class Writer:
     requires: ClassVar[Mapping[str, str]] = {}  # modules and their packages
 
     def __init__(self, view: View, notes: Notes) -> None:
-        self.view, self.notes, self.last = view, notes, notes.report.out.last
+        self.view, self.notes, self.last = view, notes, notes.reporter.out.last
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
@@ -9755,7 +9807,7 @@ class LastLine:
         what = rest = ""
         silent = now - (self.begun if self.total else self.since)
         calls = [(run, call) for run in self.open for call in notes_of(run).calls.values()]
-        calls = [(run, call) for run, call in calls if not call.hidden and not call.shown]
+        calls = [(run, call) for run, call in calls if not call.unprinted and not call.shown]
         if self.total:  # files: there is no waiting
             percent = min(100 * self.done // self.total, 100)
             what = f"Reading {percent}% of {format_size(self.total)}" if silent >= 1 else ""
@@ -9840,7 +9892,7 @@ class Text(Writer):
         self.acts = aside or view.actions == "stdout"
         self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
         self.chat, self.asked = self.words and view.messages == "chat", False
-        self.kind = SpokenEvent if self.words else Event
+        self.event_type = SpokenEvent if self.words else Event
         self.detail = self.acts and view.detail
         self.labels = not self.detail and not view.tail  # nothing else is shown of a call
         self.live = self.acts and self.last.screen.live
@@ -9855,7 +9907,7 @@ class Text(Writer):
                 run = event.run
                 prefix, notes = self.last.prefix_of(run), notes_of(run)
             if event.type == "tool_call":
-                if self.words and (notes.line or self.final):
+                if self.words and (notes.unended or self.final):
                     yield from self.end_words(event, notes, prefix)
                 if event.subtype == "completed" and self.acts:
                     yield from self.act(event, notes, prefix, room)
@@ -9865,8 +9917,8 @@ class Text(Writer):
                 yield from self.other(event, prefix, room)
                 run = self
             elif self.words:
-                new, line = notes.segments.say(event), notes.line
-                if not self.final and not event.hidden:
+                new, line = notes.speech.say(event), notes.unended
+                if not self.final and not event.unprinted:
                     line.append(new)
                     self.last.words = line
                     if "\n" in new:
@@ -9877,7 +9929,7 @@ class Text(Writer):
     def act(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
         """The lines of a call: its own, below that of the sub-agent that made it, and the end of
         what it printed if it is a command that failed."""
-        if event.hidden:
+        if event.unprinted:
             return
         if self.labels:
             yield render_action(action_of(event), prefix, room, self.screen)
@@ -9902,7 +9954,7 @@ class Text(Writer):
     def begin(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
         """A to-do list is shown as it is set: its call may stay open until the run ends."""
         call = notes.calls.get(event.call_id, NOT_BEGUN)
-        if call.tool == "updateTodos" and not call.hidden:
+        if call.tool == "updateTodos" and not call.unprinted:
             action = FinishedCall(event, call, notes.cwd).action
             if action.outcome and action != call.shown:
                 call.shown = action
@@ -9915,8 +9967,8 @@ class Text(Writer):
         if not clock or took < 1 or call.took is not None:
             return call.action
         word, colon, why = call.action.outcome.partition(":")
-        known = ", ".join(filter(None, (word, format_duration(round(took * 1000)))))
-        return replace(call.action, outcome=known + colon + why)
+        head = ", ".join(filter(None, (word, format_duration(round(took * 1000)))))
+        return replace(call.action, outcome=head + colon + why)
 
     def begin_above(
         self, above: list[str], notes: RunNotes, prefix: str, room: int
@@ -9924,7 +9976,7 @@ class Text(Writer):
         """Lines for the open calls of sub-agents that a line is below, unless they stand there."""
         for depth, call_id in enumerate(above):
             call = notes.calls.get(call_id, NOT_BEGUN)
-            if above[: depth + 1] != notes.below[: depth + 1] and not call.hidden:
+            if above[: depth + 1] != notes.below[: depth + 1] and not call.unprinted:
                 begun = running_action(call, notes.cwd)
                 yield render_action(begun, prefix + "  " * depth, room, self.screen)
         notes.below = above
@@ -9938,7 +9990,7 @@ class Text(Writer):
         ends = ends_run(event)
         if self.words and (ends or event.type in SEGMENT_ENDS):
             yield from self.end_words(event, notes_of(run), prefix)
-        if self.chat and event.type == "user" and not event.hidden:
+        if self.chat and event.type == "user" and not event.unprinted:
             yield from self.prompt(event, prefix, room)
         if ends:
             self.last.open.pop(run, None)
@@ -9995,10 +10047,10 @@ def first_rows(lines: Sequence[str], room: int) -> Iterator[str]:
 
 def fence_after(fence: str, line: str) -> str:
     """The fence of code that is open after a line of Markdown, if ``fence`` was before it."""
-    found = CODE_FENCE.match(line)
-    if not found or (fence and (found[2] or not found[1].startswith(fence))):
+    match = CODE_FENCE.match(line)
+    if not match or (fence and (match[2] or not match[1].startswith(fence))):
         return fence
-    return "" if fence else found[1]
+    return "" if fence else match[1]
 
 
 CODE_FENCE = regex(r"\s*(`{3,}(?![^`]*`)|~{3,})\s*(.*)")
@@ -10036,14 +10088,14 @@ def carry_style(rows: Iterable[str]) -> Iterator[str]:
 
 def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     """End a segment: its last line, or, if ``final``, the answer of a run that ends, in lines."""
-    segments, line = notes.segments, notes.line
+    segments, line = notes.speech, notes.unended
     line += (segments.held,) if event.kind == IMPLIED else ()
     segments.close()
     good = event.type == "result" and event.run.succeeded
-    told = details(event) if good else {}
-    stated = first_text(told.get("result"))
+    members = details(event) if good else {}
+    stated = first_text(members.get("result"))
     # A filtered stream may hold no other words.
-    rest, asked = "".join(line), STRUCTURED & told.keys()
+    rest, asked = "".join(line), STRUCTURED & members.keys()
     if not segments.answer or (asked and not segments.answer.endswith(stated)):
         rest = "\n".join(filter(None, (rest, stated)))
     line.clear()
@@ -10051,7 +10103,7 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
         answer = segments.answer or rest
         if stated and (answer.endswith(stated) or asked):
             answer = stated  # Codex's last message, or what a schema asked for
-        rest = answer if good and not event.hidden else ""
+        rest = answer if good and not event.unprinted else ""
     return rest.removesuffix("\n").split("\n") if rest else []
 
 
@@ -10283,12 +10335,12 @@ def safe_line(line: str) -> str:
     while token := TOKEN.search(line, position):
         parts.append(line[position : token.start()])
         position = closing.get(token.start()) or token.end()
-        found = line[token.start() : position]
+        part = line[token.start() : position]
         if position > token.end():
-            divided |= "|" in found
+            divided |= "|" in part
         elif token.lastgroup:
-            found = REWRITTEN[token.lastgroup](found)
-        parts.append(found)
+            part = REWRITTEN[token.lastgroup](part)
+        parts.append(part)
     safe = "".join((*parts, line[position:]))
     return safe.replace("<", "&lt;").replace("![", r"!\[") if divided else safe
 
@@ -10438,7 +10490,7 @@ class Document(Writer, Generic[P]):
         super().__init__(view, notes)
         self.acts, self.detail = view.actions == "stdout", view.detail
         self.words, self.final = view.messages != "none", view.messages == "final"
-        self.kind = SpokenEvent if self.words else Event
+        self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
         self.size, self.missing = 0, dict[str, int]()  # bytes so far; blocks left out, by kind
         self.held = 0  # characters of what sub-agents did
@@ -10462,8 +10514,8 @@ class Document(Writer, Generic[P]):
     def follow(self, event: Any, part: P) -> Iterator[bytes]:
         notes, ends = part.notes, ends_run(event)
         if event.type == "assistant":
-            new = notes.segments.say(event) if self.words else ""
-            notes.line += () if event.hidden or self.final else (new,)
+            new = notes.speech.say(event) if self.words else ""
+            notes.unended += () if event.unprinted or self.final else (new,)
             part.said_ms = part.said_ms or (said_ms(event) if new else None)
             return
         if self.words and (ends or event.type in SEGMENT_ENDS):
@@ -10476,7 +10528,7 @@ class Document(Writer, Generic[P]):
             yield from self.unfinished(part) if self.acts else ()
             yield from self.close(part)
         elif event.type == "user":
-            asked = event.parent_tool_use_id is None and not event.hidden
+            asked = event.parent_tool_use_id is None and not event.unprinted
             if asked and self.view.messages == "chat" and (prompt := words_of(event).strip()):
                 part.call_it(prompt)
                 prompt = self.asked(shorten_text(prompt, MAX_WORDS), said_ms(event))
@@ -10515,7 +10567,7 @@ class Document(Writer, Generic[P]):
         return {kind: text for text, kind in kinds.items()}
 
     def act(self, part: P, call: FinishedCall) -> Iterator[bytes]:
-        if not call.event.hidden:
+        if not call.event.unprinted:
             yield from self.place(
                 part, call.parent, self.forms(part, self.item_of(part, call), call.event.call_id)
             )
@@ -10536,7 +10588,9 @@ class Document(Writer, Generic[P]):
     def unfinished(self, part: P) -> Iterator[bytes]:
         """The calls that go on when a run ends, and what sub-agents did whose call is over."""
         last, notes, over = list[Forms](), part.notes, OpenCall("task")
-        going = [(key, call) for key, call in notes.calls.items() if call.event and not call.hidden]
+        going = [
+            (key, call) for key, call in notes.calls.items() if call.event and not call.unprinted
+        ]
         for call_id, call in [*reversed(going), *((key, over) for key in [*part.inner])]:
             if call is over and call_id not in part.inner:
                 continue
@@ -11080,11 +11134,11 @@ class Page(Document[Section]):
         notes = part.notes
         notes.date(event)
         if event.type == "thinking":
-            if notes.line and not part.thoughts:  # words that stand before it
-                words = "".join(notes.line)
-                notes.line.clear()
+            if notes.unended and not part.thoughts:  # words that stand before it
+                words = "".join(notes.unended)
+                notes.unended.clear()
                 yield from self.say(part, "message", words)
-            if event.parent_tool_use_id is None and not event.hidden:
+            if event.parent_tool_use_id is None and not event.unprinted:
                 part.thoughts.append(event.text or "")
             return
         if part.thoughts:
@@ -11186,7 +11240,7 @@ class Page(Document[Section]):
 
     def hidden(self, total: Totals) -> Html:
         """What redaction hid, if it was asked for."""
-        redaction = self.notes.report.redaction
+        redaction = self.notes.reporter.redaction
         asked = sorted({*redaction.classes, *(("secrets",) if redaction.scanner else ())})
         counts = {name: number for name, number in total.redactions.items() if number > 0}
         listed = format_counts(counts, "redaction") or "nothing was found"
@@ -11240,22 +11294,22 @@ PAGE = """<!doctype html>
 class Json(Writer):
     """The result of each successful run as one object: Cursor's `--output-format json`."""
 
-    kind, words, noted = SpokenEvent, True, False
+    event_type, words, noted = SpokenEvent, True, False
 
     # Cursor's order of members; all others follow.
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        speaker, say = None, notes_of(None).segments.say
+        speaker, say = None, notes_of(None).speech.say
         for event in events:
             run = event.run
             if event.type == "assistant":
                 if run is not speaker:
-                    speaker, say = run, notes_of(run).segments.say
+                    speaker, say = run, notes_of(run).speech.say
                 say(event)
             elif event.type in SEGMENT_ENDS and run:
-                notes_of(run).segments.cut()
-                if event.type == "result" and run.succeeded and not event.hidden:
+                notes_of(run).speech.cut()
+                if event.type == "result" and run.succeeded and not event.unprinted:
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
@@ -11265,7 +11319,7 @@ class Json(Writer):
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
         if own.get("result", b"")[:1] != b'"':
-            own["result"] = encode_json(notes_of(run).segments.text())
+            own["result"] = encode_json(notes_of(run).speech.text())
         if own.get("session_id", b"")[:1] != b'"':
             own["session_id"] = encode_json(run.label)
         if own.get("request_id", b"null") == b"null":
@@ -11285,7 +11339,7 @@ class CursorLines(Writer):
     options = Writer.options | {"thinking"}
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return (event.raw.strip() for event in events if not event.hidden)
+        return (event.raw.strip() for event in events if not event.unprinted)
 
 
 class StreamJson(Writer):
@@ -11298,8 +11352,8 @@ class StreamJson(Writer):
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         last = None
         for event in events:
-            line = event.line or event
-            if not event.hidden and line is not last:
+            line = event.foreign or event
+            if not event.unprinted and line is not last:
                 last = line
                 yield line.raw.strip()
 
@@ -11321,15 +11375,15 @@ def failure_word(event: Event, run: Run) -> str:
     """Why a run failed, in a word."""
     if run.state != ENDED:
         return "interrupted"
-    found = failure_in(run.reason or "")
-    found = found if found == "matched" else run.failure or found
-    return found or ("unfinished" if event.kind == IMPLIED else "error")
+    word = failure_in(run.reason or "")
+    word = word if word == "matched" else run.failure or word
+    return word or ("unfinished" if event.kind == IMPLIED else "error")
 
 
 class RunTable(Table):
     """A table of the runs: a row for each at its end, whatever its verdict."""
 
-    kind, words = SpokenEvent, True
+    event_type, words = SpokenEvent, True
     options = Writer.options | {"messages"}
 
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
@@ -11338,10 +11392,10 @@ class RunTable(Table):
         if event.type == "user" and event.parent_tool_use_id is None and not notes.prompt:
             notes.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
         if final and event.type == "assistant":
-            notes.segments.say(event)
+            notes.speech.say(event)
         elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
             answer = "\n".join(end_words(event, notes, final=True))
-        if event.kind == IMPLIED or (event.kind == END and not event.hidden):
+        if event.kind == IMPLIED or (event.kind == END and not event.unprinted):
             yield self.row(event, run, notes, answer)
 
     def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
@@ -11385,7 +11439,7 @@ class CallTable(Table):
     locates, sums = True, False
 
     def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
-        if event.done and not event.hidden:
+        if event.done and not event.unprinted:
             yield self.row(event.done)
         elif ends_run(event):
             unfinished = {"status": "unfinished", "outcome": None}
@@ -11429,7 +11483,7 @@ INTERNAL, FAILED_SPAN = 1, 2  # kinds and statuses of spans
 class RunWriter(Writer):
     """A writer that keeps something of each run until that has ended."""
 
-    kind, words = SpokenEvent, True
+    event_type, words = SpokenEvent, True
     keep: Any  # of a run
     follow: Any  # an event, or
     call: Any  # one that did not end
@@ -11449,7 +11503,7 @@ class RunWriter(Writer):
             kept = self.kept[run] = self.kept.get(run) or self.keep(run, notes)
             self.follow(event, kept, notes)
             if event.type in SEGMENT_ENDS:
-                notes.segments.cut()
+                notes.speech.cut()
             if ends_run(event):
                 del self.kept[run]
                 for call in notes.unfinished():
@@ -11469,8 +11523,8 @@ def any_value(value: Any) -> dict[str, Any]:
 
 
 def attributes(members: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = known_members(members).items()
-    return [{"key": name, "value": any_value(value)} for name, value in found]
+    items = known_members(members).items()
+    return [{"key": name, "value": any_value(value)} for name, value in items]
 
 
 class Trace:
@@ -11528,12 +11582,12 @@ class Otlp(RunWriter):
 
     def follow(self, event: Any, trace: Trace, notes: RunNotes) -> None:
         if event.type == "assistant":
-            trace.said[-1] += notes.segments.say(event) if not event.hidden else ""
+            trace.said[-1] += notes.speech.say(event) if not event.unprinted else ""
         elif event.type == "user" and event.parent_tool_use_id is None:
-            trace.asked += [] if event.hidden else [words_of(event)]
+            trace.asked += [] if event.unprinted else [words_of(event)]
         if event.type in SEGMENT_ENDS and trace.said[-1]:
             trace.said.append("")
-        if event.done and not event.hidden:
+        if event.done and not event.unprinted:
             self.call(event.done, trace, notes, ended=True)
 
     def time_of(self, call: FinishedCall, trace: Trace) -> tuple[tuple[int, int], str | None]:
@@ -11551,11 +11605,11 @@ class Otlp(RunWriter):
     def call(self, call: FinishedCall, trace: Trace, notes: RunNotes, *, ended: bool) -> None:
         outcome, identity, above = call.outcome, call.event.call_id, call.parent
         trace.ids[identity] = trace.ids.get(identity, -1) + 1
-        known = above is not None and (above in notes.calls or above in trace.ids)
+        nested = above is not None and (above in notes.calls or above in trace.ids)
         span, source = self.time_of(call, trace)
         status = outcome.status if ended else "unfinished"
         command = call.args.get("command") if outcome.tool == "shell" else None
-        told = {
+        fields = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
             "gen_ai.tool.call.id": identity,
@@ -11567,11 +11621,11 @@ class Otlp(RunWriter):
             "agentfmt.time": source,
         }
         if self.contents:
-            told["gen_ai.tool.call.arguments"] = encode_json(call.args).decode()
-            told["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
-        ids = trace.id_of(identity), trace.id_of(above) if known else trace.root
+            fields["gen_ai.tool.call.arguments"] = encode_json(call.args).decode()
+            fields["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
+        ids = trace.id_of(identity), trace.id_of(above) if nested else trace.root
         why = None if status == "ok" else call.action.outcome
-        trace.add(f"execute_tool {call.name}", ids, span, told, why)
+        trace.add(f"execute_tool {call.name}", ids, span, fields, why)
 
     def end(self, event: Event, run: Run, trace: Trace, notes: RunNotes) -> bytes:
         stated, live = notes.totals.stated, not self.last.total
@@ -11579,7 +11633,7 @@ class Otlp(RunWriter):
         if live and trace.begun is None:
             end = max(end, round(time.time() * 1000))
         failure = None if run.succeeded else failure_word(event, run)
-        told = {
+        fields = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": run.agent,
             "gen_ai.conversation.id": run.label,
@@ -11596,12 +11650,12 @@ class Otlp(RunWriter):
         }
         if self.contents:
             reason = "error" if failure else "stop"
-            told["gen_ai.input.messages"] = messages_of(trace.asked, role="user")
-            told["gen_ai.output.messages"] = messages_of(
+            fields["gen_ai.input.messages"] = messages_of(trace.asked, role="user")
+            fields["gen_ai.output.messages"] = messages_of(
                 trace.said, role="assistant", finish_reason=reason
             )
         ids, why = (trace.root, trace.parent), (run.reason or failure) if failure else None
-        trace.add(f"invoke_agent {run.agent}", ids, (trace.first, end), told, why)
+        trace.add(f"invoke_agent {run.agent}", ids, (trace.first, end), fields, why)
         return self.part(run, trace, notes)
 
     def part(self, run: Run, trace: Trace, _notes: RunNotes) -> bytes:
@@ -11707,9 +11761,9 @@ class Atif(RunWriter):
         if event.type == "system" and event.subtype == "init":
             kept.version = first_text(details(event).get("version"), kept.version)
         elif event.type == "assistant":
-            text = notes.segments.say(event) if there is None else words_of(event)
-            self.say(kept, there, "message", text if not event.hidden else "", at)
-        elif event.hidden:
+            text = notes.speech.say(event) if there is None else words_of(event)
+            self.say(kept, there, "message", text if not event.unprinted else "", at)
+        elif event.unprinted:
             return
         elif event.done:
             self.call(event.done, kept, notes, ended=True)
@@ -11731,17 +11785,17 @@ class Atif(RunWriter):
         made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.args}
         step.setdefault("tool_calls", []).append(made)
         kept.size += len(outcome.body.args or b"")
-        told: dict[str, Any] = {"source_call_id": identity}
+        result: dict[str, Any] = {"source_call_id": identity}
         if identity in kept.inner and identity != above:
-            told["subagent_trajectory_ref"] = [{"trajectory_id": kept.inner[identity].identity}]
+            result["subagent_trajectory_ref"] = [{"trajectory_id": kept.inner[identity].identity}]
         if ended:
             text = call.diff or call.returned
             why = call.action.outcome if outcome.status != "ok" else ""
-            told["content"] = "\n".join(filter(None, (why, text)))
-            told["extra"] = known_members({"status": outcome.status, "duration_ms": call.took})
+            result["content"] = "\n".join(filter(None, (why, text)))
+            result["extra"] = known_members({"status": outcome.status, "duration_ms": call.took})
             kept.size += len(text)
-        if len(told) > 1:
-            step.setdefault("observation", {"results": []})["results"].append(told)
+        if len(result) > 1:
+            step.setdefault("observation", {"results": []})["results"].append(result)
 
     def end(self, event: Event, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
         stated = notes.totals.stated
@@ -11770,8 +11824,8 @@ class Atif(RunWriter):
         """A document of what is kept so far; another one goes on with it."""
         kept.parts += 1
         following = f"{kept.identity}-part-{kept.parts + 1}"
-        report, limit = self.notes.report, format_size(MAX_TRAJECTORY)
-        report.message(f"{run} holds more than {limit}: its trajectory goes on in {following}")
+        reporter, limit = self.notes.reporter, format_size(MAX_TRAJECTORY)
+        reporter.message(f"{run} holds more than {limit}: its trajectory goes on in {following}")
         line = self.document(run, kept, notes, continued_trajectory_ref=following)
         kept.clear(following)
         return line
@@ -11805,8 +11859,8 @@ def pass_on(events: Iterable[Event], others: list[Writer], notes: Notes) -> Iter
     for event in events:
         yield event
         for other in others if event.type not in SPOKEN_TYPES else ():
-            report = notes.report
-            write = report.out.lines.append if other.follows else report.write
+            reporter = notes.reporter
+            write = reporter.out.lines.append if other.follows else reporter.write
             for line in other.lines((event,)):
                 write(line if other.sums else notes.tally(line))
 
@@ -11872,19 +11926,19 @@ def follow_streams(
     streams: Streams, sessions: Sessions, max_line: int, unwrap: str
 ) -> Iterator[Iterable[Event]]:
     """The events of each frame with their runs, and the implied ends."""
-    report = sessions.runs.report
+    reporter = sessions.runs.reporter
     try:
         for name, arriving in streams:
             source = Source(name)
             sessions.begin_file(source)
-            reader = Reader(source, sessions.maker.kind)
+            reader = Reader(source, sessions.maker.event_type)
             frames = read_frames(source, arriving, max_line, unwrap)
             if source.looks_like:
-                report.explain(sessions.here.notes)
+                reporter.explain(sessions.here.file)
             for frame in frames:
                 yield sessions.follow(reader.read(frame))
                 if not frame:
-                    report.explain_early(sessions.here.notes, silent=True)
+                    reporter.explain_early(sessions.here.file, silent=True)
             yield sessions.end_file()
         yield sessions.end_input()
     except Interrupted:
@@ -11907,34 +11961,34 @@ def convert(
     drop: Sequence[Selector] = (),
     fail_on: Sequence[Selector] = (),
     redaction: EventRedactor | None = None,
-    report: Report,
+    reporter: Reporter,
     out: Output,
 ) -> None:
     """Read the streams of agents and write them to ``out`` in another form.
 
     ``streams`` are FILEs in order: a name for messages, and the chunks of bytes as they arrive.
-    ``to`` is a key of WRITERS, ``view`` the text beside it, ``dialect`` a key of DIALECTS or auto.
+    ``to`` is a key of WRITERS, ``view`` the text beside it, ``dialect`` auto or one of TRANSLATORS.
     ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto, none, or a
     member of envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` those that fail a
-    run. ``report`` gets errors and then knows the exit status. Raises ReaderGone, OutputError, and
+    run. ``reporter`` gets errors and knows the exit status. Raises ReaderGone, OutputError, and
     any exception of ``streams``. The format of events is Cursor's:
     https://cursor.com/docs/cli/reference/output-format
     """
-    notes = Notes(report)
+    notes = Notes(reporter)
     writer, others = make_writers(to, view, notes)
-    kind = SpokenEvent if redaction else writer.kind
+    kind = SpokenEvent if redaction else writer.event_type
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
     dropped = [kind for kind in SPOKEN_TYPES if writer.prints_events and drops_type(kind, drop)]
     unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
     silent = not (writer.words or writer.thinking or fail_on)
     maker = make_maker(kind, to, redaction, unread, silent=silent)
-    runs = Runs(report, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
+    runs = Runs(reporter, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)
-    selection = Selection(only, drop, report.message) if only or drop else None
+    selection = Selection(only, drop, reporter.message) if only or drop else None
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
-    shortener = Shortener(max_event, report) if max_event else None
+    shortener = Shortener(max_event, reporter) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
         events = selection.shown(events) if selection else events
@@ -11996,9 +12050,9 @@ def parse_choice(text: str) -> Selector:
 
 
 def parse_classes(text: str) -> frozenset[str]:
-    named, known = {name.strip() for name in text.split(",")}, (*CLASSES, "all")
-    if unknown := named.difference(known):
-        expected = f"expected one of {', '.join(known)}"
+    named, allowed = {name.strip() for name in text.split(",")}, (*CLASSES, "all")
+    if unknown := named.difference(allowed):
+        expected = f"expected one of {', '.join(allowed)}"
         raise click.BadParameter(f"unknown class {min(unknown)!r}; {expected}")
     return frozenset(CLASSES if "all" in named else named)
 
@@ -12017,13 +12071,13 @@ NamedValue: TypeAlias = "tuple[str, str]"  # name for markers, secret value
 def read_secrets(path: str) -> list[NamedValue]:
     """The values in a file or a directory. Raises click.BadParameter if there are none."""
     try:
-        found = list(directory_values(path) if os.path.isdir(path) else file_values(path))
+        values = list(directory_values(path) if os.path.isdir(path) else file_values(path))
     except OSError as error:
         raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
-    if not any(is_usable(value) for _, value in found):
+    if not any(is_usable(value) for _, value in values):
         expected = f"at least {SHORTEST} characters, not a path, a number or a boolean"
         raise click.BadParameter(f"{escape(path)}: no usable value: expected {expected}")
-    return found
+    return values
 
 
 def file_values(path: str) -> Iterator[NamedValue]:
@@ -12082,14 +12136,14 @@ def unused_variables(glob: str) -> str:
 
 def make_scanner(given: dict[str, Any]) -> Scanner:
     stated = itertools.chain(environment_values(given["secret_env"]), *given["secrets_file"])
-    known, unused = collections.defaultdict[str, list[str]](list), 0
+    secrets, unused = collections.defaultdict[str, list[str]](list), 0
     for name, value in stated:
         if is_usable(value):
-            known[name].append(value)
+            secrets[name].append(value)
         else:
             unused += value != ""
     try:
-        scanner = Scanner(known, dict(given["patterns"]))
+        scanner = Scanner(secrets, dict(given["patterns"]))
     except ImportError:
         why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
         raise click.ClickException(why) from None
@@ -12300,28 +12354,28 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     view = view_of(given)
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs))
-    report = Report(out, redaction, open_rejects(given["rejects"], inputs))
+    reporter = Reporter(out, redaction, open_rejects(given["rejects"], inputs))
     for glob in given["secret_env"]:
         if why := unused_variables(glob):
-            report.message(f"--secret-env {escape(glob)}: {escape(why)}")
-    streams = ((file, out.last.watch(open_chunks(file, signals, report.error))) for file in files)
+            reporter.message(f"--secret-env {escape(glob)}: {escape(why)}")
+    streams = ((file, out.last.watch(open_chunks(file, signals, reporter.error))) for file in files)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     try:
         options |= count_back(files, inputs, signals, options)
         with contextlib.closing(out.last):
             hides = redaction if classes else None
-            convert(streams, view=view, redaction=hides, report=report, out=out, **options)
+            convert(streams, view=view, redaction=hides, reporter=reporter, out=out, **options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
         return 128 + signals.caught
     except OutputError as error:
-        report.error(str(error))
-    status = report.status()
+        reporter.error(str(error))
+    status = reporter.status()
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
 
 
-class Silence(Report):
+class Silence(Reporter):
     """Says nothing: what it could say is said when the FILEs are read again."""
 
     def write(self, line: bytes) -> None:
@@ -12336,23 +12390,23 @@ def count_back(
 ) -> dict[str, Any]:
     """The selectors, with `run=-1` as a number: the FILEs are read once more, since only their ends
     tell how many runs they hold. Raises click.UsageError if they can't be."""
-    terms = (term for name in SELECTORS for one in options[name] for term in one.terms)
+    terms = (term for name in SELECTORS for item in options[name] for term in item.terms)
     if not any(term.counts_back() for term in terms):
         return {}
-    if not all(stat.S_ISREG(one.st_mode) for one in inputs):
+    if not all(stat.S_ISREG(item.st_mode) for item in inputs):
         raise click.UsageError("run=-N needs FILEs, which can be read twice: save the stream first")
     rows: list[bytes] = []
     out = Output(rows.append)
-    report = Silence(out, EventRedactor(None, frozenset(), []))
+    reporter = Silence(out, EventRedactor(None, frozenset(), []))
     begin = os.lseek(0, 0, os.SEEK_CUR) if "-" in files else 0
-    streams = ((file, open_chunks(file, signals, report.error)) for file in files)
+    streams = ((file, open_chunks(file, signals, reporter.error)) for file in files)
     read = {name: options[name] for name in ("dialect", "max_line", "unwrap")}
-    convert(streams, to="runs", report=report, out=out, **read)
+    convert(streams, to="runs", reporter=reporter, out=out, **read)
     if "-" in files:
         os.lseek(0, begin, os.SEEK_SET)
     places = (decode_raw(row)["location"] for row in b"".join(rows).splitlines())
     runs = collections.Counter(place.rpartition(":")[0] for place in places)
-    return {name: [one.count_back(runs) for one in options[name]] for name in SELECTORS}
+    return {name: [item.count_back(runs) for item in options[name]] for name in SELECTORS}
 
 
 def check_outputs(given: dict[str, Any]) -> None:
@@ -12508,12 +12562,12 @@ def complete(instruction: str) -> str:
     option = begun[: begun.find("=") + 1] if begun.startswith("--") else ""
     cut = max(map(begun.rfind, "=:")) + 1 if shell == "bash" else 0  # bash splits words at these
     between = {"zsh": ":", "fish": "\t"}.get(shell)
-    found = []
+    lines = []
     for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
         value = (option + item.value)[cut:]
         value = value.replace(":", r"\:") if shell == "zsh" else value
-        found.append(f"{value}{between}{short_help(item)}" if between and item.help else value)
-    return "\n".join(found)
+        lines.append(f"{value}{between}{short_help(item)}" if between and item.help else value)
+    return "\n".join(lines)
 
 
 def short_help(item: Any) -> str:
@@ -12526,10 +12580,10 @@ def short_help(item: Any) -> str:
 
 def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:
     """The number of bytes left in regular files; 0 if any of them isn't one."""
-    if not all(stat.S_ISREG(one.st_mode) for one in inputs):
+    if not all(stat.S_ISREG(file.st_mode) for file in inputs):
         return 0
     done = os.lseek(0, 0, os.SEEK_CUR) if is_one_of(0, inputs) else 0
-    return max(sum(one.st_size for one in inputs) - done, 0)
+    return max(sum(file.st_size for file in inputs) - done, 0)
 
 
 def stat_input(file: str) -> os.stat_result:
@@ -12548,7 +12602,7 @@ def stat_input(file: str) -> os.stat_result:
 def is_one_of(fd: int, files: Iterable[os.stat_result]) -> bool:
     """Is a descriptor one of these regular files?"""
     status = os.fstat(fd)
-    return stat.S_ISREG(status.st_mode) and any(os.path.samestat(status, one) for one in files)
+    return stat.S_ISREG(status.st_mode) and any(os.path.samestat(status, file) for file in files)
 
 
 def open_rejects(file: str | None, inputs: Iterable[os.stat_result]) -> int | None:
@@ -12582,9 +12636,9 @@ def main() -> int:
     gc.freeze()  # imported objects stay
     reserve_standard_descriptors()
     if instruction := os.environ.get("_AGENTFMT_COMPLETE"):
-        found = complete(instruction)
-        click.echo(found, nl=bool(found))
-        return OK if found else FAILED
+        output = complete(instruction)
+        click.echo(output, nl=bool(output))
+        return OK if output else FAILED
     try:
         status = command.main(prog_name="agentfmt", standalone_mode=False)
         if sys.stdout:  # None where the descriptor is closed

@@ -29,7 +29,7 @@ from stream import Installed, source, stream
 
 FLOOR = """
 import sys, msgspec, agentfmt
-decode = msgspec.json.Decoder(agentfmt.WRITERS[sys.argv[1]].kind).decode
+decode = msgspec.json.Decoder(agentfmt.WRITERS[sys.argv[1]].event_type).decode
 for line in sys.stdin.buffer:
     decode(line)
 """

@@ -64,7 +64,7 @@ MESSAGES_ONLY = agentfmt.EventRedactor(None, frozenset(), [], lambda: SCANNER)
 PARAMETERS = inspect.signature(agentfmt.convert).parameters
 
 
-class Report(agentfmt.Report):
+class Report(agentfmt.Reporter):
     """A report that keeps its messages."""
 
     def __init__(
@@ -109,7 +109,7 @@ def convert(
     with mock.patch.object(
         agentfmt, "write_all", lambda _, line: report.said.append(line.decode())
     ):
-        agentfmt.convert(streams, **options, report=report, out=out)
+        agentfmt.convert(streams, **options, reporter=report, out=out)
     return Ended(b"".join(wrote), "".join(report.said), report.status())
 
 

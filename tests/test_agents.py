@@ -1234,7 +1234,7 @@ def test_fail_on_what_a_patch_does(selector: str, status: int) -> None:
         assert convert(stream(lines), "--fail-on", selector).status == status
 
 
-@pytest.mark.parametrize("name", [name for name in agentfmt.DIALECTS if name != "cursor"])
+@pytest.mark.parametrize("name", [name for name in agentfmt.TRANSLATORS if name != "cursor"])
 def test_from_names_every_agent(name: str) -> None:
     """What an agent writes is read the same, recognised or named."""
     given = "claude" if name in ("amp", "qwen") else name

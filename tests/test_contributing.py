@@ -33,7 +33,7 @@ def run_block(name: str) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a block registers is gone afterwards."""
-    for table in ("TOOLS", "DIALECTS", "WRITERS", "RULES"):
+    for table in ("TOOLS", "TRANSLATORS", "WRITERS", "RULES"):
         monkeypatch.setattr(agentfmt, table, getattr(agentfmt, table).copy())
     agentfmt.plain_action.cache_clear()
 
@@ -44,7 +44,7 @@ def toy_stream() -> bytes:
 
 @pytest.fixture
 def toy() -> None:
-    agentfmt.DIALECTS["toy"] = run_block("agent")["Toy"]
+    agentfmt.TRANSLATORS["toy"] = run_block("agent")["Toy"]
 
 
 def test_add_a_tool() -> None:

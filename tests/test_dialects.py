@@ -222,7 +222,7 @@ def test_recognition(name: str | None, event: dict[str, Any]) -> None:
     ("name", "kind"),
     [
         (each.name, kind)
-        for each in agentfmt.DIALECTS.values()
+        for each in agentfmt.TRANSLATORS.values()
         for kind in sorted(map(str, each.own))
     ],
 )

@@ -244,12 +244,12 @@ def test_what_is_read_of_a_call_has_a_class(members: Iterable[str]) -> None:
 
 
 def test_every_dialect_is_an_agent_that_messages_name() -> None:
-    assert set(agentfmt.AGENTS) == set(agentfmt.DIALECTS)
+    assert set(agentfmt.AGENTS) == set(agentfmt.TRANSLATORS)
 
 
 def test_a_dialect_is_registered_by_its_name() -> None:
     relatives = {"amp": "claude", "qwen": "claude"}
-    for name, kind in agentfmt.DIALECTS.items():
+    for name, kind in agentfmt.TRANSLATORS.items():
         assert kind.name == relatives.get(name, name)
 
 

@@ -548,7 +548,7 @@ def test_a_signal_writes_what_there_is() -> None:
     out = agentfmt.Output(wrote.append)
     said, view = Report(out), agentfmt.View(True, "chat")
     with pytest.raises(agentfmt.Interrupted):
-        agentfmt.convert([("-", chunks())], to="markdown", view=view, report=said, out=out)
+        agentfmt.convert([("-", chunks())], to="markdown", view=view, reporter=said, out=out)
     out.flush()
     text = b"".join(wrote).decode()
     assert text.startswith("### ❌ cursor: interrupted\n\n> do\n\n- ✅ Read `a`\n")

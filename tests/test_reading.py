@@ -315,7 +315,7 @@ def rejected(data: Iterable[bytes], path: str) -> bytes:
         out = agentfmt.Output(lambda _: None)
         report = Report(out)
         report.rejects = fd
-        agentfmt.convert([("-", iter(data))], to="text", max_line=LIMIT, report=report, out=out)
+        agentfmt.convert([("-", iter(data))], to="text", max_line=LIMIT, reporter=report, out=out)
         os.lseek(fd, 0, os.SEEK_SET)
         return os.read(fd, 1_000_000)
     finally:
@@ -520,7 +520,7 @@ def test_documents_leave_as_they_arrive() -> None:
             yield document
         assert len(wrote) == 5
 
-    agentfmt.convert([("-", arriving())], to="stream-json", report=Report(out), out=out)
+    agentfmt.convert([("-", arriving())], to="stream-json", reporter=Report(out), out=out)
     assert wrote == [b'{"type":"x"}\n'] * 5
 
 
@@ -746,6 +746,6 @@ def test_words_of_documents_are_released_after_silence() -> None:
     hides = redaction(frozenset({"secrets"}))
     streams = [("-", chunks())]
     agentfmt.convert(
-        streams, to="stream-json", redaction=hides, max_wait=0, report=report, out=report.out
+        streams, to="stream-json", redaction=hides, max_wait=0, reporter=report, out=report.out
     )
     assert b"hello" in left[0]

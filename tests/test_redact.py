@@ -96,7 +96,7 @@ def test_tokens_are_hidden_alike_without_a_look_at_the_structure(
     raw = json.dumps(line, separators=(f",{blank}", f":{blank}")).encode()
     quick, slow = (agentfmt.EventRedactor(scanner(), frozenset({"secrets"}), []) for _ in "qs")
     tokens = quick.suspects([raw], tokens=True)[0] or None
-    events = [agentfmt.SpokenEvent(type="x", raw=raw, tokens=known) for known in (tokens, None)]
+    events = [agentfmt.SpokenEvent(type="x", raw=raw, spans=known) for known in (tokens, None)]
     assert quick.redact_event(events[0], None, None) == slow.redact_event(events[1], None, None)
     assert quick.counts == slow.counts
 

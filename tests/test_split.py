@@ -361,10 +361,10 @@ def emitted(lines: Sequence[bytes], **more: Any) -> list[int]:
             left.append(count)
 
     out = agentfmt.Output(write)
-    report = agentfmt.Report(out, MESSAGES_ONLY)
+    report = agentfmt.Reporter(out, MESSAGES_ONLY)
     agentfmt.convert(
         [("-", iter(arriving()))], to="stream-json", thinking=True, redaction=redaction,
-        report=report, out=out, **more,
+        reporter=report, out=out, **more,
     )  # fmt: skip
     return left
 
@@ -596,7 +596,7 @@ def fuzz(count: int, seed: int) -> tuple[int, int, int]:
         agentfmt.convert(
             [("-", iter([b"".join(lines)]))], to="stream-json", thinking=True,
             redaction=agentfmt.EventRedactor(scanner, frozenset({"secrets"}), []),
-            report=agentfmt.Report(out, MESSAGES_ONLY), out=out,
+            reporter=agentfmt.Reporter(out, MESSAGES_ONLY), out=out,
         )  # fmt: skip
         output = b"".join(wrote)
         kinds = [json.loads(line)["type"] for line in output.splitlines()]

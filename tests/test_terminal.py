@@ -78,8 +78,8 @@ def show(
         mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)),
         mock.patch.object(time, "monotonic", side_effect=lambda: clock[0]),
     ):
-        report = agentfmt.Report(output, MESSAGES_ONLY)
-        agentfmt.convert([("-", arriving())], to="text", view=view, report=report, out=output)
+        report = agentfmt.Reporter(output, MESSAGES_ONLY)
+        agentfmt.convert([("-", arriving())], to="text", view=view, reporter=report, out=output)
     told = re.sub("[^\n]*\r\x1b\\[K", "", err.decode())
     return Shown(out.decode().split("\n")[:-1], told.split("\n")[:-1])
 

@@ -89,10 +89,10 @@ def render(data: bytes, view: View = View(), to: str = "text", step: int = 0) ->
     """What convert() writes; ``step`` is how many bytes each read delivers."""
     out, err = bytearray(), bytearray()
     output = agentfmt.Output(out.extend)
-    report = agentfmt.Report(output, MESSAGES_ONLY)
+    report = agentfmt.Reporter(output, MESSAGES_ONLY)
     chunks = [data[i : i + step] for i in range(0, len(data), step)] if step else [data]
     with mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)):
-        agentfmt.convert([("-", iter(chunks))], to=to, view=view, report=report, out=output)
+        agentfmt.convert([("-", iter(chunks))], to=to, view=view, reporter=report, out=output)
     return Rendered(lines(bytes(out)), lines(bytes(err)), report.status())
 
 
@@ -473,7 +473,7 @@ def test_action_lines_leave_the_words_of_a_json_result() -> None:
 
 
 def test_words_that_are_written_are_forgotten() -> None:
-    segments = agentfmt.Segments()
+    segments = agentfmt.Speech()
     for text in ("A" * 1000, "B", " \n"):
         event = agentfmt.SpokenEvent(message=agentfmt.Message(text))
         assert segments.say(event) == text
@@ -599,7 +599,7 @@ def test_summary_counts_many_names_together() -> None:
 
 def test_summary_takes_the_redactions_by_rule() -> None:
     redaction = agentfmt.EventRedactor(None, frozenset(), [])
-    report = agentfmt.Report(agentfmt.Output(b"".join), redaction)  # type: ignore[arg-type]
+    report = agentfmt.Reporter(agentfmt.Output(b"".join), redaction)  # type: ignore[arg-type]
     runs = (agentfmt.Run(None, f"stdin:{number}") for number in (1, 2))
     events = [agentfmt.Event(type="result", raw=b"{}", run=run, kind=agentfmt.END) for run in runs]
     notes = agentfmt.Notes(report)
@@ -980,7 +980,7 @@ def test_a_summary_goes_with_the_action_lines() -> None:
 def test_waiting_and_a_run_that_states_no_time() -> None:
     """A terminal says how long the agent takes to begin, and the time that its clock showed."""
     clock = iter(range(0, 10_000, 12))
-    report = agentfmt.Report(agentfmt.Output(lambda _: None), MESSAGES_ONLY)
+    report = agentfmt.Reporter(agentfmt.Output(lambda _: None), MESSAGES_ONLY)
     last = report.out.last = agentfmt.LastLine(agentfmt.Screen())
     last.screen.live = True
     view = View(summary="stdout")
@@ -1164,12 +1164,12 @@ def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> Non
     run = agentfmt.Run("2f4c27dc-1", "stdin:1")
     calls = agentfmt.notes_of(run).calls
     last.open[run] = None
-    calls["1"] = agentfmt.OpenCall("shell", b'{"command":"a"}', hidden=False, since=100.0)
+    calls["1"] = agentfmt.OpenCall("shell", b'{"command":"a"}', unprinted=False, since=100.0)
     label = agentfmt.TOOLS["shell"].doing
     assert last.text(100.5) == f"  ⠋ {label} a"
     assert last.text(102) == f"  ⠹ {label} a  2 s"
     calls["2"] = agentfmt.OpenCall(
-        "shell", json.dumps({"command": "b" * 50}).encode(), hidden=False, since=103.0
+        "shell", json.dumps({"command": "b" * 50}).encode(), unprinted=False, since=103.0
     )
     assert last.text(108) == "  ⠇ Running termin...  5 s  (+1 more)"
     last.open.clear()
@@ -1298,7 +1298,7 @@ def test_every_capture_says_what_its_result_says() -> None:
 
 
 def test_the_bench_floor_reads_what_the_writers_read() -> None:
-    assert [writer.kind for writer in agentfmt.WRITERS.values()] == [
+    assert [writer.event_type for writer in agentfmt.WRITERS.values()] == [
         agentfmt.Event, agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event,
         agentfmt.SpokenEvent, agentfmt.Event, agentfmt.Event, agentfmt.Event,
         agentfmt.SpokenEvent, agentfmt.SpokenEvent,
