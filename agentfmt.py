@@ -10182,8 +10182,8 @@ def verdict_of(totals: Totals) -> str:
 
 def verdict_of_all(total: Totals) -> str:
     counted = sorted(total.verdicts.items(), reverse=True)
-    verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counted)
-    return f"{run_count(total)} runs{time_spent(total)}: {verdicts}"
+    verdicts = ", ".join(f"{number:,} {verdict}" for verdict, number in counted)
+    return f"{run_count(total):,} runs{time_spent(total)}: {verdicts}"
 
 
 def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int, str]]:
@@ -10452,12 +10452,18 @@ class RunPart:
         self.number = number  # of the runs in the report
         self.title = ""  # the first line of its first text, which should be the prompt
         self.said_ms: int | None = None  # when the words began that are being said
+        self.dated_ms: int | None = None  # the last time that was shown
         # Items of sub-agents, whole and brief, by the call that made them.
         self.inner: dict[str | None, list[tuple[str, str]]] = {}
 
     def call_it(self, text: str) -> None:
         first = next(filter(str.strip, text.split("\n")), "")
         self.title = self.title or truncate(first.strip("# "), TITLE)
+
+    def new_minute(self, ms: int | None) -> int | None:
+        """A time that differs from that of the words before."""
+        before, self.dated_ms = self.dated_ms, ms or self.dated_ms
+        return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
 
 
 P = TypeVar("P", bound=RunPart)
@@ -10531,7 +10537,8 @@ class Document(Writer, Generic[P]):
             asked = event.parent_tool_use_id is None and not event.unprinted
             if asked and self.view.messages == "chat" and (prompt := words_of(event).strip()):
                 part.call_it(prompt)
-                prompt = self.asked(shorten_text(prompt, MAX_WORDS), said_ms(event))
+                at = part.new_minute(said_ms(event))
+                prompt = self.asked(shorten_text(prompt, MAX_WORDS), at)
                 yield from self.put(part, {"message": prompt})
         elif self.acts and self.detail and (ended := aside_action(event)):
             yield from self.put(part, self.forms(part, Item(ended), event.call_id))
@@ -10542,6 +10549,7 @@ class Document(Writer, Generic[P]):
         if not words:
             return ()
         part.call_it(words)
+        at = part.new_minute(at)
         return self.put(part, {kind: self.said(shorten_text(words, MAX_WORDS), at)})
 
     # Actions.
@@ -10884,6 +10892,11 @@ class Bar(NamedTuple):
         return self.until - self.since
 
 
+def longest(bars: list[Bar]) -> list[Bar]:
+    """Those that are drawn: the others would hardly be seen."""
+    return sorted(bars, key=lambda bar: -bar.took)[:MAX_BARS]
+
+
 def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
     """Calls by their time; those at the same time, and those of sub-agents, below each other."""
     if not any(bar.took >= SLOW_MS for bar in bars):
@@ -10983,6 +10996,7 @@ h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--sof
 .words, .prompt, .long { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
 .prompt, .long { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500; }
 .prompt p { white-space: pre-line; }
+:is(.words, .prompt) > time { float: right; margin-left: 1rem; line-height: 1.6rem; }
 .long i { color: var(--link); font-style: normal; font-weight: 400; font-size: .8125rem;
   white-space: nowrap; }
 .long > summary { white-space: pre-line; } .long[open] > summary > span { display: none; }
@@ -10991,7 +11005,7 @@ h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--sof
 :is(.words, .prompt) :is(p, ul, ol, table, blockquote) { margin: .6rem 0; }
 :is(.words, .prompt) :is(ul, ol) { padding-left: 1.4rem; }
 .words li > :is(ul, ol) { margin: 0; }
-:is(.words, .prompt) > :first-child { margin-top: 0; }
+:is(.words, .prompt) > :is(:first-child, time + *) { margin-top: 0; }
 :is(.words, .prompt) > :last-child { margin-bottom: 0; }
 blockquote { padding-left: 1rem; border-left: 3px solid var(--line); color: var(--soft); }
 table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .875rem; }
@@ -11020,7 +11034,6 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 .inside { margin: .1rem 0 .75rem 1.5rem; scroll-margin-top: 6rem; }
 .below { padding-left: 1.25rem; border-left: 1px solid var(--line); }
 .thought { position: relative; margin: .5rem 0 .5rem -1rem; color: var(--soft); }
-.todo { margin: .25rem 0; padding: 0; list-style: none; color: var(--soft); }
 .diff > * { display: block; margin: 0 -.8rem; padding: 0 .8rem; text-decoration: none; }
 .diff ins { background: var(--added); } .diff del { background: var(--cut); }
 .diff b { color: var(--soft); font-weight: 400; }
@@ -11133,6 +11146,7 @@ class Page(Document[Section]):
     def follow(self, event: Any, part: Section) -> Iterator[bytes]:
         notes = part.notes
         notes.date(event)
+        part.dated_ms = part.dated_ms or notes.started_ms  # its head says so
         if event.type == "thinking":
             if notes.unended and not part.thoughts:  # words that stand before it
                 words = "".join(notes.unended)
@@ -11170,7 +11184,7 @@ class Page(Document[Section]):
         if run is self.run:
             return EMPTY
         when = (
-            time_html(started, "%d %b %Y, %H:%M UTC")
+            time_html(started, "%-d %b %Y, %H:%M UTC")
             if started is not None and not part.begun
             else EMPTY
         )
@@ -11200,8 +11214,8 @@ class Page(Document[Section]):
             act = call.action
             title = truncate(f"{act.verb or act.label} {act.target}".strip(), TITLE)
             part.bars.append(Bar(*span, title, item.place, act.failed, call.parent or ""))
-            if len(part.bars) > MAX_BARS:  # the shortest would hardly be seen
-                part.bars.remove(min(part.bars, key=lambda bar: bar.took))
+            if len(part.bars) >= 2 * MAX_BARS:
+                part.bars = longest(part.bars)
         return item
 
     def close(self, part: Section) -> Iterator[bytes]:
@@ -11209,7 +11223,7 @@ class Page(Document[Section]):
         took = int(totals.stated.get("took", 0))
         began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
         verdict, why = verdict_of(totals), run.reason or ""
-        times = timeline_html(part.bars, began, began + took)
+        times = timeline_html(longest(part.bars), began, began + took)
         self.last_closing = self.closing(verdict, totals, why, good=run.succeeded)
         yield from self.put(part, {"closing line": html(times, self.last_closing)})
         if len(self.rows) < MAX_RUNS:

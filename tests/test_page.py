@@ -208,27 +208,33 @@ def test_a_task_that_ends_after_its_run_is_shown() -> None:
     assert "Finished" not in page(run_of(completed()) + ended, "--no-detail")
 
 
-def test_words_and_prompts_say_when() -> None:
-    said = event("assistant", message=message("hi"), timestamp_ms=1790000000000, model_call_id="m")
-    text = page(run_of(user(), said))
-    assert '<div class="words"><time datetime="2026-09-21T14:13:20Z">14:13</time><p>hi' in text
-    saved = [
-        {"type": "user", "message": {"role": "user", "content": "do"}},
-        {
-            "type": "assistant",
-            "message": {"role": "assistant", "content": [{"type": "text", "text": "hi"}]},
-        },
+def said_at(time: int, words: str) -> bytes:
+    return event("assistant", message=message(words), timestamp_ms=time, model_call_id="m")
+
+
+def test_words_of_another_minute_say_when() -> None:
+    times = (1790000000000, 1790000030000, 1790000060000)
+    parts = [(said_at(time, f"{time}"), completed()) for time in times]
+    text = page(run_of(user(), *(line for part in parts for line in part)))
+    assert re.findall('class="words">(<time datetime=".*?">(.*?)</time>)?', text) == [
+        ("", ""),  # the head of the run says it
+        ("", ""),
+        ('<time datetime="2026-09-21T14:14:20Z">14:14</time>', "14:14"),
     ]
+
+
+@pytest.mark.parametrize("flags", [(), ("-r", "secrets")])
+def test_words_of_a_session_say_when(flags: tuple[str, ...]) -> None:
+    said = ["do", [{"type": "text", "text": "hi"}]]
     lines = [
-        json.dumps(
-            line | {"sessionId": "s", "uuid": f"{n}", "timestamp": f"2026-01-02T03:0{n}:00Z"}
-        )
-        for n, line in enumerate(saved)
-    ]
-    for flags in ((), ("-r", "secrets")):
-        text = page("\n".join(lines).encode(), *flags)
-        assert read(text).text["words"] == ["03:01hi\n"]
-        assert read(text).text["prompt"] == ["03:00do\n"]
+        {"type": kind, "message": {"role": kind, "content": content}, "sessionId": "s",
+         "uuid": f"{minute}", "timestamp": f"2026-01-02T03:0{minute}:00Z"}
+        for minute, (kind, content) in enumerate(zip(("user", "assistant"), said, strict=True))
+    ]  # fmt: skip
+    found = read(page("\n".join(map(json.dumps, lines)).encode(), *flags))
+    assert found.text["prompt"] == ["do\n"]
+    assert found.text["words"] == ["03:01hi\n"]
+    assert found.text[""].count("2 Jan 2026, 03:00 UTC") == 1
 
 
 def test_times_are_drawn_if_they_say_something() -> None:
