@@ -93,7 +93,6 @@ from typing import (
     Any,
     AnyStr,
     ClassVar,
-    Generic,
     NamedTuple,
     TypeAlias,
     TypeVar,
@@ -10455,6 +10454,14 @@ class RunPart:
         self.dated_ms: int | None = None  # the last time that was shown
         # Items of sub-agents, whole and brief, by the call that made them.
         self.inner: dict[str | None, list[tuple[str, str]]] = {}
+        # In Markdown: what is laid out, by kind; what isn't yet, and its bytes.
+        self.blocks: list[tuple[str, str]] = []
+        self.drafts: list[Forms] = []
+        self.waiting = 0
+        # On a page: is something of it written?
+        self.begun = False
+        self.thoughts: list[str] = []
+        self.bars: list[Any] = []  # of its timeline
 
     def call_it(self, text: str) -> None:
         first = next(filter(str.strip, text.split("\n")), "")
@@ -10466,10 +10473,7 @@ class RunPart:
         return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
 
 
-P = TypeVar("P", bound=RunPart)
-
-
-class Document(Writer, Generic[P]):
+class Document(Writer):
     """A report: of each run the prompts, the words, the actions, and how it ended; then of all
     runs. It follows the events, and its forms write these parts, as long as there is room. What a
     sub-agent did stands below its own action."""
@@ -10480,7 +10484,6 @@ class Document(Writer, Generic[P]):
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
     most: ClassVar[int]  # bytes
-    part: type[P]
     # What a form writes: blocks, made of a prompt or words and when these were said, or of an Item
     # and those below it; and how a run ended.
     asked: ClassVar[Callable[..., str]]
@@ -10500,7 +10503,7 @@ class Document(Writer, Generic[P]):
         self.room = view.max_report or self.most
         self.size, self.missing = 0, dict[str, int]()  # bytes so far; blocks left out, by kind
         self.held = 0  # characters of what sub-agents did
-        self.parts: dict[Run, P] = {}
+        self.parts: dict[Run, RunPart] = {}
         self.begun = 0  # runs so far
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
@@ -10509,7 +10512,7 @@ class Document(Writer, Generic[P]):
             if run is not None:
                 if run not in self.parts:
                     self.begun += 1
-                    self.parts[run] = self.part(run, self.begun)
+                    self.parts[run] = RunPart(run, self.begun)
                 yield from self.follow(event, self.parts[run])
             elif event.kind == IMPLIED:
                 yield from self.close_all(self.notes.total)
@@ -10517,7 +10520,7 @@ class Document(Writer, Generic[P]):
                 late = encode_line(self.apart + self.item(Item(ended), ()))
                 yield from (late,) * self.fits("action", late)
 
-    def follow(self, event: Any, part: P) -> Iterator[bytes]:
+    def follow(self, event: Any, part: RunPart) -> Iterator[bytes]:
         notes, ends = part.notes, ends_run(event)
         if event.type == "assistant":
             new = notes.speech.say(event) if self.words else ""
@@ -10543,7 +10546,7 @@ class Document(Writer, Generic[P]):
         elif self.acts and self.detail and (ended := aside_action(event)):
             yield from self.put(part, self.forms(part, Item(ended), event.call_id))
 
-    def say(self, part: P, kind: str, words: str) -> Iterable[bytes]:
+    def say(self, part: RunPart, kind: str, words: str) -> Iterable[bytes]:
         """Write words: an answer, which is a run's last, or a message."""
         at, part.said_ms = part.said_ms, None
         if not words:
@@ -10554,7 +10557,7 @@ class Document(Writer, Generic[P]):
 
     # Actions.
 
-    def item_of(self, part: P, call: FinishedCall) -> Item:
+    def item_of(self, part: RunPart, call: FinishedCall) -> Item:
         totals = part.notes.totals
         number = sum((*totals.actions.values(), *totals.nested.values()))
         item = Item(call.label, f"{part.number}.{number}")
@@ -10564,7 +10567,7 @@ class Document(Writer, Generic[P]):
         details = {kind: text for kind, text in texts.items() if text.strip()}
         return item._replace(act=call.action, took=call.took, details=details)
 
-    def forms(self, part: P, item: Item, call_id: str | None) -> Forms:
+    def forms(self, part: RunPart, item: Item, call_id: str | None) -> Forms:
         """An item with what it opens and what a sub-agent did; without the first; alone."""
         inner, bare = part.inner.pop(call_id, []), item._replace(details={})
         self.held -= sum(len(whole) + len(brief) for whole, brief in inner)
@@ -10574,16 +10577,15 @@ class Document(Writer, Generic[P]):
         kinds[self.item(bare, ())] = "action"
         return {kind: text for text, kind in kinds.items()}
 
-    def act(self, part: P, call: FinishedCall) -> Iterator[bytes]:
+    def act(self, part: RunPart, call: FinishedCall) -> Iterator[bytes]:
         if not call.event.unprinted:
-            yield from self.place(
-                part, call.parent, self.forms(part, self.item_of(part, call), call.event.call_id)
-            )
+            forms = self.forms(part, self.item_of(part, call), call.event.call_id)
+            yield from self.place(part, call.parent, forms)
         else:  # but not what its sub-agent did
             for whole, brief in part.inner.pop(call.event.call_id, []):
                 yield from self.place(part, call.parent, {"output": whole, "action": brief})
 
-    def place(self, part: P, parent: str | None, forms: Forms) -> Iterable[bytes]:
+    def place(self, part: RunPart, parent: str | None, forms: Forms) -> Iterable[bytes]:
         """Write an item, or keep it for that of the call whose sub-agent it belongs to."""
         if parent is None:
             return self.put(part, forms)
@@ -10593,7 +10595,7 @@ class Document(Writer, Generic[P]):
         part.inner.setdefault(parent, []).append((whole, brief))
         return ()
 
-    def unfinished(self, part: P) -> Iterator[bytes]:
+    def unfinished(self, part: RunPart) -> Iterator[bytes]:
         """The calls that go on when a run ends, and what sub-agents did whose call is over."""
         last, notes, over = list[Forms](), part.notes, OpenCall("task")
         going = [
@@ -10628,9 +10630,8 @@ class Document(Writer, Generic[P]):
     def facts(self, verdict: str, totals: Totals) -> list[str]:
         """The facts of a closing line, and what was left out."""
         facts = [fact for _, fact in facts_of(verdict, totals, named=False) if fact]
-        return facts + [
-            f"{plural(number, kind)} not shown" for kind, number in self.missing.items()
-        ]
+        missing = (f"{plural(number, kind)} not shown" for kind, number in self.missing.items())
+        return [*facts, *missing]
 
 
 def said_ms(event: Any) -> int | None:
@@ -10642,22 +10643,12 @@ def all_succeeded(total: Totals) -> bool:
     return [*total.verdicts] == ["succeeded"]
 
 
-class Chapter(RunPart):
-    """A run in Markdown. It is written at its end, for its heading says how it ended."""
-
-    def __init__(self, run: Run, number: int) -> None:
-        super().__init__(run, number)
-        self.drafts: list[Forms] = []  # blocks that aren't laid out yet
-        self.waiting = 0  # bytes of them
-        self.blocks: list[tuple[str, str]] = []  # kinds and texts
-
-
-class Markdown(Document[Chapter]):
+class Markdown(Document):
     """A report in Markdown: prompts are quotes, words stand as they are, actions are items. A
     command of several lines, an edit's diff, and the end of what a failed command printed are
-    closed details of their item."""
+    closed details of their item. A run is written at its end, for its heading says how it ended."""
 
-    most, part = MAX_REPORT, Chapter
+    most = MAX_REPORT
     apart = "\n"
     between = ""  # what separates a run from those before it
 
@@ -10691,7 +10682,7 @@ class Markdown(Document[Chapter]):
         lines += ("  </details>", *("",) * bool(below)) if item.details else ()
         return "\n".join((*lines, *(NOT_BLANK.sub("  ", text) for text in below)))
 
-    def put(self, part: Chapter, forms: Forms) -> Iterable[bytes]:
+    def put(self, part: RunPart, forms: Forms) -> Iterable[bytes]:
         if best := next(iter(forms.values())).strip():
             part.drafts.append(forms)
             part.waiting += len(encode_line(best))
@@ -10699,7 +10690,7 @@ class Markdown(Document[Chapter]):
             self.lay_out(part)
         return ()
 
-    def lay_out(self, part: Chapter) -> None:
+    def lay_out(self, part: RunPart) -> None:
         """Take the first form of each block for which there is room."""
         for forms in part.drafts:
             for kind, text in forms.items():
@@ -10709,7 +10700,7 @@ class Markdown(Document[Chapter]):
                     break
         part.drafts, part.waiting = [], 0
 
-    def close(self, part: Chapter) -> Iterator[bytes]:
+    def close(self, part: RunPart) -> Iterator[bytes]:
         """Write a run: all of it, if there is room for that."""
         run, totals, verdict = part.run, part.notes.totals, verdict_of(part.notes.totals)
         name = f"{run.agent}, run {part.number}" if part.number > 1 else run.agent
@@ -10809,7 +10800,7 @@ def without_commands(text: str) -> str:
     return text.replace("::", "&#58;:")
 
 
-def words_html(text: str, kind: str, at: int | None = None) -> Html:
+def words_html(text: str, at: int | None = None, kind: str = "words") -> Html:
     """Words, which are Markdown, and when they were said."""
     text = CONTROL.sub(show_control, join_surrogates(text.strip()))
     if not text:
@@ -10901,7 +10892,7 @@ def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
     """Calls by their time; those at the same time, and those of sub-agents, below each other."""
     if not any(bar.took >= SLOW_MS for bar in bars):
         return EMPTY  # it would say nothing
-    began, whole = min(began, *(bar.since for bar in bars)), 1
+    began = min(began, *(bar.since for bar in bars))
     whole = max(ended, *(bar.until for bar in bars)) - began
     lanes: list[tuple[str, int]] = []  # whose calls stand there, and the end of the last one
     drawn: list[Html] = []
@@ -10914,22 +10905,17 @@ def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
         lane = next(free, min(len(lanes), MAX_LANES - 1))
         lanes[lane:] = [(bar.parent, bar.until), *lanes[lane + 1 :]]
         width = max(100 * bar.took / whole, 0.4)
-        at = {
-            "x": f"{min(100 * (bar.since - began) / whole, 100 - width):.2f}%",
-            "y": f"{10 * lane}",
-        }
+        left = f"{min(100 * (bar.since - began) / whole, 100 - width):.2f}%"
+        at = {"x": left, "y": f"{10 * lane}", "width": f"{width:.2f}%"}
         kind = "bad" if bar.failed else "nested" if bar.parent else ""
-        shape = element("rect", kind=kind, width=f"{width:.2f}%", height="8", rx="1.5", **at)
+        shape = element("rect", kind=kind, height="8", rx="1.5", **at)
         title = element("title", f"{bar.title}, {format_duration(bar.took)}")
         drawn.append(element("a", title, shape, href=f"#{bar.place}"))
     slow = sorted((bar for bar in bars if bar.took >= SLOW_MS), key=lambda bar: -bar.took)
+    names = (f"{truncate(bar.title, TITLE // 2)}, {format_duration(bar.took)}" for bar in slow)
     named = [
-        element(
-            "a",
-            f"{truncate(bar.title, TITLE // 2)} {format_duration(bar.took)}",
-            href=f"#{bar.place}",
-        )
-        for bar in slow[:SLOWEST]
+        element("a", name, href=f"#{bar.place}")
+        for name, bar in itertools.islice(zip(names, slow, strict=True), SLOWEST)
     ]
     caption = element("figcaption", "slowest: ", Html(" · ".join(named)))
     svg = element("svg", *drawn, width="100%", height=f"{10 * len(lanes)}")
@@ -11068,9 +11054,10 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 def item_html(item: Item, below: Sequence[str]) -> Html:
     """The line of an action; with content it is the summary of closed details."""
     act, place, state = item.act, item.place, item.state
-    time = "" if item.took is None else format_duration(item.took)
+    time = format_duration(item.took) if item.took else ""
     # The mark says that the status is 0, and the time stands beside.
-    facts = ", ".join(fact for fact in act.outcome.split(", ") if fact not in ("exit 0", time))
+    known = ("exit 0", "0 ms", time)
+    facts = ", ".join(fact for fact in act.outcome.split(", ") if fact not in known)
     long = len(facts) > MIN_PART * 3
     first, newline, _ = act.target.partition("\n")
     target = element("code", truncate(first, ITEM_COLUMNS) + " ..." * bool(newline))
@@ -11097,14 +11084,13 @@ STATES = {"ok": CHECK_MARK, "bad": CROSS_MARK, "running": BEGIN_MARK}
 def asked_html(prompt: str, at: int | None = None) -> Html:
     """A prompt; of a long one the beginning, which opens."""
     lines = prompt.strip().split("\n")
-    shown = words_html(prompt, "prompt", at)
+    shown = words_html(prompt, at, "prompt")
     if max(len(lines), len(prompt) // 80) <= PROMPT_LINES:
         return shown
     begin = truncate("\n".join(filter(str.strip, lines[:PROMPT_LINES])), 3 * TITLE)
     more = element("i", f"all {plural(len(lines), 'line')}")
-    return element(
-        "details", element("summary", element("span", begin), " ", more), shown, kind="long"
-    )
+    head = element("summary", element("span", begin), " ", more)
+    return element("details", head, shown, kind="long")
 
 
 # How what an item opens is shown, by kind.
@@ -11113,27 +11099,18 @@ OPENED: dict[str, Callable[[str], Html]] = {
     "sh": lambda text: code_html(text),
     "diff": lambda text: diff_html(text),
     "given": lambda text: code_html(text, "given"),
-    "words": lambda text: words_html(shorten_text(text, MAX_WORDS), "words"),
+    "words": lambda text: words_html(shorten_text(text, MAX_WORDS)),
     "text": lambda text: code_html(text),
 }
 
 
-class Section(RunPart):
-    """A run on a page."""
-
-    def __init__(self, run: Run, number: int) -> None:
-        super().__init__(run, number)
-        self.bars: list[Bar] = []
-        self.thoughts: list[str] = []
-        self.begun = False  # is something of it written?
-
-
-class Page(Document[Section]):
+class Page(Document):
     """A report as a page of HTML. It is written as it comes; what is known last, the contents and
     the timelines, is shown first. What a sub-agent did opens with the line of its call."""
 
-    most, part = MAX_PAGE, Section
-    thinking = True
+    most, thinking = MAX_PAGE, True
+    asked, said = staticmethod(asked_html), staticmethod(words_html)
+    item = staticmethod(item_html)
     options = Document.options | {"thinking"}
     requires: ClassVar[Mapping[str, str]] = {"markdown_it": "markdown-it-py"}
 
@@ -11143,7 +11120,7 @@ class Page(Document[Section]):
         self.rows: dict[int, Html] = {}  # of the contents, by number of the run
         self.last_closing = EMPTY
 
-    def follow(self, event: Any, part: Section) -> Iterator[bytes]:
+    def follow(self, event: Any, part: RunPart) -> Iterator[bytes]:
         notes = part.notes
         notes.date(event)
         part.dated_ms = part.dated_ms or notes.started_ms  # its head says so
@@ -11159,14 +11136,13 @@ class Page(Document[Section]):
             thoughts = join_surrogates("".join(part.thoughts)).strip()
             part.thoughts.clear()
             first = truncate(thoughts.partition("\n")[0].strip("*# "), TITLE)
-            shown = words_html(shorten_text(thoughts, MAX_WORDS), "inside words")
-            thought = element(
-                "details", element("summary", first or "Thoughts"), shown, kind="thought"
-            )
+            shown = words_html(shorten_text(thoughts, MAX_WORDS), kind="inside words")
+            head = element("summary", first or "Thoughts")
+            thought = element("details", head, shown, kind="thought")
             yield from self.put(part, {"output": thought if thoughts else EMPTY})
         yield from super().follow(event, part)
 
-    def put(self, part: Section, blocks: Mapping[str, Html]) -> Iterator[bytes]:
+    def put(self, part: RunPart, blocks: Mapping[str, Html]) -> Iterator[bytes]:
         """Write the first form of a block for which there is room."""
         for kind, block in blocks.items():
             if not block:
@@ -11178,37 +11154,23 @@ class Page(Document[Section]):
                 yield text
                 return
 
-    def heading(self, part: Section) -> Html:
+    def heading(self, part: RunPart) -> Html:
         """What comes between the last block and one of a run: the head of its section."""
         run, started = part.run, part.notes.started_ms
         if run is self.run:
             return EMPTY
-        when = (
-            time_html(started, "%-d %b %Y, %H:%M UTC")
-            if started is not None and not part.begun
-            else EMPTY
-        )
+        begins = started is not None and not part.begun
+        when = time_html(started or 0, "%-d %b %Y, %H:%M UTC") if begins else EMPTY
         name = f"{run.agent}: {run.name}" + " continued" * part.begun
         head = element("h2", element("a", name, href=f"#{part.number}"))
         place = "" if part.begun else f' id="{part.number}"'
         begin = Html(f'{"</section>" if self.run else ""}<section class="run"{place}>')
         return html(begin, element("header", head, when))
 
-    # The parts.
-
-    def asked(self, prompt: str, at: int | None) -> str:
-        return asked_html(prompt, at)
-
-    def said(self, words: str, at: int | None) -> str:
-        return words_html(words, "words", at)
-
     def opens(self, _act: Action) -> Iterable[str]:
         return OPENED
 
-    def item(self, item: Item, below: Sequence[str]) -> str:
-        return item_html(item, below)
-
-    def item_of(self, part: Section, call: FinishedCall) -> Item:
+    def item_of(self, part: RunPart, call: FinishedCall) -> Item:
         item = super().item_of(part, call)
         if span := call.span:
             act = call.action
@@ -11218,7 +11180,7 @@ class Page(Document[Section]):
                 part.bars = longest(part.bars)
         return item
 
-    def close(self, part: Section) -> Iterator[bytes]:
+    def close(self, part: RunPart) -> Iterator[bytes]:
         run, notes, totals = part.run, part.notes, part.notes.totals
         took = int(totals.stated.get("took", 0))
         began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
