@@ -7882,27 +7882,36 @@ FIRST_LOOK = {
 def any_name(strengths: Iterable[int]) -> str:
     """An expression for the names of some strengths, the longest first."""
     names = " ".join(map(NAME_ENDS.__getitem__, strengths)).split()
-    joint = {True: "[_-]*", False: ""}  # only ASCII names have joints
-    longest_first = sorted(names, key=len)[::-1]
-    return "|".join(joint[name.isascii()].join(map(spelled, name)) for name in longest_first)
+    return "|".join(map(spelled_name, sorted(names, key=len)[::-1]))
 
 
-def spelled(char: str) -> str:
+def spelled_name(name: str) -> str:
+    """A name with any joints, which only ASCII names have. Of the backslashes before its first
+    character it needs one: else each of a text might begin it, and the first look takes longer."""
+    joint = "[_-]*" * name.isascii()
+    return joint.join(map(spelled, name, [r"\\u", *[r"\\+u"] * (len(name) - 1)]))
+
+
+def spelled(char: str, escape: str) -> str:
     """A character of a name in UTF-8, or as JSON may spell it."""
     if char.isascii():
         return char.replace("_", "[ ]?")
     cases = dict.fromkeys((char, char.upper()))
     plain = "|".join(case.encode().decode("latin-1") for case in cases)
-    return rf"(?:{plain}|\\+u(?:{'|'.join(f'{ord(case):04x}' for case in cases)}))"
+    return rf"(?:{plain}|{escape}(?:{'|'.join(f'{ord(case):04x}' for case in cases)}))"
 
 
-def named(needed: int) -> str:
-    """An expression for the names that need a strength, and for the first look behind them."""
-    ends = any_name([needed])
-    options = [form for form in FORMS if form.name == "option"]
+def first_look() -> str:
+    """An expression for names with what the first look sees behind them. In a line of JSON a string
+    may end in one: a member, an option, the name of a pair."""
+    after_dash = [form for form in FORMS if form.name == "option"]
     others = [form for form in FORMS if form.name != "option"]
-    name = f"(?:{ends}){FURTHER}?"
-    return rf"(?i:{name}{behind(others, needed)}|-[\w-]*?{name}{behind(options, needed)})"
+    found, options = list[str](), list[str]()
+    for needed in NAME_ENDS:
+        name, ends_string = f"(?:{any_name([needed])})", '"|' * (needed < RANDOM)
+        found.append(f"{name}(?:{ends_string}{FURTHER}?{behind(others, needed)})")
+        options.append(f"{name}{FURTHER}?{behind(after_dash, needed)}")
+    return rf"(?i:{'|'.join(found)}|-[\w-]*?(?:{'|'.join(options)}))"
 
 
 def behind(forms: list[Form], needed: int) -> str:
@@ -7928,9 +7937,7 @@ def behind(forms: list[Form], needed: int) -> str:
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _HEAD = "|".join(sorted(_HEADS))
 UNFINISHED = rf"(?i:{any_name(NAME_ENDS)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
-# In a line of JSON a string that ends in a secret name: a member, an option, the name of a pair.
-MEMBER = rf'(?i:{any_name([WORD, HUMAN])})"'
-NAMED = "|".join((*map(named, NAME_ENDS), MEMBER))
+NAMED = first_look()
 # The name that it begins with, or an option.
 NAME = regex(rf"(?i:-[\w-]+|(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("latin-1"))
 
