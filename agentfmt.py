@@ -10579,9 +10579,12 @@ class Document(Writer):
         inner, bare = part.inner.pop(call_id, []), item._replace(details={})
         self.held -= sum(len(whole) + len(brief) for whole, brief in inner)
         kind = "diff" if "diff" in item.details else "output"
-        kinds = {self.item(item, [whole for whole, _ in inner]): kind}
-        kinds[self.item(bare, [brief for _, brief in inner])] = "subagent"
-        kinds[self.item(bare, ())] = "action"
+        whole = brief = alone = self.item(bare, ())
+        if inner:
+            brief = self.item(bare, [brief for _, brief in inner])
+        if inner or item.details:
+            whole = self.item(item, [whole for whole, _ in inner])
+        kinds = {whole: kind} | {brief: "subagent"} | {alone: "action"}
         return {kind: text for text, kind in kinds.items()}
 
     def act(self, part: RunPart, call: FinishedCall) -> Iterator[bytes]:
