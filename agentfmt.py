@@ -11026,7 +11026,7 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
   overflow: auto; }
 .link { opacity: 0; }
 .act :is(:hover, :focus-within) > .link, .act:hover > .link, .link:focus { opacity: 1; }
-:target:not(.run) { outline: 2px solid var(--link); outline-offset: .25rem; }
+:target:not(.run) { outline: 2px solid var(--link); outline-offset: -2px; }
 .inside { margin: .1rem 0 .75rem 1.5rem; scroll-margin-top: 6rem; }
 .below { padding-left: 1.25rem; border-left: 1px solid var(--line); }
 .thought { position: relative; margin: .5rem 0 .5rem -1rem; color: var(--soft); }
