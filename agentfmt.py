@@ -513,10 +513,10 @@ def decode_as(raw: Raw | bytes, kind: type[T]) -> T:
 
 def as_integer(value: Any) -> int | None:
     """An integer of 64 bits, or None; protobuf's JSON writes such ones as strings."""
-    if isinstance(value, str) and INTEGER.fullmatch(value):
-        return int(value)
     if type(value) is int:
         return value if -(1 << 63) <= value < 1 << 63 else None
+    if isinstance(value, str) and INTEGER.fullmatch(value):
+        return int(value)
     return int(value) if isinstance(value, float) and abs(value) < 1e15 else None
 
 
@@ -528,8 +528,11 @@ def as_count(value: Any) -> int | None:
     return None if number is None or number < 0 else number
 
 
-def decode_raw(raw: Raw | bytes) -> Any:
-    """Decode a member that was left undecoded; None if it is absent or malformed."""
+def decode_raw(raw: Any) -> Any:
+    """Decode a member that was left undecoded; None if it is absent or malformed. What a
+    translation made is decoded already."""
+    if not isinstance(raw, (Raw, bytes)):
+        return raw
     try:
         return decode_json(raw) if raw else None
     except ValueError:
@@ -894,6 +897,7 @@ Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
 
 
 NOTHING, NO_BODY = Success(), ToolCall()
+SUCCESS = frozenset(Success.__struct_fields__)
 Place: TypeAlias = "tuple[str, ...]"  # names of members, outermost first
 Places: TypeAlias = "tuple[Place, ...]"
 
@@ -992,6 +996,8 @@ def ends_run(event: Event) -> bool:
 
 def details(event: Event) -> dict[str, Any]:
     """All members of an event, decoded from its line; {} if that fails."""
+    if event.members and event.type != "tool_call":
+        return {name: decode_raw(value) for name, value in event.members().items()}
     return as_object(decode_raw(line_of(event)))
 
 
@@ -1236,7 +1242,7 @@ def line_counts(call: Outcome) -> tuple[int | None, int | None]:
     added, removed = as_count(result.linesAdded), as_count(result.linesRemoved)
     if call.tool == "write":
         return next(counts_in((result.linesCreated, added)), None), None
-    if added is None and removed is None and bytes(result.diffString) not in (b"", b"null"):
+    if added is None and removed is None and decode_raw(result.diffString) is not None:
         marks = [line[:1] for line in diff_lines(result)]
         return marks.count("+"), marks.count("-")
     return added, removed
@@ -1402,7 +1408,8 @@ PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory fi
 def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body; the name may stand only in its start."""
     if event.tool_call is None:
-        event.tool_call = decode_as(line_of(event), Event).tool_call or {}
+        made = event.members
+        event.tool_call = made.told() if made else decode_as(event.raw, Event).tool_call or {}
     body: Any
     for key, body in event.tool_call.items():
         if type(body) is ToolCall:
@@ -1456,8 +1463,8 @@ CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\
 def creates_file(result: Any) -> bool:
     """Did an edit create its file?"""
     before = bytes(memoryview(result.beforeFullFileContent)[:5])  # no copy of a file
-    diff = bytes(result.diffString) if before in (b"", b"null", b'""') else b""
-    return diff != b"" and CREATED_DIFF.match(str(decode_json(diff))) is not None
+    diff = decode_raw(result.diffString) if before in (b"", b"null", b'""') else None
+    return CREATED_DIFF.match(as_text(diff)) is not None
 
 
 def diff_lines(result: Any) -> list[str]:
@@ -1589,10 +1596,16 @@ class OpenCall(Struct, gc=False):
 NOT_BEGUN = OpenCall()
 
 
+def ending_of(event: Event) -> Outcome:
+    """How a call ended, for writers that want no more: the rest need not be made."""
+    unread = event.tool_call is None and event.members
+    found: Outcome = event.members.outcome(event) if unread else outcome_of(event)
+    return found
+
+
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word: for writers that want no more."""
-    unread = event.tool_call is None and event.members  # its line need not be made
-    return label_call(event.members.outcome(event) if unread else outcome_of(event))
+    return label_call(ending_of(event))
 
 
 def running_action(call: OpenCall, here: str) -> Action:
@@ -2567,19 +2580,26 @@ class ForeignCall(Struct, gc=False):
     since: Any = None  # when it started, as its line says
     server: str | None = None  # of an MCP tool whose name does not show it; "" if it is unknown
 
-    def __call__(
-        self, subtype: str = "started", clocks: Mapping[str, str] = {}, **ended: Any
-    ) -> dict[str, Any]:
-        """The members of its line; ``ended``: its arguments and its result."""
-        body = ended or {"args": self.args()}
-        call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name, **clocks}
+    def __call__(self) -> dict[str, Any]:
+        """The members of its line."""
+        return self.line("started", self.told_as({"args": self.args()}))
+
+    def line(self, subtype: str, call: dict[str, Any]) -> dict[str, Any]:
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
-    def args(self) -> dict[str, Any]:
-        """Its arguments, with Cursor's names."""
-        given = {"input": self.given} if isinstance(self.given, str) else self.given
-        args = members(bytes(given)) if isinstance(given, Raw) else as_object(given)
+    def told(self) -> dict[str, Any]:
+        """What its line says of the call, as if it had been decoded."""
+        return self.told_as(ToolCall(args=self.args(decoded=True)))
+
+    def told_as(self, body: Any, clocks: Mapping[str, str] = {}) -> dict[str, Any]:
+        return {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name, **clocks}
+
+    def args(self, *, decoded: bool = False) -> dict[str, Any]:
+        """Its arguments, with Cursor's names: as they are spelled, or ``decoded``."""
+        given: Any = {"input": self.given} if isinstance(self.given, str) else self.given
+        spelled = isinstance(given, Raw) and not decoded
+        args = members(bytes(given)) if spelled else as_object(decode_raw(given))
         mcp = MCP_TOOL.fullmatch(self.name) if self.tool == "mcp" else None
         if mcp or self.server is not None:
             server, tool = filter(None, mcp.groups()) if mcp else self.parts()
@@ -2588,8 +2608,7 @@ class ForeignCall(Struct, gc=False):
         names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
         args = {names.get(key, key): value for key, value in args.items()}
         if self.tool == "updateTodos":
-            given = args.get("todos")
-            listed = translate_todos(decode_raw(given) if isinstance(given, Raw) else given)
+            listed = translate_todos(decode_raw(args.get("todos")))
             args |= {"todos": listed} if listed else {}
         elif self.tool == "shell" and "command" in args:
             command = args["command"]
@@ -2608,7 +2627,7 @@ class ForeignCall(Struct, gc=False):
         """The calls that it is: one, but for a patch, which is one for each of its files."""
         if self.tool != "edit" or "path" in (args := self.args()):
             return [self]
-        texts = (decode_raw(value) if isinstance(value, Raw) else value for value in args.values())
+        texts = map(decode_raw, args.values())
         files = [file for text in texts for file in patched_files(as_text(text))]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
@@ -2622,7 +2641,8 @@ class Answer(Struct, gc=False):
 
     ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
     ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
-    Cursor's result.
+    Cursor's result. ``later`` makes the content and the facts, if few outputs ask for them; that it
+    goes on in the background is a fact at once.
     """
 
     call: ForeignCall
@@ -2633,10 +2653,25 @@ class Answer(Struct, gc=False):
     facts: dict[str, Any] = {}
     until: Any = None  # when it ended, as its line says
     existed: bool = False  # the file that it wrote was there before
+    later: Callable[[], tuple[Any, dict[str, Any]]] | None = None
+
+    def complete(self) -> None:
+        if self.later:
+            (self.content, self.facts), self.later = self.later(), None
 
     def __call__(self) -> dict[str, Any]:
+        self.complete()
         args = self.call.args()
-        return self.call("completed", self.clocks(), args=args, result=make_result(self, args))
+        body = {"args": args, "result": make_result(self, args)}
+        return self.call.line("completed", self.call.told_as(body, self.clocks()))
+
+    def told(self) -> dict[str, Any]:
+        """What its line says of the call, as if it had been decoded."""
+        self.complete()
+        args = self.call.args(decoded=True)
+        ((variant, held),) = make_result(self, args).items()
+        found = Success(**{name: as_held(name, held[name]) for name in held if name in SUCCESS})
+        return self.call.told_as(ToolCall(args=args, result={variant: found}), self.clocks())
 
     def clocks(self) -> dict[str, str]:
         """Cursor's times of a call, by its lines'; no end if its duration is stated."""
@@ -2649,8 +2684,10 @@ class Answer(Struct, gc=False):
 
     def overwrites(self) -> bool:
         """Did a file that was written whole exist before? It says so, or its text does."""
-        existed = self.existed or re.match(OVERWRITTEN_FILE, as_text(self.content)) is not None
-        return existed and self.call.tool == "write" and not self.failed
+        if self.call.tool != "write" or self.failed:
+            return False
+        self.complete()
+        return self.existed or re.match(OVERWRITTEN_FILE, as_text(self.content)) is not None
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
@@ -2659,6 +2696,7 @@ class Answer(Struct, gc=False):
         code = self.code if stated else None
         if not self.failed and not code:
             return "success", code, ""
+        self.complete()
         text = as_text(self.content)
         if stated and not (self.failed and re.match(FAILURES["timeout"], text)):
             return "failure" if code else "success", code, ""
@@ -2675,6 +2713,13 @@ class Answer(Struct, gc=False):
         tool, begun = self.call.tool or started_tool(event) or "?", self.facts.get("isBackground")
         result = Success(exitCode=code, isBackground=begun)
         return Outcome(event, tool, NO_BODY, status_by(variant, code), variant, result)
+
+
+def as_held(name: str, value: Any) -> Any:
+    """A member of a result that a translation made: undecoded where a line would leave a list or an
+    object so. A text, which may be large, isn't encoded in order to be decoded again."""
+    undecoded = isinstance(value, (list, dict)) and type(getattr(NOTHING, name)) is Raw
+    return Raw(encode_json(value)) if undecoded else value
 
 
 def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -2740,8 +2785,7 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
         streams = {"stdout": text, "stderr": "", "interleavedOutput": content}
         return {"command": args.get("command", ""), **streams}
     if tool == "write" or (tool == "edit" and "fileText" in args):
-        written = args.get("fileText", "")
-        written = decode_raw(written) if isinstance(written, Raw) else written
+        written = decode_raw(args.get("fileText", ""))
         lines = len(written.splitlines()) if isinstance(written, str) and written else None
         return {"message": content, "linesCreated": lines}
     if tool == "webFetch":
@@ -2749,7 +2793,7 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
     if tool == "edit":
-        marks = [line[:1] for line in as_text(args.get("patch")).split("\n")]
+        marks = [line[:1] for line in as_text(decode_raw(args.get("patch"))).split("\n")]
         counts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
         return {"message": content} | (counts if "patch" in args else {})
     return {"content": content}
@@ -2869,7 +2913,7 @@ class Translator:
     fatal_error = ""  # an error that fails the run, unless a result follows
     doubt = ""  # why a success is none, unless the agent itself says or does something after this
     apart = False  # lines showed that there was a run, and no more of it
-    latest_own = ""  # in a session that was saved: as latest, but not a sub-agent's
+    latest_own = ""  # as latest, with ends of tasks, but not a sub-agent's
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -2926,7 +2970,7 @@ class Translator:
 
     @property
     def in_turn(self) -> bool:
-        return self.begun and not self.ended
+        return self.begun and self.latest != "result"
 
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
@@ -2944,8 +2988,9 @@ class Translator:
         if event.session_id:
             return str(event.session_id)
         path = cls.names_session.get(event.type) or cls.names_session.get("", "session_id")
-        if hasattr(event, path):  # it was decoded as this agent's
-            return getattr(event, path) or None
+        stated = getattr(event, path, NO_SESSION)
+        if stated is not NO_SESSION:  # it was decoded as this agent's
+            return cast("str | None", stated or None)
         return first_text(Node(details(event))[path]) or None
 
     def translate(self, event: Event) -> Sequence[Event]:
@@ -2995,13 +3040,14 @@ class Translator:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
         raw, made = (encode_json(made()), None) if maker.lines and made else (b"", made)
+        means, line = INIT if subtype == "init" else KINDS.get(kind, OTHER), self.foreign
         new = maker.event_type(
-            kind, subtype, self.session, call_id, None, parent, raw, made, self.foreign
+            kind, subtype, self.session, call_id, None, parent, raw, made, line, means
         )
-        new.kind = INIT if subtype == "init" else KINDS.get(kind, OTHER)
         self.parts.append(new)
-        if kind != "error" and subtype not in NOTICES:
-            self.latest = kind
+        if kind != "error":
+            self.latest = self.latest if subtype in NOTICES else kind
+            self.latest_own = kind if parent is None else self.latest_own
         return new
 
     def words(self, kind: str, text: str) -> Any:
@@ -3115,10 +3161,7 @@ class Translator:
     def end(self, subtype: str = "success", **members: Any) -> None:
         """End the run. A success that is none becomes an error; an error states its word."""
         members["usage"] = self.usage_in(members.get("usage")) or self.usage.copy() or None
-        values = {
-            key: decode_raw(value) if type(value) is Raw else value
-            for key, value in members.items()
-        }
+        values = {key: decode_raw(value) for key, value in members.items()}
         if subtype == "success" and (flaw := self.flaw(Node(values))):
             subtype, values = "error", dict(zip(("error", "failure"), flaw, strict=True))
             members |= values
@@ -3162,9 +3205,9 @@ class Translator:
     def usage_in(self, tokens: Any) -> dict[str, int]:
         """Tokens as Cursor counts them: what was read from a cache, or written to one, is no part
         of the input."""
-        node = Node(decode_raw(tokens) if isinstance(tokens, Raw) else tokens)
-        counts = {name: counts_in(map(node.__getitem__, paths)) for name, paths in USAGE.items()}
-        usage = {name: count for name in counts if (count := next(counts[name], None)) is not None}
+        node = as_object(decode_raw(tokens))
+        counts = {name: first_count(node, paths) for name, paths in USAGE.items()}
+        usage = {name: count for name, count in counts.items() if count is not None}
         if self.agent in CACHE_IN_INPUT and "inputTokens" in usage:
             cached = usage.get("cacheReadTokens", 0) + usage.get("cacheWriteTokens", 0)
             usage["inputTokens"] = max(usage["inputTokens"] - cached, 0)
@@ -3213,22 +3256,17 @@ class Saved(Translator):
     cut = False  # the agent's last message goes on
     took: int | None = None  # the run's milliseconds, if a line says so
 
-    def add(self, kind: str, *made: Any) -> Any:
-        new = super().add(kind, *made)
-        if new.parent_tool_use_id is None and kind != "error":
-            self.latest_own = kind
-        return new
-
     def finish(self) -> None:
         self.end_turn("ended without an answer") if self.saved else super().finish()
 
     def call(self, identity: Any, *call: Any, **how: Any) -> None:
         """Of several calls that are open, lines don't say when each ended: they stand together."""
         super().call(identity, *call, **how)
+        if self.clocks or len(self.calls) == 1:
+            return
         beside = [sibling for sibling in self.calls.values() if sibling.parent == self.parent]
-        if beside[1:] and not self.clocks:
-            for sibling in beside:
-                sibling.since = None
+        for sibling in beside if beside[1:] else ():
+            sibling.since = None
 
     def begin_prompt(self, *texts: str) -> None:
         """Begin the run of a prompt, in one text or more; that ends the run before."""
@@ -3314,7 +3352,16 @@ def is_idle(result: Any) -> bool:
 
 def tokens_out(usage: Any) -> int | None:
     """The tokens that the model wrote, if that is stated."""
-    return next(counts_in(map(Node(usage).__getitem__, USAGE["outputTokens"])), None)
+    return first_count(as_object(usage), USAGE["outputTokens"])
+
+
+def first_count(told: dict[str, Any], paths: Iterable[str]) -> int | None:
+    """The first count that an object states at some paths."""
+    for path in paths:
+        value = Node(told)[path] if "." in path else told.get(path)
+        if value is not None and (count := as_count(value)) is not None:
+            return count
+    return None
 
 
 def remember(known: dict[Any, Any], key: Any, value: Any, most: int = MAX_FINISHED) -> None:
@@ -3402,9 +3449,9 @@ class Claude(Translator):
                            base=TextBlock)  # fmt: skip
         message = shape(anys="id", base=Message, content=list[block] | str)
         event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
-        texts, raws = "tool_use_id error hook_name", "tool_use_result tool_result_meta"
-        anys = "is_api_error_message timestamp"
-        return shape(texts, raws, anys, base=base, message=message, event=event)
+        texts, anys = "tool_use_id error hook_name", "is_api_error_message timestamp"
+        own = {"message": message, "event": event, "tool_use_result": Returned}
+        return shape(texts, "tool_result_meta", anys, base=base, **own)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
@@ -3466,8 +3513,7 @@ class Claude(Translator):
             }
             if stopped and call in self.running and task not in self.dismissed:
                 given = self.background.get(call, {}).get("description")
-                self.lost = as_text(decode_raw(given)) if type(given) is Raw else as_text(given)
-                self.lost = self.lost or as_text(notice["summary"]) or task
+                self.lost = as_text(decode_raw(given)) or as_text(notice["summary"]) or task
             self.running.discard(call)
         if subtype == "task_notification":
             self.woken = True
@@ -3484,7 +3530,8 @@ class Claude(Translator):
 
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
-        printed = LOCAL_COMMAND.match(message_text(content)) if role == "user" else None
+        heard = message_text(content) if role == "user" else ""
+        printed = LOCAL_COMMAND.match(heard) if heard else None
         if self.ended and printed:
             self.event.kind = RUNLESS  # what a command of the host printed
             return
@@ -3602,27 +3649,31 @@ class Claude(Translator):
         return words or answer, tokens if stated is None or not words else stated
 
     def returned(self, block: Any, line: Any) -> None:
-        identity, content = block.tool_use_id or "", bytes(block.content) or b'""'
-        text, result = content_text(decode_raw(content)), Node(decode_raw(line.tool_use_result))
+        identity, result = block.tool_use_id or "", line.tool_use_result
+        result = result if type(result) is ClaudeResult else NO_RESULT
         called = self.calls.get(identity) or ForeignCall(identity)
-        failed = block.is_error is True
-        marks = Node(decode_raw(line.tool_result_meta)).each()
-        why = (mark["non_execution_kind"] for mark in marks if mark["id"] == identity)
-        kind = "denied" if identity in self.denied else next(why, "")
-        kind = kind or "rejected" * (result["status"] == "cancelled")
-        if result["isAsync"] is True or result["status"] == "async_launched":
-            self.tasks[as_text(result["agentId"] or result["taskId"])] = identity
+        failed, kind = block.is_error is True, "denied" if identity in self.denied else ""
+        if line.tool_result_meta and not kind:
+            marks = Node(decode_raw(line.tool_result_meta)).each()
+            kind = next(
+                (mark["non_execution_kind"] for mark in marks if mark["id"] == identity), ""
+            )
+        kind = kind or "rejected" * (result.status == "cancelled")
+        if result.isAsync is True or result.status == "async_launched":
+            self.tasks[as_text(result.agentId or result.taskId)] = identity
             self.background[identity] = {"description": called.args().get("description")}
             self.running.add(identity)
-        elif result["backgroundTaskId"]:
-            self.tasks[as_text(result["backgroundTaskId"])] = identity
+        elif result.backgroundTaskId:
+            self.tasks[as_text(result.backgroundTaskId)] = identity
             self.background[identity] = {"title": called.args().get("command")}
-        given = text if text or content[:1] == b'"' else Raw(content)
-        if called.name == "Read" and not failed:
-            given = result["file.content"] or without_numbers(given)
-        code, facts = claude_code(text, result, failed=failed), claude_facts(called.tool, result)
-        outcome = {"failed": failed, "kind": kind, "code": code, "facts": facts}
-        self.answer(identity, given, existed=result["type"] == "update", **outcome)
+        goes_on = result.backgroundTaskId or (called.tool == "task" and result.isAsync is True)
+        outcome: dict[str, Any] = {"facts": {"isBackground": True} if goes_on else {}}
+        outcome["code"] = claude_code(block.content, result, failed=failed)
+        later = functools.partial(claude_result, called, block.content, result, failed=failed)
+        existed = result.type == "update"
+        self.answer(
+            identity, None, failed=failed, kind=kind, existed=existed, later=later, **outcome
+        )
 
 
 # Why the model stopped, where that is no success: the word for the failure, and what to say.
@@ -3668,36 +3719,67 @@ def was_interrupted(result: Mapping[str, Raw]) -> bool:
 CLAUDE_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
 TASK_STATES = (None, "pending", "running", "paused")  # of tasks that have not ended
 
-# Members of Cursor's results -> their paths in Claude Code's tool_use_result, by tool.
+# What stands beside a result, or in its place: what may be large stays undecoded.
+ClaudeFile = shape(anys="totalLines startLine numLines", raws="content")
+ClaudeResult = shape(
+    anys="status type isAsync agentId taskId backgroundTaskId exit_code exitCode durationMs mode "
+    "totalDurationMs numFiles numLines numMatches filePath",
+    raws="stdout stderr filenames structuredPatch",
+    file=ClaudeFile | Other,
+)
+Returned: TypeAlias = ClaudeResult | Other  # type: ignore[valid-type]
+NO_FILE, NO_RESULT = ClaudeFile(), ClaudeResult()
+
+# Members of Cursor's results -> those of Claude Code's, by tool.
 CLAUDE_FACTS: dict[str, dict[str, str]] = {
-    "read": {"totalLines": "file.totalLines"},
     "shell": {"stdout": "stdout", "stderr": "stderr", "executionTime": "durationMs"},
     "glob": {"files": "filenames", "totalFiles": "numFiles"},
     "task": {"durationMs": "totalDurationMs", "isBackground": "isAsync"},
 }
 
 
+def claude_result(
+    called: ForeignCall, held: Raw, told: Any, *, failed: bool
+) -> tuple[Any, dict[str, Any]]:
+    """What a call returned, and the facts beside it."""
+    content = bytes(held) or b'""'
+    text = content_text(decode_raw(content))
+    given = text if text or content[:1] == b'"' else Raw(content)
+    if called.name == "Read" and not failed:
+        given = decode_raw(file_of(told).content) or without_numbers(given)
+    return given, claude_facts(called.tool, told)
+
+
+def file_of(told: Any) -> Any:
+    return told.file if type(told.file) is ClaudeFile else NO_FILE
+
+
 def claude_facts(tool: str, result: Any) -> dict[str, Any]:
-    facts = {name: result[path] for name, path in CLAUDE_FACTS.get(tool, {}).items()}
-    if result["backgroundTaskId"]:
+    def stated(names: Mapping[str, str]) -> dict[str, Any]:
+        return {name: decode_raw(getattr(result, own)) for name, own in names.items()}
+
+    facts, file = stated(CLAUDE_FACTS.get(tool, {})), file_of(result)
+    patch = decode_raw(result.structuredPatch) if tool in ("edit", "write") else None
+    if tool == "read":
+        facts["totalLines"] = file.totalLines
+    if result.backgroundTaskId:
         facts["isBackground"] = True
     if tool == "read":
-        start, count = as_count(result["file.startLine"]), as_count(result["file.numLines"])
+        start, count = as_count(file.startLine), as_count(file.numLines)
         if start and count:
             facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
-    elif tool in ("edit", "write") and result["structuredPatch"]:
-        lines = [line for hunk in result.each("structuredPatch") for line in hunk_lines(hunk)]
+    elif patch:
+        lines = [line for hunk in Node(patch).each() for line in hunk_lines(hunk)]
         marks = [line[:1] for line in lines]
         facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
-        path = as_text(result["filePath"])  # without it, a diff may look like that of a new file
-        head = [f"--- {path}", f"+++ {path}"] if result["type"] == "update" else []
+        path = as_text(result.filePath)  # without it, a diff may look like that of a new file
+        head = [f"--- {path}", f"+++ {path}"] if result.type == "update" else []
         facts["diffString"] = "\n".join(head + lines)
-    elif tool == "grep" and as_text(result["mode"]) in GREP_MODES:
-        names, mode = GREP_MODES[result["mode"]]
-        counts = {name: result[own] for name, own in names.items()}
-        facts = {"workspaceResults": {"": {mode: counts}}}
+    elif tool == "grep" and as_text(result.mode) in GREP_MODES:
+        names, mode = GREP_MODES[result.mode]
+        facts = {"workspaceResults": {"": {mode: stated(names)}}}
     if tool != "shell":
-        facts.setdefault("durationMs", result["durationMs"])
+        facts.setdefault("durationMs", result.durationMs)
     return facts
 
 
@@ -3722,21 +3804,25 @@ NUMBERED_LINE = regex(r"\A {0,9}[0-9]{1,9}(?:\u2192|\t)")
 
 def hunk_lines(hunk: Node) -> Iterator[str]:
     """The lines of a part of a diff, below their positions in both files."""
-    places = "@@ -{oldStart},{oldLines} +{newStart},{newLines} @@"
-    given = {name: as_count(value) or 0 for name, value in as_object(hunk.value).items()}
-    yield places.format_map(collections.defaultdict(int, given))
+    yield "@@ -{},{} +{},{} @@".format(*(as_count(hunk[name]) or 0 for name in HUNK))
     yield from map(as_text, hunk["lines"] if isinstance(hunk["lines"], list) else ())
 
 
-def claude_code(text: str, result: Any, *, failed: bool) -> int | None:
+HUNK = ("oldStart", "oldLines", "newStart", "newLines")
+
+
+def claude_code(held: Raw, result: Any, *, failed: bool) -> int | None:
     """The exit status of a command, as stated beside its result or in its text."""
-    codes = [result["exit_code"], result["exitCode"]]
-    if text.startswith('{"') and '"exitCode"' in text:  # Amp
-        codes.append(Node(decode_raw(to_utf8(text)))["exitCode"])
-    if failed:
-        codes.append(find_code(r"\A(?:Error: )?Exit code:? (-?[0-9]{1,9})\b", text))
-    if text.startswith("Command: "):  # Qwen: its output comes before the status
-        codes.append(find_code(r"(?m)^Exit Code: (-?[0-9]{1,9})$", text))
+    codes = [result.exit_code, result.exitCode]
+    content = bytes(held)
+    if failed or b"xitCode" in content or b"xit Code" in content:
+        text = content_text(decode_raw(content))
+        if text.startswith('{"') and '"exitCode"' in text:  # Amp
+            codes.append(Node(decode_raw(to_utf8(text)))["exitCode"])
+        if failed:
+            codes.append(find_code(r"\A(?:Error: )?Exit code:? (-?[0-9]{1,9})\b", text))
+        if text.startswith("Command: "):  # Qwen: its output comes before the status
+            codes.append(find_code(r"(?m)^Exit Code: (-?[0-9]{1,9})$", text))
     return next((code for code in codes if type(code) is int), None)
 
 
@@ -3777,9 +3863,9 @@ class SavedClaude(Saved, Claude):
         blocks = {"content": list[block] | str, "parts": list[block]}
         message = shape("model stop_reason", anys="id usage", base=Message, **blocks)
         texts = "sessionId uuid parentUuid agentId cwd model"
-        raws = "toolUseResult systemPayload toolCallResult"
         anys = "isApiErrorMessage isSidechain isMeta isCompactSummary durationMs usageMetadata"
-        return shape(texts, raws, anys, base=streamed, message=message)
+        own = {"message": message, "toolUseResult": Returned, "toolCallResult": Returned}
+        return shape(texts, "systemPayload", anys, base=streamed, **own)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
@@ -3798,16 +3884,17 @@ class SavedClaude(Saved, Claude):
         self.cwd = line.cwd or self.cwd
         line.tool_use_result = line.toolUseResult or line.toolCallResult
         line.is_api_error_message = line.isApiErrorMessage
-        for part in line.message.parts or () if line.message else ():
-            as_block(part, Node(decode_raw(line.toolCallResult))["status"])
+        if line.message and line.message.parts:
             line.message.content = line.message.parts
+            for part in line.message.parts:
+                as_block(part, getattr(line.toolCallResult, "status", None))
         text = ""
         if role == "assistant":
             self.work(line)
         elif not (self.parent or line.isMeta is True or line.isCompactSummary is True):
             text = prompt_text(line)
         stops = text.startswith("[Request interrupted by user")
-        if not stops:
+        if text and not stops:
             self.take(text)
         super().message(role, line)
         if stops:  # what it stopped stands in the same line
@@ -3820,7 +3907,8 @@ class SavedClaude(Saved, Claude):
             if self.asks and not self.calls and self.latest_own == "assistant":
                 self.end_turn("superseded by the next prompt")
             self.go_on()
-            self.ask_all()
+            if self.typed or self.asks:
+                self.ask_all()
             model = (message and message.model) or line.model
             self.model = self.model if model in (None, "<synthetic>") else model
             self.cut = bool(message and message.stop_reason == "tool_use")
@@ -3833,10 +3921,11 @@ class SavedClaude(Saved, Claude):
         message = line.message
         identity = as_text(message and message.id) or line.uuid
         blocks = message.content if message and isinstance(message.content, list) else ()
-        texts = (
-            (block.text or "", block.thinking or "", encode_json(block.input)) for block in blocks
-        )
-        size = self.sizes.get(identity, 0) + sum(len(text) for each in texts for text in each)
+        size = self.sizes.get(identity, 0)
+        for block in blocks:
+            size += (
+                len(block.text or "") + len(block.thinking or "") + len(encode_json(block.input))
+            )
         self.sizes[identity] = size
         self.add_usage(usage, identity)
         stated = self.counted.get(identity, {}).get("outputTokens", size)
@@ -3856,8 +3945,8 @@ class SavedClaude(Saved, Claude):
     def take(self, text: str) -> None:
         """Take what a person typed: a prompt, or a slash command, which the agent follows, or whose
         output stands next."""
-        command = elements_in(text, "command-name")[:1]
-        if command and text.startswith("<command-"):
+        called = text.startswith("<command-")
+        if called and (command := elements_in(text, "command-name")[:1]):
             self.asks = True
             given = elements_in(text, "command-args")[:1]
             self.typed.append(" ".join(filter(None, command + given)))
@@ -3888,7 +3977,8 @@ class SavedClaude(Saved, Claude):
 
     def call(self, identity: Any, *call: Any, **how: Any) -> None:
         super().call(identity, *call, **how)
-        self.take_early(as_text(identity))
+        if self.early:
+            self.take_early(as_text(identity))
 
     def take_early(self, *identities: str) -> None:
         now = self.stamp, self.parent
@@ -3936,7 +4026,7 @@ def as_block(part: Any, status: Any) -> None:
 
 def prompt_text(line: Any) -> str:
     """What a person typed, by a saved line. Beside results only an interruption is theirs."""
-    message, shown = line.message, Node(decode_raw(line.systemPayload))["displayText"]
+    message = line.message
     if message is None or line.subtype is not None:  # Qwen Code's notifications
         return ""
     if isinstance(message.content, str):
@@ -3945,6 +4035,7 @@ def prompt_text(line: Any) -> str:
     texts = [without_context(part.text or "") for part in blocks if part.type in (None, "text")]
     if any(block.tool_use_id for block in blocks):
         return next((text for text in texts if text.startswith("[Request interrupted")), "")
+    shown = Node(decode_raw(line.systemPayload))["displayText"]
     return as_text(shown) or "\n".join(text for text in texts if text and not INJECTED.match(text))
 
 
@@ -4348,9 +4439,7 @@ class SavedCodex(Saved, Codex):
         if len(made) > 1:
             self.scripts[identity] = ids
         if name == SPAWN:
-            task = as_text(
-                Node(decode_raw(given) if isinstance(given, Raw) else given)["task_name"]
-            )
+            task = as_text(Node(decode_raw(given))["task_name"])
             self.agents = {**self.agents, f"{self.path}/{task}": (identity, task)}
         if payload.type in ("web_search_call", "image_generation_call"):  # no line has the result
             self.answer(identity, "")
@@ -6089,6 +6178,10 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 # Lines in, events in Cursor's vocabulary with their run out. It must not know selectors or writers.
 
 
+Types: TypeAlias = "Sequence[str | None]"
+NONE: Types = ()
+
+
 class FileSessions:
     """What is known of the sessions in a FILE."""
 
@@ -6127,30 +6220,34 @@ class Sessions:
     def watch(self) -> None:
         """No event goes on without a look at it: nothing is known of its session."""
         self.running: Session | None = None  # the last event's, if its run is begun
-        self.current: object = NO_SESSION  # a session whose events go on by themselves:
-        self.going_on: Sequence[str | None] = ()  # those of these types,
-        self.counted: Sequence[str | None] = ()  # and those of these only count
+        # A run and a session whose events go on by themselves: those of some types, and those of
+        # which types only count.
+        self.short: tuple[Any, object, Types, Types] = (None, NO_SESSION, (), ())
 
     def follow(self, lines: Iterable[tuple[bytes, Any]]) -> Iterator[Event]:
         """The events of lines with their runs. The short way does what ``Runs.step`` does with an
         act in a run that is begun."""
-        source = self.here.file.source
+        source, runs = self.here.file.source, self.runs
+        run, current, going_on, counted = self.short
         for line, event in lines:
             source.at += 1
             kind = event.type
-            if kind in self.going_on and event.session_id == self.current:
-                run: Any = cast("Session", self.running).run
+            if kind in counted and event.session_id == current:
                 run.events += 1
-                if kind not in self.counted:
-                    event.raw, event.run = line, run
-                    if kind == "tool_call":
-                        self.runs.track(run, event)
-                    yield event
+            elif kind in going_on and event.session_id == current:
+                run.events += 1
+                event.raw, event.run = line, run
+                if kind == "tool_call":
+                    runs.track(run, event)
+                yield event
             elif type(event) is Rejected:
                 self.reject(line, event)
             else:
-                event.raw = line
-                yield from self.follow_one(event)
+                event.raw = runs.as_read = line
+                runs.fresh = True
+                speaker, events = self.translate(event)
+                yield from self.follow_one(event, events, speaker)
+                run, current, going_on, counted = self.short
 
     def reject(self, line: bytes, rejected: Rejected) -> None:
         reporter = self.runs.reporter
@@ -6159,17 +6256,20 @@ class Sessions:
         else:
             reporter.reject(self.here.file, rejected.reason, line)
 
-    def follow_one(self, event: Event) -> Iterator[Event]:
-        """Follow an event, or what it is translated into, which may open or end runs."""
-        runs, unread, running = self.runs, self.maker.unread, self.running
-        runs.as_read, runs.fresh = event.raw, True
-        speaker, events = self.translate(event)
+    def follow_one(
+        self, event: Event, events: Sequence[Event], speaker: Session | None
+    ) -> Iterator[Event]:
+        """Follow what an event is translated into, or itself: it may open or end runs."""
+        runs, unread = self.runs, self.maker.unread
+        translator = speaker.translator if speaker else None
+        running: Any = self.running
         session: Any = speaker
         for part in events:
-            if not (speaker and (speaker.translator or part.session_id == speaker.key is not None)):
+            if translator is None and not (speaker and part.session_id == speaker.key is not None):
                 session = self.owner(part, speaker)
-            yield from self.take_due() if self.due else ()
-            if session is running and part.kind in GOING_ON and session:
+            if self.due:
+                yield from self.take_due()
+            if session is running and part.kind in GOING_ON:
                 part.run = session.run
                 part.run.events += runs.fresh
                 if part.type == "tool_call":
@@ -6178,28 +6278,34 @@ class Sessions:
                 runs.step(session, part)
                 self.here.acting = session if part.run else self.here.acting
                 running = None
-                yield from runs.ends() if runs.implied_ends else ()
+                if runs.implied_ends:
+                    yield from runs.ends()
             runs.fresh = False
             if part.type not in unread and not (part is event and part.unprinted):
                 yield part
-            yield from runs.ends() if runs.failures else ()
-        self.look_ahead(session, speaker)
+            if runs.failures:
+                yield from runs.ends()
+        if running is None or translator is None or translator.passing:
+            self.look_ahead(session, speaker)
 
-    def look_ahead(self, session: Session | None, speaker: Session | None) -> None:
+    def look_ahead(self, session: Any, speaker: Session | None) -> None:
         """Find out which of the next events go on by themselves."""
-        here, run = self.here, session.run if session else None
-        begun = session if run is not None and run.state == BEGUN else None
-        begun = None if self.runs.fail_on else begun
-        self.running, self.current, self.going_on = begun, NO_SESSION, ()
-        if begun is None:
-            return
-        translator = begun.translator
-        if translator is None:
-            if begun is speaker and here.sure_name is not None:
-                self.current, self.going_on, self.counted = here.sure_name, ACTS, self.maker.unread
-        elif translator.passing and begun is here.recognized and translator.goes_on(here.sure_name):
-            self.current = here.sure_name
-            self.going_on = self.counted = translator.passing
+        run, named, going_on, counted = session.run if session else None, NO_SESSION, NONE, NONE
+        if run is None or run.state != BEGUN or self.runs.fail_on:
+            self.running = None
+        else:
+            self.running, here = session, self.here
+            translator = session.translator
+            if translator is None:
+                if session is speaker and here.sure_name is not None:
+                    named, going_on, counted = here.sure_name, ACTS, self.maker.unread
+            elif (
+                translator.passing
+                and session is here.recognized
+                and translator.goes_on(here.sure_name)
+            ):
+                named, going_on, counted = here.sure_name, translator.passing, translator.passing
+        self.short = run, named, going_on, counted
 
     # Whose an event is.
 
@@ -6218,9 +6324,10 @@ class Sessions:
             where = self.here.file.source.where()
             raise OutputError(f"{where}: {what}; use -t cursor")
         named, translator = event.session_id, speaker.translator
+        doubtful = not named and self.here.sure_name is NO_SESSION
         times = translator.first, translator.last
         parts: Sequence[Event] = translator.translate(event)
-        if parts[0] is event and self.here.sure_name is NO_SESSION and not named:
+        if doubtful and parts[0] is event:
             translator.first, translator.last = times
             event.session_id, event.unprinted = named, False  # may be any agent's
             event.kind = event_kind(event) if event.type in SHARED_TYPES else event.kind
@@ -6233,12 +6340,12 @@ class Sessions:
         session = self.here.recognized
         if session is None:
             return self.identify(event)
-        translator = session.translator
-        named = event.session_id
-        if named is None and is_saved(session) and event.type not in translator.own:
+        translator, named = session.translator, event.session_id
+        if named is None and translator and translator.saved and event.type not in translator.own:
             named = event.session_id = translator.session_in(event)
-        own = translator.own if translator else ACTS
-        sure = named == self.here.sure_name and (named or event.type in own)
+        sure = named == self.here.sure_name and (
+            named or event.type in (translator.own if translator else ACTS)
+        )
         return session if sure else self.identify(event)
 
     def identify(self, event: Event) -> Session | None:
@@ -6537,7 +6644,9 @@ class Totals:
             add_count(self.unknown, event.type or "without a type")
 
     def count_call(self, call: FinishedCall) -> None:
-        tool, failed = call.outcome.tool, call.outcome.status != "ok"
+        ending = ending_of(call.event)
+        ending = call.outcome if ending.tool in CHANGING_TOOLS else ending
+        tool, failed = ending.tool, ending.status != "ok"
         nested = call.event.parent_tool_use_id is not None
         name = add_count(self.nested if nested else self.actions, tool)
         self.failures[name] = self.failures.get(name, 0) + failed

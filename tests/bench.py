@@ -29,7 +29,9 @@ from stream import Installed, source, stream
 
 FLOOR = """
 import sys, msgspec, agentfmt
-decode = msgspec.json.Decoder(agentfmt.WRITERS[sys.argv[1]].event_type).decode
+kind = agentfmt.WRITERS[sys.argv[1]].event_type
+kind = getattr(agentfmt, sys.argv[2]).line_type(kind)
+decode = msgspec.json.Decoder(kind).decode
 for line in sys.stdin.buffer:
     decode(line)
 """
@@ -56,6 +58,7 @@ class Row(NamedTuple):
     floor: tuple[float, ...] | None = None
     without: tuple[tuple[str, ...], tuple[float, ...]] | None = None
     stream: str = "cursor"
+    dialect: str = "Cursor"  # whose lines the floor decodes
 
 
 STREAM = ("-t", "stream-json", "--thinking")
@@ -82,6 +85,11 @@ FOREIGN = {  # a projection for text, and what to reach: text, json, cursor, str
     ),
     "pi": ('select(.type == "tool_execution_end") | .toolName', ((2, 3),) * 4),
 }
+SAVED = {  # jq's program for what all rows of a saved session need, and the agent's dialect
+    "saved claude": ('select(.type == "assistant") | .message.usage', "SavedClaude"),
+    "saved codex": ('select(.payload.type == "token_count") | .payload.info', "SavedCodex"),
+}
+SAVED_TIMES = {"text": (1.25,), "runs": (1,), "calls": (0.67,), "json": (1.25,)}
 RESULT = 'select(.type == "result" or .type == "turn.completed" or .type == "agent_end")'
 ROWS = (
     *OWN,
@@ -99,6 +107,11 @@ ROWS = (
             figures,
             strict=True,
         )
+    ),
+    *(
+        Row(f"{agent} {to}", ("-t", to), jq, times, (), None, agent, dialect)
+        for agent, (jq, dialect) in SAVED.items()
+        for to, times in SAVED_TIMES.items()
     ),
     Row("secrets", SECRETS, ".", (4, 5), None, (STREAM, (3,))),
     Row("secrets 100 known", (*SECRETS, *KNOWN), ".", (4, 5), None, (STREAM, (3,))),
@@ -146,7 +159,7 @@ def known_values() -> str:
 STREAMS: dict[str, Callable[[int], Iterator[bytes]]] = {
     "cursor": stream,
     "real": lambda size: stream(size, contents=Installed()),
-    **{agent: partial(stream, agent=agent) for agent in FOREIGN},
+    **{agent: partial(stream, agent=agent) for agent in (*FOREIGN, *SAVED)},
     "deltas": partial(calls, these=False),
     "results": partial(calls, these=True),
     "real results": partial(calls, these=True, kinds=()),
@@ -183,7 +196,7 @@ def measure(row: Row, path: Path, rounds: int) -> None:
     os.chdir(path.parent)
     commands = {"ours": agentfmt(*row.options)}
     if row.floor is not None:
-        commands["floor"] = [sys.executable, "-c", FLOOR, row.options[1]]
+        commands["floor"] = [sys.executable, "-c", FLOOR, row.options[1], row.dialect]
     if row.without:
         commands["without"] = agentfmt(*row.without[0])
     if row.jq and shutil.which("jq"):

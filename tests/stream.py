@@ -8,6 +8,7 @@ What files hold is made up as well, or it is what the files of this machine hold
 from __future__ import annotations
 
 import base64
+import datetime
 import functools
 import json
 import os
@@ -408,13 +409,139 @@ class PiSession(CodexSession):
         yield self.event("agent_end", messages=made)
 
 
+class SavedClaudeSession(Session):
+    """A session that Claude Code saved: each block is a line, and what a tool returned stands
+    twice, for the model and for people."""
+
+    before: str | None = None
+
+    def event(self, kind: str, **members: Any) -> bytes:
+        self.clock += self.rng.randrange(9000)
+        own = {"parentUuid": self.before, "isSidechain": False, "userType": "external"}
+        own |= {"cwd": "/home/dev/project", "sessionId": self.session, "version": "2.1.238"}
+        self.before = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+        event = {**own, "type": kind, **members, "uuid": self.before, "timestamp": iso(self.clock)}
+        return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+    def block(self, **block: Any) -> bytes:
+        usage = {"input_tokens": 7, "cache_read_input_tokens": 18764, "output_tokens": 130}
+        identity = f"msg_{self.rng.getrandbits(64):016x}"
+        told: dict[str, Any] = {
+            "id": identity,
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-opus-5",
+        }
+        told |= {"content": [block], "stop_reason": None, "usage": usage}
+        return self.event("assistant", message=told)
+
+    def called(self, name: str, given: dict[str, Any], content: str, told: Any) -> Iterator[bytes]:
+        identity, failed = f"toolu_{self.rng.getrandbits(64):016x}", isinstance(told, str)
+        yield self.block(type="tool_use", id=identity, name=name, input=given)
+        answer = {"tool_use_id": identity, "type": "tool_result", "content": content}
+        message = {"role": "user", "content": [answer | ({"is_error": True} if failed else {})]}
+        yield self.event("user", message=message, toolUseResult=told)
+
+    def one_call(self) -> Iterator[bytes]:
+        rng, path = self.rng, f"/home/dev/project/{EDITED.format(self.rng.choice(WORDS))}"
+        text = self.contents(rng, rng.randrange(3, 60))
+        lines = text.splitlines()
+        hunk = {"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 3}
+        turn = rng.randrange(4)
+        if turn == 0:
+            file = {"filePath": path, "content": text, "numLines": len(lines), "startLine": 1}
+            told: Any = {"type": "text", "file": file | {"totalLines": len(lines)}}
+            numbered = "\n".join(f"{n:6}\u2192{line}" for n, line in enumerate(lines, 1))
+            return self.called("Read", {"file_path": path}, numbered, told)
+        if turn == 1:
+            old, new = "\n".join(lines[:3]), "\n".join(lines[1:4])
+            patch = [hunk | {"lines": ["-" + lines[0], *(f" {one}" for one in lines[1:4])]}]
+            told = {"filePath": path, "oldString": old, "newString": new, "originalFile": text}
+            given = {"file_path": path, "old_string": old, "new_string": new}
+            done = f"The file {path} has been updated."
+            return self.called("Edit", given, done, told | {"structuredPatch": patch})
+        given = {"command": f"grep -rn {rng.choice(WORDS)} src", "description": "Search"}
+        if rng.random() < 0.1:
+            return self.called("Bash", given, f"Exit code 2\n{text}", f"Error: Exit code 2\n{text}")
+        told = {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+        return self.called("Bash", given, text, told)
+
+    def run(self) -> Iterator[bytes]:
+        rng = self.rng
+        for _ in range(rng.randrange(1, 6)):
+            yield self.event("user", message={"role": "user", "content": words(rng, 30)})
+            for _ in range(rng.randrange(5, 30)):
+                if rng.randrange(3) == 0:
+                    yield self.block(type="text", text=words(rng, rng.randrange(5, 60)))
+                yield from self.one_call()
+            yield self.block(type="text", text=words(rng, 60))
+
+
+class SavedCodexSession(Session):
+    """A session that Codex saved: words and thoughts stand twice."""
+
+    def event(self, kind: str, what: str = "", **members: Any) -> bytes:
+        self.clock += self.rng.randrange(9000)
+        payload = {"type": what, **members} if what else members
+        event = {"timestamp": iso(self.clock), "type": kind, "payload": payload}
+        return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+    def say(self, kind: str, text: str) -> Iterator[bytes]:
+        rng = self.rng
+        if kind == "reasoning":
+            yield self.event("event_msg", "agent_reasoning", text=text)
+            secret = base64.b64encode(rng.randbytes(900)).decode()
+            summary = [{"type": "summary_text", "text": text}]
+            own = {"summary": summary, "content": None, "encrypted_content": secret}
+            yield self.event("response_item", "reasoning", **own)
+        else:
+            content = [{"type": "output_text", "text": text}]
+            yield self.event("response_item", "message", role="assistant", content=content)
+            yield self.event("event_msg", "agent_message", message=text)
+
+    def one_call(self) -> Iterator[bytes]:
+        rng, identity = self.rng, f"call_{self.rng.getrandbits(64):016x}"
+        command = ["bash", "-lc", f"rg -n {rng.choice(WORDS)} src"]
+        given = json.dumps({"command": command, "workdir": "/home/dev/project"})
+        called: dict[str, Any] = {"name": "shell", "arguments": given, "call_id": identity}
+        yield self.event("response_item", "function_call", **called)
+        ended = {"exit_code": 0 if rng.random() < 0.9 else 1, "duration_seconds": 0.2}
+        text = self.contents(rng, rng.randrange(3, 60))
+        output = json.dumps({"output": text, "metadata": ended})
+        yield self.event("response_item", "function_call_output", call_id=identity, output=output)
+
+    def run(self) -> Iterator[bytes]:
+        rng, cwd = self.rng, "/home/dev/project"
+        yield self.event("session_meta", id=self.session, cwd=cwd, cli_version="0.142.0")
+        total = 0
+        for _ in range(rng.randrange(1, 6)):
+            yield self.event("turn_context", cwd=cwd, model="gpt-5-codex", effort="high")
+            yield self.event("event_msg", "user_message", message=words(rng, 30))
+            for _ in range(rng.randrange(5, 30)):
+                yield from self.say("reasoning", f"**{words(rng, 5)}**")
+                yield from self.one_call()
+                total += 130
+                counts = {"input_tokens": total * 30, "output_tokens": total, "total_tokens": total}
+                info = {"total_token_usage": counts, "last_token_usage": counts}
+                yield self.event("event_msg", "token_count", info=info, rate_limits=None)
+            said = words(rng, 60)
+            yield from self.say("message", said)
+            yield self.event("event_msg", "task_complete", last_agent_message=said)
+
+
+def iso(milliseconds: int) -> str:
+    clock = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
+    return clock.strftime("%Y-%m-%dT%H:%M:%S.%f")[:23] + "Z"
+
+
 USAGE = {
     "input": 65, "output": 32, "cacheRead": 13696, "cacheWrite": 0, "totalTokens": 13793,
     "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
 }  # fmt: skip
 
 AGENTS: dict[str, type[Session]] = {
-    "cursor": Session, "claude": ClaudeSession, "codex": CodexSession, "pi": PiSession
+    "cursor": Session, "claude": ClaudeSession, "codex": CodexSession, "pi": PiSession,
+    "saved claude": SavedClaudeSession, "saved codex": SavedCodexSession,
 }  # fmt: skip
 
 
