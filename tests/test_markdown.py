@@ -42,6 +42,7 @@ import agentfmt
 
 FOLDERS = ("captures", "recordings", "repro")
 STREAMS = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
+STREAMS += corpus("sessions", suffix=".jsonl")
 MARKDOWN = MarkdownIt("gfm-like", {"html": True, "linkify": False})
 OURS = re.compile(
     r"<details><summary>[^<]*(?:<code>[^<]*</code>[^<]*)?</summary>\n?|</details>\n?|<!-- -->\n?"
@@ -107,6 +108,11 @@ def check(text: str, actions: int, runs: int) -> Page:
     return page
 
 
+def by(parent: str, line: bytes) -> bytes:
+    """A call of a sub-agent."""
+    return json.dumps(json.loads(line) | {"parent_tool_use_id": parent}).encode() + b"\n"
+
+
 # ---------------------------------------------------------------- what it holds
 
 
@@ -156,9 +162,8 @@ Done.
 def test_a_sub_agents_actions_stand_below_it() -> None:
     task = {"taskToolCall": {"args": {"description": "count"}}}
     begun = event("tool_call", subtype="started", call_id="t", tool_call=task)
-    inner = json.loads(completed("c2")) | {"parent_tool_use_id": "t"}
     ended = completed("t", "taskToolCall", args={"description": "count"})
-    text = report(run_of(begun, json.dumps(inner).encode() + b"\n", ended))
+    text = report(run_of(begun, by("t", completed("c2")), ended))
     assert text.splitlines()[2:5] == ["- ✅ Ran subagent `count`", "  - ✅ Read `a`", ""]
 
 
@@ -172,11 +177,7 @@ def test_sub_agents_at_the_same_time_are_told_apart() -> None:
         )
         for name in "xy"
     ]
-    inner = [
-        json.dumps(json.loads(completed(f"c{number}")) | {"parent_tool_use_id": name}).encode()
-        + b"\n"
-        for number, name in enumerate("xxyx")
-    ]
+    inner = [by(name, completed(f"c{number}")) for number, name in enumerate("xxyx")]
     items = re.findall("(?m)^( *)- .* `(.)`$", report(run_of(*tasks, *inner)))
     assert [f"{margin}{target}" for margin, target in items] == [
         "x", "  a", "  a", "  a", "y", "  a",
@@ -425,11 +426,15 @@ def test_nothing_breaks_out(words: str, target: str, printed: str, diff: str, to
         shell(target, 1, printed),
         edit(diff, target),
         completed(key=f"{tool}ToolCall", args={"path": target}),
+        *(by(parent, edit(diff, target)) for parent in "ut"),
+        by("t", shell(target, 1, printed)),
+        by("t", completed("u", "taskToolCall", args={"description": target, "prompt": words})),
+        completed("t", "taskToolCall", args={"description": words}),
         assistant(words),
         is_error=True,
         result=printed,
     )
-    check(report(data), actions=3, runs=1)
+    check(report(data), actions=8, runs=1)
 
 
 @pytest.mark.parametrize("path", STREAMS)
@@ -593,9 +598,8 @@ def test_the_verdict_is_there_if_nothing_else_fits() -> None:
 def test_what_a_sub_agent_did_outlives_its_hidden_call() -> None:
     task = {"taskToolCall": {"args": {"description": "count"}}}
     begun = event("tool_call", subtype="started", call_id="t", tool_call=task)
-    inner = json.loads(completed("c2")) | {"parent_tool_use_id": "t"}
     ended = completed("t", "taskToolCall", args={"description": "count"})
-    data = run_of(begun, json.dumps(inner).encode() + b"\n", ended)
+    data = run_of(begun, by("t", completed("c2")), ended)
     text = report(data, "--drop", "tool=task")
     assert "\n- ✅ Read `a`\n" in text
     assert "subagent" not in text.splitlines()[2]
