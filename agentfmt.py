@@ -2256,7 +2256,16 @@ def holds_event(text: bytes, layers: int) -> bool:
     if text[:1] != b"{" or not outer:
         return text[:1] == b"{" and b'"type"' in text
     inner = contents(text) if layers else ()
-    return "type" in outer or any(holds_event(piece.text, layers - 1) for piece in inner)
+    return says_kind(outer) or any(holds_event(piece.text, layers - 1) for piece in inner)
+
+
+def says_kind(line: Mapping[str, Raw]) -> bool:
+    """Do members say what a line is? Nearly always by a type; else by whose words they hold, by an
+    event that is the name of one of them, or as a message of JSON-RPC."""
+    if "type" in line:
+        return isinstance(decode_raw(line["type"]), str)
+    speaks = "role" in line and line.keys() & {"content", "message", "tool_calls"}
+    return bool(speaks or "jsonrpc" in line or as_text(decode_raw(line.get("event", b""))) in line)
 
 
 class Unwrapper:
@@ -2399,14 +2408,14 @@ class Reader:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             damaged = brace == 0 or (self.prefixed and brace < MAX_PREFIX)
             return reason if damaged else None
-        if brace and event.type is None:
+        if brace and event.type is None and not says_kind(members(text[brace:])):
             return None
         self.prefixed = self.prefixed or brace > 0
         return [(text[brace:], event)]
 
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
         """The events of an array, or those that follow each other; none unless all can be read, and
-        name a type."""
+        say what they are."""
         import json
 
         parts, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
@@ -2419,7 +2428,7 @@ class Reader:
                 parts.append(chars[position:end].encode())
                 after = (at for at in range(end, len(chars)) if chars[at] not in " \t\r")
                 position = next(after, len(chars))
-            named = all("type" in members(part) for part in parts)
+            named = all(says_kind(members(part)) for part in parts)
             return [(part, read_again(self.event_type, part)) for part in parts if named]
         except (*DECODE_ERRORS, ValueError):
             return []
@@ -4041,16 +4050,24 @@ def prompt_text(line: Any) -> str:
 
 def without_context(text: str) -> str:
     """What a person typed, without the elements that the host put before it and behind it."""
-    while match := CONTEXT.match(text):
-        _, end, rest = text.partition(f"</{match[1]}>")
-        if not (end and rest.strip()):
-            return text
-        text = rest.lstrip()
-    head, mark, tail = text.rpartition("<system-reminder>")
-    while mark and head.strip() and tail.rstrip().endswith("</system-reminder>"):
-        text = head.rstrip()
-        head, mark, tail = text.rpartition("<system-reminder>")
-    return text
+    start, end = 0, len(text.rstrip())
+    while match := CONTEXT.match(text, start):
+        closing = f"</{match[1]}>"
+        after = text.find(closing, match.end(), end) + len(closing)
+        if not len(closing) <= after < end:
+            return text[start:]
+        start = after
+        while text[start].isspace():
+            start += 1
+    kept, typed = len(text), len(text) - len(text[start:].lstrip())
+    while text.endswith("</system-reminder>", start, end):
+        mark = text.rfind("<system-reminder>", start, end)
+        if mark <= typed:
+            break
+        while text[mark - 1].isspace():
+            mark -= 1
+        end = kept = mark
+    return text[start:kept]
 
 
 CONTEXT = regex(r"\s*<(ide_[a-z_]{1,40}|system-reminder)>")
@@ -5290,8 +5307,12 @@ class Antigravity(Translator):
             self.report_error([update["error"], update["text_delta"]])
         elif kind in ("tool", "subagent"):
             info, ended = Node(update["tool_info"]), state != "ACTIVE"
-            name = info["name"] or update["tool_name"]
-            self.call(str(index), name, info["parameters"], once=ended)
+            name, given = info["name"] or update["tool_name"] or kind, info["parameters"]
+            agents = [*update.each("subagent_info.subagents")]  # whose own steps are not streamed
+            if agents and not given:
+                roles = first_names(as_text(agent["role"]) for agent in agents)
+                given = {"description": roles, "prompt": agents[0]["initial_prompt"]}
+            self.call(str(index), name, given, once=ended)
             if ended:
                 self.returned(str(index), info, state)
 
@@ -5649,6 +5670,7 @@ ACP_TOOLS = {
 # A line in, the name of an agent out. It must not know sessions.
 
 CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
+CODEX_TURNS = {"turn.started", "turn.completed", "turn.failed"}  # what Kimi saves has others
 CLAUDE_MEMBERS = {"claude_code_version", "uuid", "slash_commands"}  # of inits
 
 
@@ -5679,13 +5701,15 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
         yield "qwen", has & {"systemPayload", "toolCallResult"} or has_parts(value("message"))
         yield "claude", True
     yield "claude", kind in SAVED_TYPES and has & {"sessionId", "leafUuid", "snapshot"}
-    yield "codex", kind.startswith(("thread.", "turn.", "item."))
+    yield "codex", kind.startswith(("thread.", "item.")) or kind in CODEX_TURNS
     yield "codex", kind in ROLLOUT_TYPES
     yield "copilot", "." in kind and begins(own, "data", b"{")
     yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
     yield "opencode", "sessionID" in has and "messageID" not in has  # which a saved part has
-    yield "pi", kind.startswith("tool_execution_") or kind == "session" or kind in Pi.own
-    yield "pi", kind in Pi.entries and "parentId" in has
+    yield "pi", kind.startswith("tool_execution_") or kind in Pi.own
+    yield "pi", kind == "session" and "createdAt" not in has  # which others say
+    dated = kind != "message" or "timestamp" in as_object(value("message"))  # Droid's is not
+    yield "pi", kind in Pi.entries and "parentId" in has and dated
     yield "pi", kind == "response" and has >= {"command", "success"}
     said = kind == "message" and has >= {"role", "content"} and not begins(own, "content", b"[")
     yield "gemini", kind == "init" or said
@@ -5706,7 +5730,8 @@ def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     shared = kind in ("assistant", "user", "system", "result")
     yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
     blocks = Node(value("message")).each("content")
-    yield "claude", any(block["type"] in ("tool_use", "tool_result") for block in blocks)
+    calls = any(block["type"] in ("tool_use", "tool_result") for block in blocks)
+    yield "claude", shared and calls
     yield "claude", kind == "result" and "total_cost_usd" in has
     yield "cursor", begins(own, "tool_call", b"{") or kind == "turn_ended"
     yield "cursor", name in ("thinking/delta", "thinking/completed")
@@ -5770,9 +5795,17 @@ def wraps_event(event: Event) -> bool:
     )
 
 
+def is_empty(event: Event) -> bool:
+    """Does an event of a type that is Cursor's lack what makes it one? Chats that Gemini CLI and
+    Grok Build save have the types, and nothing else of it: nothing here reads them."""
+    needs = {"user": "message", "assistant": "message", "system": "subtype"}.get(event.type or "")
+    return needs is not None and members(event.raw).keys().isdisjoint((needs, "session_id"))
+
+
 def shows_agent(event: Event, line: bytes) -> bool:
     """Is a line one of an agent that is known?"""
-    return event.type in CURSOR_TYPES or recognize(line) is not None or wraps_event(event)
+    own = event.type in CURSOR_TYPES and not is_empty(event)
+    return own or recognize(line) is not None or wraps_event(event)
 
 
 TRANSLATORS: dict[str, type[Translator]] = {"amp": Claude, "qwen": Claude} | {
@@ -5812,6 +5845,8 @@ def event_kind(event: Event) -> str:
         return END if details(event).get("status") == "error" else OTHER
     if event.type is None and wraps_event(event):
         return UNREADABLE
+    if is_empty(event):
+        return OTHER
     return KINDS.get(event.type or "", OTHER)
 
 

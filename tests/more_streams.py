@@ -247,9 +247,10 @@ ANTIGRAVITY: dict[str, Stream] = {
             *agy_call("run_command", {"CommandLine": "false"}, index=4, error="exit status 1"),
             *agy_call("view_file", {"AbsolutePath": "/w/a"}, index=5, output="x")[1:],
             *agy_call("call_mcp_tool", {"ServerName": "gh", "ToolName": "list", "Arguments": {}}, index=6, output="x"),
+            agy("DONE", "subagent", 7, tool_name="invoke_subagent", subagent_info={"subagents": [{"role": "Tester", "initial_prompt": "Test it.", "conversation_id": "ag-2"}]}),
             *AGY_SAID, agy_end(),
         ],
-        (0, 1, 0), ["{shell} make", "{shell} false (exit 1)", "{read} a", "{mcp} gh/list"], "",
+        (0, 1, 0), ["{shell} make", "{shell} false (exit 1)", "{read} a", "{mcp} gh/list", "{task} Tester"], "",
     ),
     "antigravity-two-turns": (
         [AGY_FIRST, AGY_ASKED, *AGY_SAID, agy_end(), AGY_ASKED, *AGY_SAID, agy_end()], (0, 2, 0), [], "",

@@ -192,7 +192,22 @@ RECOGNIZED = [
     ("cursor", {"role": "user", "message": {"content": "x"}}),
     ("acp", {"jsonrpc": "2.0", "method": "session/update", "params": {}}),
     ("acp", {"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}}),
-    ("pi", {"type": "message", "id": "x", "parentId": None, "message": {"role": "user"}}),
+    (
+        "pi",
+        {
+            "type": "message",
+            "id": "x",
+            "parentId": None,
+            "message": {"role": "user", "timestamp": 1},
+        },
+    ),
+    # Saved by others, in forms that nothing here reads: Droid, Gemini CLI, Grok, Kimi, dsh.
+    (None, {"type": "message", "id": "x", "parentId": "y", "message": {"role": "user"}}),
+    (None, {"type": "message", "message": {"content": [{"type": "tool_use"}]}, "id": "x"}),
+    (None, {"type": "user", "id": "x", "content": [{"text": "x"}]}),
+    (None, {"type": "assistant", "content": "x", "tool_calls": []}),
+    (None, {"type": "turn.prompt", "input": [], "time": 1}),
+    (None, {"type": "session", "version": 0, "id": "x", "createdAt": 1}),
     (None, {"role": "user", "content": "x"}),
     (None, {"role": "assistant", "content": "x", "name": "bot"}),
     (None, {"event": "result", "level": "info"}),

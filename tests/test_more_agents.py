@@ -93,3 +93,30 @@ def test_the_samples() -> None:
     ]  # fmt: skip
     ended = convert(content(SHARED, "faults", "cursor-agent-transcript.ndjson"), "-t", "runs")
     assert {run["agent"] for run in ended.objects} == {"cursor"}
+
+
+WRAPS: dict[str, Callable[[list[bytes]], bytes]] = {
+    "prefix": lambda lines: b"".join(b"[agent] " + line for line in lines),
+    "CRI": lambda lines: b"".join(b"2026-01-01T00:00:00.1Z stdout F " + line for line in lines),
+    "array on one line": lambda lines: b"[" + b",".join(map(bytes.strip, lines)) + b"]\n",
+    "array": lambda lines: json.dumps([*map(json.loads, lines)], indent=1).encode(),
+    "docker": lambda lines: b"".join(
+        json.dumps({"log": line.decode(), "stream": "stdout"}).encode() + b"\n" for line in lines
+    ),
+    "vector": lambda lines: b"".join(
+        json.dumps({"message": line.decode().strip(), "host": "h"}).encode() + b"\n"
+        for line in lines
+    ),
+}
+
+
+def verdicts(data: bytes) -> Any:
+    ended = convert(data, "-t", "runs")
+    return ended.status, [(run["agent"], run["verdict"], run["actions"]) for run in ended.objects]
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("name", more_streams.STREAMS)
+def test_lines_without_a_type_are_found_in_whatever_wraps_them(name: str, wrap: str) -> None:
+    lines = lines_of(more_streams.STREAMS[name][0])
+    assert verdicts(WRAPS[wrap](lines)) == verdicts(b"".join(lines))

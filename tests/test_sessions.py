@@ -696,7 +696,27 @@ EXPORTED = {"info": {"role": "user"}, "parts": [json.loads(PART)]}
 EXPORT = json.dumps({"info": {"id": "ses_1"}, "messages": [EXPORTED]}, indent=2).encode()
 
 
-@pytest.mark.parametrize("data", [WIRE, WIRE * 9, PART, MESSAGE, EXPORT, REPLY])
+# What Droid, Gemini CLI, Grok Build and Kimi Code save: types of streams, around other members.
+SAVED_BY_DROID = b"""{"type":"session_start","id":"d","title":"A task","owner":"me","cwd":"/w"}
+{"type":"message","id":"1","parentId":"d","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":[{"type":"text","text":"Go."}]}}
+{"type":"message","id":"2","parentId":"1","timestamp":"2026-01-01T00:00:01Z","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Execute","input":{"command":"ls"}}]}}
+"""
+SAVED_BY_GEMINI = b"""{"sessionId":"g","projectHash":"0","kind":"main"}
+{"id":"1","timestamp":"2026-01-01T00:00:01Z","type":"user","content":[{"text":"Go."}]}
+{"id":"2","timestamp":"2026-01-01T00:00:02Z","type":"gemini","content":"Done.","toolCalls":[]}
+"""
+SAVED_BY_GROK = b"""{"type":"system","content":"You are Grok."}
+{"type":"user","content":[{"type":"text","text":"Go."}],"prompt_index":0}
+{"type":"assistant","content":"Done.","tool_calls":[],"model_id":"grok-4.5"}
+"""
+SAVED_BY_KIMI = b"""{"type":"metadata","protocol_version":"1.4","created_at":1784950509920}
+{"type":"turn.prompt","input":[{"type":"text","text":"Go."}],"time":1784950509921}
+{"type":"turn.ended","turnId":0,"reason":"completed","time":1784950509922}
+"""
+NOT_READ = [SAVED_BY_DROID, SAVED_BY_GEMINI, SAVED_BY_GROK, SAVED_BY_KIMI]
+
+
+@pytest.mark.parametrize("data", [WIRE, WIRE * 9, PART, MESSAGE, EXPORT, REPLY, *NOT_READ])
 @pytest.mark.parametrize("to", ["text", "runs", "stream-json"])
 def test_a_saved_form_that_is_not_known(data: bytes, to: str) -> None:
     """Kimi's, OpenCode's, a model's replies: one line says so, piped or not; no option helps."""
