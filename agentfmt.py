@@ -528,6 +528,13 @@ def as_count(value: Any) -> int | None:
     return None if number is None or number < 0 else number
 
 
+def as_milliseconds(seconds: Any) -> int | None:
+    """A number of seconds, perhaps in a text, in milliseconds."""
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        return as_count(round(float(seconds) * 1000))
+    return None
+
+
 def decode_raw(raw: Any) -> Any:
     """Decode a member that was left undecoded; None if it is absent or malformed. What a
     translation made is decoded already."""
@@ -591,6 +598,11 @@ def as_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def as_list(value: Any) -> list[Any]:
+    """The value if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def known_members(members: Mapping[str, Any]) -> dict[str, Any]:
     """Those that aren't None."""
     return {name: value for name, value in members.items() if value is not None}
@@ -627,8 +639,7 @@ class Node:
     def each(self, path: str = "") -> Iterator[Node]:
         """The objects in the array at a path, or in this one."""
         value = self[path] if path else self.value
-        items = value if isinstance(value, list) else ()
-        return (Node(item) for item in items if isinstance(item, dict))
+        return (Node(item) for item in as_list(value) if isinstance(item, dict))
 
 
 class StringLiteral(NamedTuple):
@@ -4453,11 +4464,11 @@ class SavedCodex(Saved, Codex):
         ids = [identity, *(f"{identity}:{number}" for number in range(1, len(made)))]
         for call_id, (name, given) in zip(ids, made, strict=True):
             self.call(call_id, name, given)
+            if name == SPAWN:
+                task = as_text(Node(decode_raw(given))["task_name"])
+                self.agents = {**self.agents, f"{self.path}/{task}": (call_id, task)}
         if len(made) > 1:
             self.scripts[identity] = ids
-        if name == SPAWN:
-            task = as_text(Node(decode_raw(given))["task_name"])
-            self.agents = {**self.agents, f"{self.path}/{task}": (identity, task)}
         if payload.type in ("web_search_call", "image_generation_call"):  # no line has the result
             self.answer(identity, "")
 
@@ -4480,9 +4491,7 @@ class SavedCodex(Saved, Codex):
         code = as_integer(code)
         failed |= inner["success"] is False or re.match(CODEX_FAILED, text) is not None
         failed |= bool(code) and (called is None or called.tool != "shell")
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            took = round(float(took) * 1000)
-        facts = {"executionTime": as_count(took)}
+        facts = {"executionTime": as_milliseconds(took)}
         if called and called.name == SPAWN and not failed:
             facts = {"isBackground": True}
             spawned = self.agents.get(f"{self.path}/") or (called.id, "")
@@ -5339,9 +5348,9 @@ class Antigravity(Translator):
             error = "no answer, though it says success" + (f"; denied: {denied}" if denied else "")
         else:
             error = ""
-        took, self.going = result["duration_seconds"], None
-        ms = round(took * 1000) if isinstance(took, (int, float)) else None
-        more = {"duration_ms": ms, "num_turns": result["num_turns"], "usage": result["usage"]}
+        self.going = None
+        took = as_milliseconds(result["duration_seconds"])
+        more = {"duration_ms": took, "num_turns": result["num_turns"], "usage": result["usage"]}
         if result["structured_output"] is not None:
             response = encode_json(result["structured_output"]).decode()
         more |= {"result": response} if response else {}
@@ -5434,7 +5443,7 @@ def cline_tool(name: Any, given: Any) -> tuple[Any, Any]:
         items = value if isinstance(value, list) else [value]
         texts = [
             as_text(item) or first_text(*map(Node(item).__getitem__, ("path", "url")))
-            or as_text(as_command([Node(item)["command"], *(Node(item)["args"] or ())]))
+            or as_text(as_command([Node(item)["command"], *as_list(Node(item)["args"])]))
             for item in items
         ]  # fmt: skip
         made[cursor_key] = texts if between is None else between.join(texts)
@@ -5514,7 +5523,7 @@ def goose_tool(name: str, owner: str, given: Any) -> tuple[str, Any]:
     elif owner and not prefix:
         name = f"mcp__{owner}__{name}"
     if name == "text_editor":
-        name = {"view": "view", "write": "write"}.get(Node(given)["command"], "edit")
+        name = {"view": "view", "write": "write"}.get(as_text(Node(given)["command"]), "edit")
         given = {key: value for key, value in as_object(given).items() if key != "command"}
     return name, given
 
@@ -5555,7 +5564,8 @@ class SavedCursor(Saved):
 
     def prompt(self, blocks: list[Node]) -> None:
         for block in blocks:
-            if (identity := block["tool_use_id"]) is not None:
+            if (stated := block["tool_use_id"]) is not None:
+                identity = as_text(stated)
                 identity = identity if identity in self.calls else next(iter(self.calls), identity)
                 failed = block["is_error"] is True
                 self.answer(identity, content_text(block["content"]), failed=failed)
@@ -5638,7 +5648,7 @@ class Acp(Translator):
         """A call, or what is new of it; its last update says how it ended."""
         identity, call = update["toolCallId"], self.calls.get(as_text(update["toolCallId"]))
         status, title, kind = update["status"], as_text(update["title"]), update["kind"]
-        name = ACP_TOOLS.get(kind, title) if kind or not call else call.name
+        name = ACP_TOOLS.get(as_text(kind), title) if kind or not call else call.name
         given = as_object(update["rawInput"])
         paths = [item["path"] for item in update.each("locations")]
         if paths and "path" not in given and kind in ("read", "edit", "delete"):
