@@ -2084,29 +2084,34 @@ def first_alone(frames: Iterator[Frame]) -> Iterator[Frame]:
 def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
     """Blocks of whole lines; a line that is too long is rejected in pieces."""
     tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning rejected?
-    for chunk in arriving:
-        if not chunk:
-            yield b""
-            continue
-        if cut:
-            end = chunk.find(b"\n") + 1
-            yield RejectedPiece(chunk[: end or None])
-            chunk = chunk[end or len(chunk) :]
-            cut = not end
-        end = chunk.rfind(b"\n") + 1
-        while end:  # a large line is yielded alone and without LF, so that it is never copied
-            large = tail.tell() > BLOCK
-            stop = chunk.find(b"\n") + 1 if large else end
-            tail.write(memoryview(chunk)[: stop - large])
-            block, tail = tail.getvalue(), io.BytesIO()
-            chunk, end = chunk[stop:], end - stop
-            for frame in (block,) if len(block) <= limit else io.BytesIO(block):
-                whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
-                yield RejectedPiece(whole, too_long(limit)) if whole else frame
-        tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
-        if tail.tell() > limit:
-            yield RejectedPiece(tail.getvalue(), too_long(limit))
-            tail, cut = io.BytesIO(), True
+    try:
+        for chunk in arriving:
+            if not chunk:
+                yield b""
+                continue
+            if cut:
+                end = chunk.find(b"\n") + 1
+                yield RejectedPiece(chunk[: end or None])
+                chunk = chunk[end or len(chunk) :]
+                cut = not end
+            end = chunk.rfind(b"\n") + 1
+            while end:  # a large line is yielded alone and without LF, so that it is never copied
+                large = tail.tell() > BLOCK
+                stop = chunk.find(b"\n") + 1 if large else end
+                tail.write(memoryview(chunk)[: stop - large])
+                block, tail = tail.getvalue(), io.BytesIO()
+                chunk, end = chunk[stop:], end - stop
+                for frame in (block,) if len(block) <= limit else io.BytesIO(block):
+                    whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
+                    yield RejectedPiece(whole, too_long(limit)) if whole else frame
+            tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
+            if tail.tell() > limit:
+                yield RejectedPiece(tail.getvalue(), too_long(limit))
+                tail, cut = io.BytesIO(), True
+    except Interrupted:  # a line may lack nothing but its end
+        if not cut and decode_raw(tail.getvalue()) is not None:
+            yield tail.getvalue()
+        raise
     if cut:
         yield RejectedPiece(b"\n")
     elif tail.tell():
