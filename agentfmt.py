@@ -7,9 +7,10 @@
 """agentfmt: read the event stream of a headless coding agent and write it in another form.
 
     stdin -> chunks -> frames -> lines -> sessions -> selected -> redacted -> shortened
-          -> writer -> stdout
+          -> noted -> writer -> stdout
 
-A chunk is the result of one read. A frame is a block of whole lines. An event is a line, decoded
+A chunk is the result of one read. A frame is a block of whole lines, out of any log collector's
+envelopes. An event is a line, decoded
 into the few members that the chosen output needs; it keeps the line itself. Another agent's line is
 translated into any number of events, which refer to it where it is printed in their place.
 Events travel one way, a block at a time: a stage takes events and returns events, and the output
@@ -65,8 +66,8 @@ Contents, in the order of the file:
     options          what stands on the command line: sizes, selectors, values of secrets
     command          files, completion, and the exit status
 
-The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A dialect translates
-another agent's lines into it; no later stage knows which agent wrote a line.
+The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A translator puts another
+agent's lines into it; no later stage knows which agent wrote a line.
 """
 
 from __future__ import annotations
@@ -997,7 +998,7 @@ class SpokenEvent(Event, gc=False):
 
 
 def line_of(event: Event) -> bytes:
-    """The line of an event; one that a dialect made is encoded where somebody reads it."""
+    """The line of an event; one that a translator made is encoded where somebody reads it."""
     return encode_json(event.members()) if event.members else event.raw
 
 
@@ -1793,7 +1794,8 @@ OVERWRITTEN = regex(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 # ---------------------------------------------------------------- messages
 #
 # Messages on stderr, excerpts, rejected lines, the exit status; what is known of a FILE for them.
-# What went wrong in, messages out. It must not know formats, sessions or runs.
+# What went wrong in, messages out, between the lines of the output and without what redaction
+# hides. It must not know formats, sessions or runs.
 
 
 # Characters that text has few of; in another encoding it has many, but no controls among them.
@@ -2883,7 +2885,7 @@ CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a repl
 
 
 class EventMaker(Struct, frozen=True, gc=False):
-    """How dialects make events, of the type ``event_type``.
+    """How translators make events, of the type ``event_type``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``blanks``: fragments, which can't be redacted, are blanked. ``lines``: a stage reads the line
@@ -2911,15 +2913,15 @@ SAID = {
 
 
 class Translator:
-    """A conversation with an agent: a few moves translate its lines into events of ours.
+    """Translates one conversation with an agent: a few moves make events of ours of its lines.
 
-    Each dialect overrides ``read``, which makes the moves of a line. By type of line, ``places``
-    are the paths of words, and ``fragments`` those of pieces that another line repeats whole.
+    Each agent's class overrides ``read``, which makes the moves of a line. By type of line,
+    ``places`` are the paths of words, ``fragments`` those of pieces that another line repeats.
     ``names_session`` says where lines name the session if not in session_id ("": those of any
     type). Lines of the types in ``deltas`` hold nothing but pieces of words; those of the types in
     ``own`` are no other agent's, whatever they hold. Where its ``init_names`` the session, other
-    lines may lack it; ``named_late``: only its last line
-    names it; ``takes_strays``: its errors may come before all else, and name nobody.
+    lines may lack it; ``named_late``: only its last line names it; ``takes_strays``: its errors may
+    come before all else, and name nobody.
     """
 
     name: ClassVar[str]
@@ -5690,11 +5692,11 @@ CLAUDE_MEMBERS = {"claude_code_version", "uuid", "slash_commands"}  # of inits
 
 
 def recognize(line: bytes) -> str | None:
-    """The dialect that a line shows, or None."""
+    """The agent that a line shows, or None."""
     own = members(line)
     kind = decode_raw(own.get("type", b""))
     signs = signs_in(kind, own) if isinstance(kind, str) else typeless_signs(own)
-    return next((dialect for dialect, holds in signs if holds), None)
+    return next((agent for agent, holds in signs if holds), None)
 
 
 def begins(own: Mapping[str, Raw], name: str, mark: bytes) -> bool:
@@ -5703,7 +5705,7 @@ def begins(own: Mapping[str, Raw], name: str, mark: bytes) -> bool:
 
 
 def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
-    """Dialects, and whether an event shows them. The first sign counts: agentfmt's own conversions,
+    """Agents, and whether an event shows them. The first sign counts: agentfmt's own conversions,
     other agents, Claude and its relatives, Cursor."""
 
     def value(name: str) -> Any:
@@ -5868,7 +5870,8 @@ def event_kind(event: Event) -> str:
 # ---------------------------------------------------------------- runs
 #
 # The state machine: when runs open and end, and their verdicts.
-# Events of a session in, the same events with their run out. It must not know agents or writers.
+# Events of a session in, the same events with their run out: redaction hides what messages say of
+# it. It must not know agents or writers.
 
 # States of a run: it is open before its init, begun after it or its first act.
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
@@ -6656,7 +6659,8 @@ SEGMENT_ENDS = ("tool_call", "interaction_query", "user", "result")  # an init o
 # ---------------------------------------------------------------- notes
 #
 # What writers read of runs: open calls, what was counted, how runs ended.
-# Events in, the same events out, noted. It stands behind redaction, and must not know writers.
+# Events in, the same events out, noted as far as a writer asks for that. It stands behind
+# redaction: what was read and what is written are open at different times.
 
 
 class Totals:
@@ -8857,8 +8861,8 @@ def names_identity(name: str) -> bool:
 
 # ---------------------------------------------------------------- redacted events
 #
-# Markers in place of strings of one event.
-# An event in, its changed line out. It must not know other events.
+# Markers in place of strings of one event, by what its run has shown so far.
+# An event in, its changed line out. It must not know the order of events.
 
 # Markers: of classes, and of classes or secrets.
 _CLASS = rf"({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?"
@@ -12047,8 +12051,9 @@ class Output:
 
 # ---------------------------------------------------------------- pipeline
 #
-# convert() connects the stages.
-# Streams of bytes in, output and report out. It must not know options or files.
+# convert() connects the stages. Everything is pulled by its last line: an event is read, followed,
+# and reported on stderr, while the writer's lines are taken.
+# Streams of bytes in, output and messages out. It must not know options or files.
 
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
