@@ -1082,7 +1082,8 @@ def failure_in(reason: str) -> str | None:
 # ---------------------------------------------------------------- calls
 #
 # Cursor's tools, their printed labels; what a call is about and how it ended.
-# A tool_call event in, an action out, by a table of tools. It must not know runs.
+# A tool_call event in, an action out, by a table of tools. What a translation made is not decoded
+# again. It must not know runs.
 
 
 class Outcome(Struct, gc=False):

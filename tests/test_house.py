@@ -184,6 +184,7 @@ LIBRARY = (
 )
 BELOW = {  # section -> what the objects that it is given do, and the word for that in its head
     "messages": {"write_lines": "output", "erase": "output"},
+    "calls": {"told": "translation"},
     "runs": {"identity": "redaction"},
     "notes": {"noted": "writer"},
 }
