@@ -5657,7 +5657,15 @@ class Acp(Translator):
         identity, call = update["toolCallId"], self.calls.get(as_text(update["toolCallId"]))
         status, title, kind = update["status"], as_text(update["title"]), update["kind"]
         name = ACP_TOOLS.get(as_text(kind), title) if kind or not call else call.name
+        name = call.name if call and call.tool in TOOLS else name
+        name = first_text(update["_meta.claudeCode.toolName"], name)
         given = as_object(update["rawInput"])
+        changes = [item for item in update.each("content") if item["type"] == "diff"]
+        if changes and not given:  # of one file; of several it is not told apart
+            old, new = changes[0]["oldText"], changes[0]["newText"]
+            name = "write" if old is None else name
+            change = {"content": new} if old is None else {"oldText": old, "newText": new}
+            given = {"path": changes[0]["path"], **change}
         paths = [item["path"] for item in update.each("locations")]
         if paths and "path" not in given and kind in ("read", "edit", "delete"):
             given = {**given, "path": paths[0]}

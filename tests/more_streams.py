@@ -541,11 +541,18 @@ ACP: dict[str, Stream] = {
             *acp_call("1", "execute", "`make`", rawInput={"command": "make"}),
             *acp_call("2", "read", "Read a", "failed", "no such file", locations=[{"path": "a"}]),
             *acp_call("3", "other", "Mystery"),
+            *acp_call("4", "think", "Look around", _meta={"claudeCode": {"toolName": "Agent"}}, rawInput={"description": "Look"}),
+            acp("tool_call", toolCallId="5", kind="edit", title="Editing files", content=[{"type": "diff", "path": "b", "oldText": None, "newText": "x"}]),
+            acp("tool_call_update", toolCallId="5", status="completed"),
+            acp("tool_call", toolCallId="6", kind="edit", title="Editing files", status="completed", content=[{"type": "diff", "path": "c", "oldText": "x", "newText": "y"}]),
             acp("plan", entries=[{"content": "x", "status": "completed"}, {"content": "y", "status": "pending"}]),
             acp_says("Al"), acp_says("l done."), acp_end(),
         ],
         (0, 1, 0),
-        ["{shell} make", "{not read} a (error: no such file)", "Used tool Mystery", "{updateTodos} (1 of 2 done)"], "",
+        [
+            "{shell} make", "{not read} a (error: no such file)", "Used tool Mystery", "{task} Look", "{write} b (1 line)", "{edit} c",
+            "{updateTodos} (1 of 2 done)",
+        ], "",
     ),
     "acp-both-ways": (
         [
