@@ -7593,10 +7593,11 @@ Finder: TypeAlias = "Callable[[bytes], Iterable[Span]]"
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
-# After the first line of a key that is only mentioned: an elision, prose, or the key's other end
-# with too little between.
+# After the first line of a key that is only mentioned: an elision, a placeholder, prose, or the
+# key's other end with too little between.
 PEM_MENTION = regex(
     rb"(?:\\+n)?[A-Za-z0-9+/]{0,12}\.{3}(?:[\"'`)]|(?:\\+n)?-----END)|\\+n/\*"
+    rb"|(?:\\+n|\s)?<(?!br)[a-z]"
     rb"|[\"'`]+ (?:and|as|header|in|is|lines?|marker|or|prefix|then)\b"
     rb"|[\"'][ ]?,[ ]?(?:\"\"|'')\)|(?:\\+n)?[\"'][ ]?\+[ ]?"
     rb"(?i:(?:[a-z_.]{1,40}\()?[a-z_.]*(?:key|body|data|content|64|der|encoded)[a-z_]*)[ ;()+]"
@@ -7988,6 +7989,7 @@ TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`\\]|\\[!#$&*])+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
 OPENING = regex(rb"(\\*)([\"'`])\Z")
+KEY_END = regex(rb"\\*[\"'`][ \t]*(?:=>|[=!]==?[ ])")  # behind what is a key, or compared
 
 
 def value_of(
@@ -8001,7 +8003,8 @@ def value_of(
         if line.count(opening[0]) % 2 == 0 and AFTER_QUOTE.match(text, start):
             return None  # it ends a string
         start += 2 * text.startswith(opening[2] * 2, start)
-        return start, quote_end(text, start, opening[0], limit), True
+        stop = quote_end(text, start, opening[0], limit)
+        return None if KEY_END.match(text, stop) else (start, stop, True)
     if kind == "element":
         element = ELEMENT.match(text, start, limit)
         return (*element.span(), True) if element else None
@@ -8111,7 +8114,7 @@ _HEAD = "|".join(sorted(_HEADS))
 UNFINISHED = rf"(?i:{any_name(NAME_ENDS)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 NAMED = first_look()
 # The name that it begins with, or an option.
-NAME = regex(rf"(?i:-[\w-]+|(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("latin-1"))
+NAME = regex(rf"(?i:-[\w-]+|-?(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("latin-1"))
 
 
 # ---------------------------------------------------------------- the judge
@@ -8123,31 +8126,31 @@ NAME = regex(rf"(?i:-[\w-]+|(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("la
 # What each trait adds to the odds: a character each, "O" is nothing. And the odds that a strength
 # asks for. Both are printed by tests/judge/train.py: mend its examples, not these.
 WEIGHTS = (
-    b"CTSBT>VP]PTQVMP@]UQVGJB]HMMXOXVOVLPMCIORWMNZV3SPTDRS8=FMRSK^XCIcOOQS7QBOBNYGSMLJ<QQLWKNHRPSM"
-    b"NWOBLEGTSIMQ_4]WTVFM;LDQCRNIVPNg@JPCS_:i?>YSYFO[L>QAaWBWN2KVXIQ?9KQ#@QBYTS]QJ7@LJPDZTJEHLSLL"
-    b"EP8XPOLMOVTPMNRR<ONGUS4SHP]TiSKTHFPHOLOEQPIQIRNNBJKIGMOc`aMYBYO^^8JbLYVFMJCBRSQVCOJTPRNPOU_P"
-    b"OMNUNH>ORRPGPRXNbQUPNKZF<N]QMRSSIKILRNRNX5?jPML`SOSSHXPMOM?JEPBK]OKRZbNOS]`KLPTXFD]OKLNEWRLU"
-    b"SPNV8Pm^LTR@,DGmISOT]M]MOIS^PhZMJY?MMLAOWaNBOAGVLG[QP_c]JRSS[UFHAjOJFTKLSR[NWGFUGQOHWPQOPRPO"
-    b"]JSVNQ>cTCUDELRSR^aYOJUNXeZI-US7ANYRGGR]XMUIKPGJDPTPSTJRRROH[WYKNJQSTOQYQ@5HcQQUPKG7bMRSLNMG"
-    b"BKQGhIUX]O>QW[]RGLTUJPKTOINVVSRSUTKM]KWSXD6VPF6OP4OdB6KMY:DX>ZMSOGVRKQN4KPUGUUGGKJR@NCDYNIQW"
-    b"aFWMQ?R;]BQV[<0ONPUVJNGNGMHOI>SGJZFTS]XSKHRcF.AGLWRBWXMG<AIaLC[OF]SeTGIJITNLRNRAVKPGZDQQGVXX"
-    b"L]LK_HXk?VITHReUWMPHY-J?QQaFFNZVAHPOMlW6SGQZBIWRMZX:X]]cHKVKRJ]XUSIpaQO`NVSYXZWB@XWJZaNdPRMK"
-    b"KPMUKPASQNI][PLWH8H[GOXSFQNMcXK]NM(MQJNNPSIRTP]TMNOQ^RNMURSAKRNN<K=`SU0JNGPePNRRLUF[MEE]USRS"
-    b"OSGKQAdHOQZIKNP5XJBLWTCSM#hUWBc]NIK[K=>@]WULHZQT@AT:QcM?RIUIQQLTPHVFOOO@HINZWUFPCYUOQSSROKSN"
-    b"R]8UMMVQMZXDLQZHTVO_ONPVZOP7ARRQMFUUVSQYJUOOFfY?^QLLNSQKG=fVJVbRYZIZBLWQZROOKKSMKQUG<RQPIT[@"
-    b"RO9KJX[SMFqTVV]PdXAWIR<LI]GMPXLLdJQPVEOQL:hKKZDYNL@JLHNP@P[MPKX=XLIPVHaPD_OSM[HKMNALHS>TO[WJ"
-    b"PKEARQRSSHBO[X]HRKV_WPOPRcOTJIF?]ZSGBRTE+BM@TWTRLCGTNLLS[IaZHONCKR^MUFWNGPUh9UW4EOFFMGENLF0S"
-    b"KKFUWN?L]]KKLEkQQULMB_`NPLHISWNNCrIYQUYKPO9LMPC/IVPQRUMRPP]QMJMdELTX`RM@KMRXJLULZMTq]aIOCXcP"
-    b"0K[QTLQ[[]WZOXQF]KM>^IZH^>FOXQODSHbAQKdRTRTSPNKLOeFOXGP'UKFHKLTX;Y9RDLGOKRGEKMaYMQPXGRUQOGPW"
-    b"NL:=]HUY]J[KHOV@JPASN[F>OQTNE=T>aVQMIEQ[YLLORPMNKRJRTVVTDROSK]USFNI-YH6OXRZMM@FFXKM[NMWRAPGR"
-    b"NQEYMLIPNIFLCQcVOLDJQDPWRLeORQWKN]3HPJgNVQUQ]QZFSH]OKRPQfOJbjFTR]UZrSBMFFK]LW@SPNIXFJRMLRTTK"
-    b"XOSYIOTVQTJSTIQX<RKFOI]DXTK>LWZHIMOXQGPNQHeKOTIPSIIOAZRNN]SIFINB[JK]ILT4SFBLRMLLQSNgMOLSP.@N"
-    b"GHRWSJKEPhM`QPWNNLQNIT8JKSKW'NT[J`FNMNYQMDLLIOISTPOONRICOGNTRP]HSJIQK]X@FNGaWMJJhqHOUDK<OWP]"
-    b"EZRPJWYOLX:RPQ:Nc?AXS]=VSNRVRLKOCP]WMUJPbZICJFOCARHsR]bXPVKYKOSOGXTTTUQWSMQKHMOeR^ORLS[JZNYJ"
-    b"UsLOMKWZP>PMIWTS<PH>VVHCOPRMOGLaKK_JIZP`RLAQTYQEOIMJLF?JLP8IAKQPIHQHZILNJV8MRO^>E=LLRONOQ`TI"
-    b"OROOKNURR0DZXRJ"
+    b"BRSEU=TQ[PRTUKMA]URWFLB[KMMVRZURTJNO?JPPTMNXX0RNU@OQ7=GLRRMa]CI^MOMS7N?QAM[JTPMM=OLNWLOMR`SM"
+    b"OUNAKDDTRHMTb4^YUVFK<IDTERRKTSQi=KQCS_:i@;USTEOXM>PAeVGVN+JWVHR@;KN#?RDXSQ^PI6@IKRCZRKDHMUKK"
+    b"DP9YMPNMRUSQKNQS8QOFVS1RJN[VeVJTHFPGOLRGSPIPFSLO?MNIALO_ecNWE[O^]7IbOWYFJIFASTSQBPKUUPPROX_Q"
+    b"QOMWKI=NSQP^QS[QdKWNONYG;J[RIPUPIHKMONRKY6=gPOK`RMPPGURKMN<JDMEJ]PFNYbZMT]aMMOUUGD[OJJMBUTOV"
+    b"PPIU4Pl`NQQ?-=GlHROT]O^LKKS]NfXJDY?MNMAOY`NBOADVLHYRO`bTKSQS[THLBlOIFWPMUQYLUGGTHRMITMNPSONO"
+    b"`ISTOR=bPCVDHNTTQZaYNKYOUdZF/TT8CNXUFHO[VMUMKRDJCRSOSWJRVSOGXTUGNKQQSNQXR<5HcPNQNNI7cKPSYNLE"
+    b"CGTFfJTjVP=QV][PEKSSKOLSMEOVYURRUT[PYMZTTF6XOH;RQ4OdB<JLW9EX?[MSREXQJTM1JVTEVSEKJJUAOECZNGPY"
+    b"bGWLO>Q:]@MU]=7NNOTWMNIQFMJLH<SHJYATR]TULJQdG+AEMWRCVYQJ<?HbJCZOG]TcSGHIJMPMSNS?WLNC]CRPHYWW"
+    b"N[HO]JUlDTGRKSgVZKVDU0H?QQ`FGNYVDFQMMkX6TFPWCHWRJUU4XZ]cJMSJSJ]XVPFn`OR`NRT]UZU@BYWIXbLePUML"
+    b"IPNTKPARQRJY]PEXF:JZHNUSFRMOdXL]MR)PWLPOPSEOT`[UHNLP]RNJVQR@LQPK<M>`RX,JNGNeQORPNVG^MEF]URUR"
+    b"RRGLQ@bJPOZIJPO6WLFIXRCRO&iUV@d]NIIYL8=?]ZWIJYOSB@L9RaL<UJWIORMRNKTGPOOCGJOZVTEOYWSPQXRQQLUM"
+    b"X[9SMMXQLZXCMQ[ISVR^OMOOVMQ6BROFOBVTTTRXHYRQEdXAUVJLNTOJI=cXGWbMUYIZENVQ[OQMLLQNMQUF?ROSGX]>"
+    b"Rb:KIX[RMEqSVU_PbVBVJR=NIZENPWLJfKROXDNNK:hJKWAYLOAILGWO?QZMNMW@XMINSJaOB_PRM[HGPLBMHT=SQYWF"
+    b"NHEBSTTRQIBN]X[IQGTaXNNNQcQSJIG>^ZSEAPSF-EL>QTPRLBFUOOOU[I_ZIQOEJR]IPDXNELSj9RV4CPEELKFPKH1P"
+    b"KMESXJ@O]^KJNDkSPUNOD_`OPLGIUSLPGrJWQSYOOO7LJOG,HJONRVARNN_OPKMcDLTW`TKAOMS[LNWM]MWm[`JQCVfP"
+    b"0IZOUNQ][`VVPXRH[IMB]JXG`<GOVNPCQIb?OJcPTPURSPGIQcFMWEQ,TIGHJIUX9Y;RFSHPHRICNN`WNPSZGVTTOGPW"
+    b"LL8=YISX]KZIEPU?MPBPK]DDQSTOD?X?bUOIIERZYMJNSQINLQJPUVTTBSOVK[SSGQJ.YK6MWTWOKAFEXITXPOWPAPJQ"
+    b"OPF[NOINOIFKAPbWpKDLQAOZSLfQP^SKM]6FPJfMVQRR]RZFSI]NLQORePNejISO]UWqQCNIFL[JVBRPNIVDJQLKUOUJ"
+    b"XMSWKNUTOTMRU@UZ?TMCRJ[EUUI>JV[GFOPXRIPRQGePSTIOUIHM@XROO]RGEHOCZNJ`JOV6SEDJUNJQRQLiNQMRO+BO"
+    b"FGUXRKLDPhN_MRXNOLRMJV6IFVJU'PV]KaEKNKWPLFJPHSKTTNPSMTJDNJOSQQVJSEIQH^YBaPH`YMJHfrHPVDM=OWQ]"
+    b"CZPMJVYOJV8RPR<OdADYR];VQONUPIPQCP]ULTKRbXJBHFNEARHqM^dUQWKVKORMGXSWTVPVRKROIMR^Q]OPITZI[KXL"
+    b"SpKOOFVZR>TMKSUT<PH;UWJDPOSKOILcKL`KJ]R]PL;QTYPENHMWJHBJNP5L;KRQHGPLZKJMIV;LOP[=E;LNTQPOP`SH"
+    b"NSQMKPTRO5CX[RJ"
 )
-REACHED = (-500, -199, -17, 19, 38)
+REACHED = (-500, -107, -16, 22, 38)
 SLOTS, EVEN, SURE = 2039, ord("O"), 500
 LOWER = b"abcdefghijklmnopqrstuvwxyz"
 REST = LOWER.upper() + b"0123456789"
@@ -8211,6 +8214,7 @@ NO_SECRET = regex(
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*"
     r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value"
     r"|boolean|float|bytes)\??|;?[a-z]+="
+    r"|(?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?"
     r"|(?:sha[0-9]{1,3}|md5)[=:-].*|LS0tLS1CRUdJTiB(?:D|QVUJ).*|age1[0-9a-z]{50,}"
     r"|(?i:_*(?:replace|change|insert|put|enter)[_ -].*|your.*|base64[ _-]?encoded.*|redacted.*)"
     r"|__[A-Z_]+__|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
@@ -8235,9 +8239,14 @@ CODE_NAME = regex(
 JOINED = regex(
     r"\W*(?:_?[A-Za-z]+(?:(?:[_.][A-Za-z0-9]+)+|[A-Z][a-z]+[0-9]?|[a-z][A-Z]+)|[A-Z][a-z]+)\W*"
 )
-# What people read: words with a capital, or of another alphabet.
-LABEL = regex(r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'-]+[^\W\d_]+)*[.:]?|[^\d_]*[^\x00-\x7f][^\d_]*")
+# What people read: words with a capital, also a question, or of another alphabet.
+LABEL = regex(
+    r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'(-]+[^\W\d_]+)*(?:[.:)]?| [^\W\d_]+(?:[ '-][^\W\d_]+){0,2}\?)"
+    r"|[^\d_]*[^\x00-\x7f][^\d_]*"
+)
+PHRASE = regex(r"[^\W\d_]+(?: [^\W\d_]+){1,3}")
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
+NAMES = regex(r"[a-z]+(?:[-_.][a-z]+){2,}")  # joined words: no token
 # Such a word before a token says that it is no secret.
 PUBLIC = regex(
     r"(?i)(?:[\w-]+[_-])?(?:sha[0-9]{1,3}|pk|pub(?:lic|lishable)?|id|nonce|run|(?:chat)?cmpl)[_-]"
@@ -8269,7 +8278,7 @@ def is_plain(
         return True
     score = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
     likely = score < REACHED[MIXED if quoted else RANDOM]
-    if squash(value) == ends[0] or repeats(value, needed, likely, quoted=quoted):
+    if squash(value).lstrip("@:$") == ends[0] or repeats(value, needed, likely, quoted=quoted):
         return True
     code = any(
         (closed.strip(";:,"), CODE.fullmatch(value), needed > WORD and CODE_NAME.fullmatch(value))
@@ -8285,6 +8294,8 @@ def repeats(value: str, needed: int, likely: bool, *, quoted: bool) -> bool:
     choose such a word as a password, and words with hyphens, which no program has for a name."""
     plain = squash(value).strip("[]().:")
     chosen = needed == WORD and not JOINED.fullmatch(value)
+    if chosen and PHRASE.fullmatch(value):
+        return any(map(plain.__contains__, WITHIN_NAMES))
     if chosen:
         return NEEDED.get(plain.rstrip("12"), RANDOM) <= (WORD if quoted else HUMAN)
     return plain.rstrip("12") in NEEDED or (likely and any(map(plain.__contains__, WITHIN_NAMES)))
@@ -8305,7 +8316,7 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
     if rule.name in ("authorization", "bearer-token", "cookie", "url-user"):
         shown = PLACEHOLDER.sub("", shown[:NEAR])
         return NO_SECRET.fullmatch(shown) is not None or greatest_odds(shown) < REACHED[HUMAN]
-    return "..." in shown or len(set(shown)) < 6
+    return "..." in shown or len(set(shown)) < 6 or NAMES.fullmatch(shown) is not None
 
 
 # ---------------------------------------------------------------- the scanner

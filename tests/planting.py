@@ -543,7 +543,7 @@ def in_member(rng: random.Random, line: bytes, text: str, ids: bool) -> bytes:
     paths = [
         path
         for path, name in zip(string_places(event), names, strict=True)
-        if ids or not agentfmt.is_identity(name)
+        if ids or not (agentfmt.is_identity(name) or in_frame(name))
     ]
     if not paths:
         return line
@@ -557,6 +557,11 @@ def in_member(rng: random.Random, line: bytes, text: str, ids: bool) -> bytes:
     around = (f"{old[:cut]}\n{text}\n{old[cut:]}", f"{old} {text} ", f" {text} ")
     holder[path[-1]] = rng.choice(around)
     return json.dumps(event, ensure_ascii=rng.random() < 0.5).encode("utf-8", "replace") + b"\n"
+
+
+def in_frame(name: tuple[str, ...]) -> bool:
+    """Does an agent's own frame, such as its result, say here which conversation is meant?"""
+    return len(name) < 3 and agentfmt.names_identity(name[-1])
 
 
 def in_name(rng: random.Random, line: bytes, text: str) -> bytes:

@@ -450,6 +450,13 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "x(" * 200 + 'Error("Formula Token: "+String(w))}if(3!=n.biff&&m>=0)["Attr"]',
             '<a href="#generateSecret">generateSecret(options)</a>', "password='[access_token]!'",
             'token = getToken("ip-127-0-0-1.us-west-1.compute.internal")',
+            # labels, rules of validators, keys of what stands in brackets, references
+            "'password' => ['required', 'confirmed'],", "'password' => 'required|string|min:8',",
+            "'password' => ['letters' => 'at least 1'],", "internalAuth = 'web' === $guard",
+            "'forgot_password' => 'Esqueceu-se da palavra-passe?',", '"en_PW": "English (Palau)"',
+            '"forgotPassword": "Forgot your password?"', "'password' => 'mot de passe actuel'",
+            "token: xoxb-token-from-slack", "AND [SecretId] = @SecretId", "'API-токен успішно'",
+            agentfmt.KEY_BEGIN + "\\n<private key contents>",
         )
     ],
 )  # fmt: skip

@@ -14,6 +14,7 @@ modules, 12 Rust crates, 15 PHP components (Symfony, Laravel, Doctrine, Guzzle, 
 Ruby gems, four Puppet modules, and the documentation of OpenStack and Docker; from 34 packages of
 npm (AWS CDK, Serverless, Ghost, React Native, Payload, Pulumi, highlight.js, Prism, antd) and 49 of
 PyPI (Airflow's providers, cfn-lint, Checkov, Kolla, LocalStack, moto, Prowler, MLflow, Ray).
+For C#, PHP and shell also from eShop, BookStack and dokku, under MIT.
 """
 
 from __future__ import annotations

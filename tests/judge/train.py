@@ -34,7 +34,7 @@ MOST = 44  # steps
 MADE, ROUNDS, EMPHASIS = 60_000, 4, 40  # of each kind; EMPHASIS is how often an example counts
 EVERY = 1000  # rows the weights are noted for their average
 # How many plain values in ten thousand reach the odds that a name or a form asks for.
-REACHED = {"word": 7000, "human": 330, "mixed": 80, "random": 40}
+REACHED = {"word": 3800, "human": 330, "mixed": 80, "random": 40}
 
 WORDS = """admin summer winter dragon monkey football master shadow sunshine princess welcome flower
 orange silver purple coffee london berlin paris tiger falcon rocket guitar cheese pepper maple river
