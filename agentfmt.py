@@ -983,9 +983,8 @@ class Message(Struct, gc=False):
 class SpokenEvent(Event, gc=False):
     """An event with words: thoughts, or the assistant's, which may be a delta or a replay.
 
-    ``stamp`` is the time that another agent's line states;
-    ``edits`` are redaction's changes to its words, None if it needs none; ``spans`` are those
-    of its line that alone may hold secrets, None if others may.
+    ``stamp`` is the time that another agent's line states; ``edits`` are redaction's changes to its
+    words, None if it needs none.
     """
 
     message: Message | None = None
@@ -994,7 +993,6 @@ class SpokenEvent(Event, gc=False):
     text: str | None = None  # in thinking events
     stamp: Internal = msgspec.field(name="\x7fstamp", default=None)
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
-    spans: Internal = msgspec.field(name="\x7fspans", default=None)
 
 
 def line_of(event: Event) -> bytes:
@@ -8334,7 +8332,6 @@ MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
 REFERS = regex(rb":[\w-]+:[^\s:]")  # within an ARN or a URN
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 SEAM = b"\n\n\0"  # between texts that are searched together: no expression goes on behind it
-ESCAPE_END = regex(rb"(?:\x1b|\\(?:[/bfu]|u00[0-7][0-9A-Fa-f]|(?:x1[bB]|033|e)\[))\Z")
 # Codes for a terminal, as they are and as programs and JSON inside JSON spell them.
 CODE_BEGIN = r"(?:\x1b|\\u001[bB]|\\(?:x1[bB]|033|e)\[)"
 CODES = regex(rb"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033|e))(?:\[[0-?]*[ -/]*[@-~]|[()][0AB])")
@@ -8412,27 +8409,19 @@ class Scanner:
         which = sorted(self.which.Match(text) or ()) if some else ()
         return [self.finders[number][1] for number in which]
 
-    def suspects(
-        self, texts: list[bytes], *, tokens: bool = False
-    ) -> dict[int, list[tuple[int, int]]]:
-        """The numbers of the texts that may hold secrets; ``tokens``: with the spans where tokens
-        may begin, none if there may be other secrets. One search looks at all texts together: the
-        expressions must not be anchored, and a match may belong to the next text."""
-        suspects: dict[int, list[tuple[int, int]]] = {}
+    def suspects(self, texts: list[bytes]) -> set[int]:
+        """The numbers of the texts that may hold secrets. One search looks at all texts together:
+        the expressions must not be anchored, and a match may belong to the next text."""
+        suspects = set[int]()
         block, ends = SEAM.join(texts), list[int]()  # where each text ends, with what follows
         for pattern, (begin, stop) in itertools.product(self.hints, self.stretches(block)):
             blind = pattern is self.tokens  # to where a match begins
             look = pattern.match if blind else pattern.search
             while begin < stop and (match := look(block, begin, stop)):
                 ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
-                begin = match.end()
-                first = begin - 1 if blind else match.start()
-                number = bisect.bisect_right(ends, first)
-                start = ends[number] - len(texts[number]) - len(SEAM)
-                if not tokens or not blind or ESCAPE_END.search(block, max(0, begin - 7), begin):
-                    suspects[number], begin = [], ends[number] - 1  # an escape may hide a name
-                elif suspects.get(number) != []:
-                    suspects.setdefault(number, []).append((first - start, begin - start))
+                number = bisect.bisect_right(ends, match.end() - 1 if blind else match.start())
+                suspects.add(number)
+                begin = ends[number] - 1
         return suspects
 
     def stretches(self, text: bytes) -> list[tuple[int, int]]:
@@ -8924,15 +8913,10 @@ class EventRedactor:
         """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
         words = "" if edits is None else words_of(event)
-        quick = self.token_strings(raw, event, words)
-        strings = [*find_strings(raw)] if quick is None else quick
+        strings = [*find_strings(raw)]
         places = event.foreign.places if event.foreign else SPOKEN_PLACES
         spoken = [string for string in strings if string.path in places and not string.is_key]
-        if (
-            quick is None
-            and edits is not None
-            and "".join(string.text for string in spoken) != words
-        ):
+        if edits is not None and "".join(string.text for string in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
         decided: dict[int, str] = {}
         begin = 0
@@ -8941,13 +8925,10 @@ class EventRedactor:
             inside = clip(edits or (), begin, end) if len(spoken) > 1 else edits or ()
             decided[string.start] = splice(string.text, inside)
             begin = end
-        assigned: set[int] = set()
-        doubtful = {string.start for string in strings}
-        if quick is None:
-            rest = [string for string in strings if string.start not in decided]
-            assigned = secret_members(rest) if self.scanner else assigned
-            suspects = self.suspects([to_utf8(string.text) for string in rest])
-            doubtful = {*decided, *assigned, *(rest[number].start for number in suspects)}
+        rest = [string for string in strings if string.start not in decided]
+        assigned = secret_members(rest) if self.scanner else set[int]()
+        suspects = self.suspects([to_utf8(string.text) for string in rest])
+        doubtful = {*assigned, *(rest[number].start for number in suspects)}
         names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
 
         def change(string: StringLiteral) -> str:
@@ -8969,42 +8950,11 @@ class EventRedactor:
 
         return edit_strings(raw, strings, change)
 
-    def token_strings(self, raw: bytes, event: Any, words: str) -> list[StringLiteral] | None:
-        """The words and the values with tokens, if nothing else can be a secret: nearly always."""
-        if event.spans is None or event.foreign or not event.raw.startswith(b"{"):
-            return None
-        plain = without_escapes(raw)
-        spoken = dict(part.span(1) for part in SPOKEN_TEXT.finditer(plain)) if words else {}
-        strings: list[StringLiteral] = []
-        end = 0
-        for first, last in sorted([*spoken.items(), *event.spans]):
-            if first >= end:
-                literal = VALUE.match(plain, plain.rfind(b'"', end, first + 1))
-                if literal is None or plain.count(b'"', end, first + 1) % 2 == 0:
-                    return None  # a name, or no string
-                start, end = literal.span()
-                name = plain[plain.rfind(b'"', 0, plain.rfind(b'"', 0, start)) + 1 : start]
-                if start not in spoken and names_identity(name.partition(b'"')[0].decode()):
-                    return None
-                path = SPOKEN_PLACES[-1] if start in spoken else ()
-                text = decode_json(raw[start:end])
-                strings.append(StringLiteral(start, end, text, path, False, 0, False))
-            if last > end:
-                return None
-        behind = [0, *(part.end for part in strings)]
-        before = [*(part.start for part in strings), len(raw)]
-        rest = SEAM.join([raw[a:b] for a, b in zip(behind, before, strict=True)])
-        if self.scanner is None or self.scanner.tokens.match(rest):
-            return None  # a match went on into the next string
-        return strings if "".join([part.text for part in strings if part.path]) == words else None
-
-    def suspects(
-        self, texts: list[bytes], *, tokens: bool = False
-    ) -> dict[int, list[tuple[int, int]]]:
+    def suspects(self, texts: list[bytes]) -> Iterable[int]:
         """The numbers of the texts that may have to change; see ``Scanner.suspects``."""
         if self.classes or not self.scanner or self.scanner.anchored:
-            return {number: [] for number in range(len(texts))}
-        return self.scanner.suspects(texts, tokens=tokens)
+            return range(len(texts))
+        return self.scanner.suspects(texts)
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
@@ -9158,11 +9108,6 @@ def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement
         (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
         for start, last, new in edits[first:behind]
     ]
-
-
-# In lines without escapes.
-SPOKEN_TEXT = regex(rb'"text"[ \t\r\n]*:[ \t\r\n]*("[^"]*")')
-VALUE = regex(rb'"[^"]*"(?![ \t\r\n]*:)')
 
 
 def secret_members(strings: list[StringLiteral]) -> set[int]:
@@ -9353,7 +9298,7 @@ def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
     it. What is made of one line stays together."""
     begin = 0
     for number, event in enumerate(events, 1):
-        shows = event.edits is not None and event.spans is None and event.type not in SPOKEN_TYPES
+        shows = event.edits is not None and event.type not in SPOKEN_TYPES
         if shows and not (
             event.foreign and number < len(events) and events[number].foreign is event.foreign
         ):
@@ -9404,9 +9349,9 @@ class Redactor:
         batch: list[Any] = list(events)
         now = time.monotonic()
         lines = [event.raw if event.foreign is None else searched_lines(event) for event in batch]
-        suspects = self.redaction.suspects(lines, tokens=True)
-        for number, tokens in suspects.items():
-            batch[number].edits, batch[number].spans = (), tokens or None
+        suspects = self.redaction.suspects(lines)
+        for number in suspects:
+            batch[number].edits = ()
         for event in batch:
             if event.foreign is not None:
                 event.foreign.run = event.run
@@ -9584,7 +9529,7 @@ class Redactor:
     def with_copies(self, event: Any) -> Any:
         """An event; it may hold a copy of what an event before it showed."""
         if self.redaction.is_copy_in(event.raw if event.foreign is None else searched_lines(event)):
-            event.edits, event.spans = event.edits or (), None
+            event.edits = event.edits or ()
         return event
 
     def rewritten(self, event: Any, cwd: str | None) -> Any:
