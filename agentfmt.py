@@ -8059,16 +8059,20 @@ def any_name(strengths: Iterable[int]) -> str:
 
 
 def spelled_name(name: str) -> str:
-    """A name with any joints, which only ASCII names have. Of the backslashes before its first
-    character it needs one: else each of a text might begin it, and the first look takes longer."""
-    joint = "[_-]*" * name.isascii()
-    return joint.join(map(spelled, name, [r"\\u", *[r"\\+u"] * (len(name) - 1)]))
+    """A name with any joints, which only ASCII names have, and blanks between its words. Of the
+    backslashes before its first character it needs one: else each of a text might begin it, and
+    the first look takes longer."""
+    joint, between = ("[_-]*", "[_-]*(?:[ ][_-]*)?") if name.isascii() else ("", "[ ]?")
+    first, *others = name.split("_")
+    words = [joint.join(map(spelled, first, [r"\\u", *[r"\\+u"] * (len(first) - 1)]))]
+    words += [joint.join(spelled(char, r"\\+u") for char in word) for word in others]
+    return between.join(words)
 
 
 def spelled(char: str, escape: str) -> str:
     """A character of a name in UTF-8, or as JSON may spell it."""
     if char.isascii():
-        return char.replace("_", "[ ]?")
+        return char
     cases = dict.fromkeys((char, char.upper()))
     plain = "|".join(case.encode().decode("latin-1") for case in cases)
     return rf"(?:{plain}|{escape}(?:{'|'.join(f'{ord(case):04x}' for case in cases)}))"
