@@ -8,7 +8,7 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,13 +39,16 @@ from support import (
     assistant,
     completed,
     content,
+    edit,
     event,
     init,
     message,
     one_byte_at_a_time,
     result,
     run,
+    run_of,
     started,
+    thinking,
     whole_run,
 )
 
@@ -963,6 +966,38 @@ def test_no_planted_secret_comes_out(path: str) -> None:
     for flags in PLANTED_OUTPUTS if lines else ():
         planted = plant(rng, lines)
         assert leaks(planted, flags) == [], planted.where
+
+
+def failing(command: str, printed: str = "") -> bytes:
+    ended = {"exitCode": 1, "stdout": printed, "stderr": "", "interleavedOutput": printed}
+    return completed("c", "shellToolCall", {"failure": ended}, args={"command": command})
+
+
+PRINTED_AT: dict[str, Callable[[str], bytes]] = {
+    "prompt": lambda text: run_of(event("user", message=message(text, "user"))),
+    "words": lambda text: run_of(assistant(text)),
+    "deltas": lambda text: run_of(*(assistant(char, timestamp_ms=1) for char in text)),
+    "thoughts": lambda text: run_of(thinking(text)),
+    "command": lambda text: run_of(failing(text)),
+    "output": lambda text: run_of(failing("make", text)),
+    "path": lambda text: run_of(completed("c", args={"path": text})),
+    "diff": lambda text: run_of(edit(f"+{text}")),
+    "reason": lambda text: run_of(result=text, is_error=True, subtype="error"),
+}
+TOLD = [planted for planted in map(made, PRINTED) if len(planted.secret) > 7]
+COLORED_TEXTS = [text.replace("*", PASSWORD).replace("~", "\x1b") for text in COLORED.values()]
+
+
+@pytest.mark.parametrize("place", PRINTED_AT)
+@pytest.mark.parametrize("flags", PLANTED_OUTPUTS, ids=" ".join)
+def test_what_tools_print_is_hidden_in_every_output(flags: tuple[str, ...], place: str) -> None:
+    """Each in a run of its own: none is known from another."""
+    texts = [*(planted.text for planted in TOLD), *COLORED_TEXTS]
+    data = b"".join(map(PRINTED_AT[place], texts))
+    ended = redact(data, *flags, "-r", "secrets")
+    shown = ended.stdout + ended.stderr.encode()
+    secrets = [*(planted.secret for planted in TOLD), PASSWORD]
+    assert [secret for secret in secrets if stands_in(secret, shown)] == []
 
 
 # ---------------------------------------------------------------- stderr
