@@ -568,7 +568,12 @@ BRACKETS = regex(rb'"[^"]*"|[\[{]+|[\]}]+')  # in a line without escapes
 
 def as_time(value: Any) -> int | None:
     """A time in milliseconds since 1970, from such a number or ISO 8601; or None."""
-    if not isinstance(value, str) or INTEGER.fullmatch(value):
+    return as_count(value) if not isinstance(value, str) else time_in(value)
+
+
+@functools.lru_cache(256)  # a line's time is asked for by each of its calls, more than once
+def time_in(value: str) -> int | None:
+    if INTEGER.fullmatch(value):
         return as_count(value)
     import datetime
 
@@ -1432,6 +1437,12 @@ def tool_of(event: Event) -> tuple[str, Any]:
     return started_tool(event), NO_BODY
 
 
+def tool_named_in(event: Event) -> str:
+    """The name of the tool in the start of a call, of which nothing else need be decoded."""
+    unread = event.tool_call is None and event.members
+    return str(event.members.tool if unread else tool_of(event)[0])
+
+
 def started_tool(event: Event) -> str:
     return tool_of(event.started)[0] if event.started else ""
 
@@ -1596,12 +1607,17 @@ class OpenCall(Struct, gc=False):
     to be allowed."""
 
     tool: str = ""
-    given: Raw | bytes = b""  # its arguments
+    asked: bytes = b""  # its arguments in the question
     parent: str | None = None  # the call of the sub-agent that made it
     unprinted: bool = True
     since: float = 0.0
     event: Event | None = None  # its start
     shown: Action | None = None  # its line, if that did not wait for its end
+
+    @property
+    def given(self) -> Any:
+        """Its arguments, as far as they are decoded."""
+        return tool_of(self.event)[1].args if self.event else self.asked
 
 
 NOT_BEGUN = OpenCall()
@@ -2651,7 +2667,11 @@ class ForeignCall(Struct, gc=False):
 
     def each(self) -> list[ForeignCall]:
         """The calls that it is: one, but for a patch, which is one for each of its files."""
-        if self.tool != "edit" or "path" in (args := self.args()):
+        if self.tool != "edit" or (
+            isinstance(self.given, Raw) and b"*** " not in bytes(self.given)
+        ):
+            return [self]  # nearly always
+        if "path" in (args := self.args()):
             return [self]
         texts = map(decode_raw, args.values())
         files = [file for text in texts for file in patched_files(as_text(text))]
@@ -2688,14 +2708,15 @@ class Answer(Struct, gc=False):
     def __call__(self) -> dict[str, Any]:
         self.complete()
         args = self.call.args()
-        body = {"args": args, "result": make_result(self, args)}
+        facts = {name: decode_raw(fact) for name, fact in self.facts.items()}
+        body = {"args": args, "result": make_result(self, args, facts)}
         return self.call.line("completed", self.call.told_as(body, self.clocks()))
 
     def told(self) -> dict[str, Any]:
         """What its line says of the call, as if it had been decoded."""
         self.complete()
         args = self.call.args(decoded=True)
-        ((variant, held),) = make_result(self, args).items()
+        ((variant, held),) = make_result(self, args, self.facts).items()
         found = Success(**{name: as_held(name, held[name]) for name in held if name in SUCCESS})
         return self.call.told_as(ToolCall(args=args, result={variant: found}), self.clocks())
 
@@ -2793,13 +2814,13 @@ def todo_state(todo: Node) -> str:
 TODO_TEXTS = ("content", "text", "description", "step", "title")
 
 
-def make_result(answer: Answer, args: dict[str, Any]) -> dict[str, Any]:
+def make_result(answer: Answer, args: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
     """Cursor's result of a call."""
     variant, code, why = answer.ending()
     if variant not in ("success", "failure"):
         return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
     content = "" if answer.content is None else answer.content
-    pairs = make_success(answer.call.tool, args, content).items(), answer.facts.items()
+    pairs = make_success(answer.call.tool, args, content).items(), facts.items()
     stated = [*itertools.chain(*pairs), ("exitCode", code)]
     return {variant: {key: value for key, value in stated if value is not None}}
 
@@ -3781,10 +3802,9 @@ def file_of(told: Any) -> Any:
 
 
 def claude_facts(tool: str, result: Any) -> dict[str, Any]:
-    def stated(names: Mapping[str, str]) -> dict[str, Any]:
-        return {name: decode_raw(getattr(result, own)) for name, own in names.items()}
-
-    facts, file = stated(CLAUDE_FACTS.get(tool, {})), file_of(result)
+    """Members of Cursor's result; those that may be large are undecoded."""
+    facts = {name: getattr(result, own) for name, own in CLAUDE_FACTS.get(tool, {}).items()}
+    file = file_of(result)
     patch = decode_raw(result.structuredPatch) if tool in ("edit", "write") else None
     if tool == "read":
         facts["totalLines"] = file.totalLines
@@ -3803,7 +3823,8 @@ def claude_facts(tool: str, result: Any) -> dict[str, Any]:
         facts["diffString"] = "\n".join(head + lines)
     elif tool == "grep" and as_text(result.mode) in GREP_MODES:
         names, mode = GREP_MODES[result.mode]
-        facts = {"workspaceResults": {"": {mode: stated(names)}}}
+        counts = {name: decode_raw(getattr(result, own)) for name, own in names.items()}
+        facts = {"workspaceResults": {"": {mode: counts}}}
     if tool != "shell":
         facts.setdefault("durationMs", result.durationMs)
     return facts
@@ -6783,20 +6804,12 @@ class RunNotes:
             self.started_ms = event.run.started_ms or stated
 
     def begin(self, event: Event) -> None:
-        tool, body = tool_of(event)
         call = self.calls.get(event.call_id)
         if call and call.event:  # what it is about has changed
-            event.where = call.event.where
-            call.given, call.event = body.args, event
+            event.where, call.event = call.event.where, event
             return
-        noted = (
-            tool,
-            body.args,
-            event.parent_tool_use_id,
-            event.unprinted,
-            time.monotonic(),
-            event,
-        )
+        tool, now = tool_named_in(event), time.monotonic()
+        noted = (tool, b"", event.parent_tool_use_id, event.unprinted, now, event)
         self.calls[event.call_id] = OpenCall(*noted)
 
     def unfinished(self) -> Iterator[FinishedCall]:
