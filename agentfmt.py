@@ -3890,6 +3890,7 @@ class SavedClaude(Saved, Claude):
     """A session of Claude Code: the stream's lines with other names for some members, and more
     types; of Qwen Code: the same around Gemini's messages."""
 
+    own = Claude.own | SAVED_TYPES
     asks = False  # a slash command that is not shown yet asks the agent
     side: bool | None = None  # is the session a sub-agent's own?
 
@@ -4262,7 +4263,9 @@ class Codex(Translator):
 
 def plan_parts(text: str) -> list[str]:
     """A message, in parts if a plan is marked in it: another line may hold the other parts."""
-    head, _, rest = text.partition("<proposed_plan>")
+    head, mark, rest = text.partition("<proposed_plan>")
+    if not mark:
+        return [text]  # nearly always
     plan, end, tail = rest.partition("</proposed_plan>")
     parts = [part.strip("\n") for part in (head, plan, tail) if part.strip()] if end else [text]
     return [*parts[:1], *(f"\n{part}" for part in parts[1:])]
@@ -6422,7 +6425,7 @@ class Sessions:
         if session is None:
             return self.identify(event)
         translator, named = session.translator, event.session_id
-        if named is None and translator and translator.saved and event.type not in translator.own:
+        if named is None and translator and translator.saved:
             named = event.session_id = translator.session_in(event)
         sure = named == self.here.sure_name and (
             named or event.type in (translator.own if translator else ACTS)
