@@ -3048,7 +3048,6 @@ class Translator:
             event.session_id = self.session
         if maker.native:
             self.foreign = ForeignLine(event.raw, self.places.get(event.type or "", SPOKEN_PLACES))
-        if maker.blanks:
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         line: Any = event
         if type(event) is not self.own_type:  # it was decoded as another agent's
@@ -6309,29 +6308,64 @@ class Sessions:
         self.short: tuple[Any, object, Types, Types] = (None, NO_SESSION, (), ())
 
     def follow(self, lines: Iterable[tuple[bytes, Any]]) -> Iterator[Event]:
-        """The events of lines with their runs. The short way does what ``Runs.step`` does with an
-        act in a run that is begun."""
-        source, runs = self.here.file.source, self.runs
+        """The events of lines, or what they are translated into, with their runs. The short way
+        does what ``Runs.step`` does with an act in a run that is begun."""
+        source, runs, unread = self.here.file.source, self.runs, self.maker.unread
         run, current, going_on, counted = self.short
         for line, event in lines:
             source.at += 1
             kind = event.type
             if kind in counted and event.session_id == current:
                 run.events += 1
-            elif kind in going_on and event.session_id == current:
+                continue
+            if kind in going_on and event.session_id == current:
                 run.events += 1
                 event.raw, event.run = line, run
                 if kind == "tool_call":
                     runs.track(run, event)
                 yield event
-            elif type(event) is Rejected:
+                continue
+            if type(event) is Rejected:
                 self.reject(line, event)
-            else:
-                event.raw = runs.as_read = line
-                runs.fresh = True
-                speaker, events = self.translate(event)
-                yield from self.follow_one(event, events, speaker)
+                continue
+            event.raw = runs.as_read = line
+            runs.fresh = True
+            speaker, events = self.translate(event)
+            session, running = speaker, self.running
+            if not (
+                speaker and (speaker.translator or event.session_id == speaker.key is not None)
+            ):
+                session = self.owner(event, speaker)
+            for one in events:
+                if session is running and one.kind in GOING_ON and not self.due:
+                    one.run = run
+                    run.events += runs.fresh
+                    runs.fresh = False
+                    if one.type == "tool_call":
+                        runs.track(run, one)
+                    if one.type not in unread and not (one is event and one.unprinted):
+                        yield one
+                else:
+                    running = None
+                    yield from self.step(cast("Session", session), one, hides=one is event)
+            if running is None or running.translator is None or running.translator.passing:
+                self.look_ahead(session, speaker)
                 run, current, going_on, counted = self.short
+
+    def step(self, session: Session, event: Event, *, hides: bool) -> Iterator[Event]:
+        """Follow an event that may open or end a run."""
+        runs = self.runs
+        if self.due:
+            yield from self.take_due()
+        runs.step(session, event)
+        self.here.acting = session if event.run else self.here.acting
+        if runs.implied_ends:
+            yield from runs.ends()
+        runs.fresh = False
+        if event.type not in self.maker.unread and not (hides and event.unprinted):
+            yield event
+        if runs.failures:
+            yield from runs.ends()
 
     def reject(self, line: bytes, rejected: Rejected) -> None:
         reporter = self.runs.reporter
@@ -6339,38 +6373,6 @@ class Sessions:
             reporter.save_rejected(line)
         else:
             reporter.reject(self.here.file, rejected.reason, line)
-
-    def follow_one(
-        self, event: Event, events: Sequence[Event], speaker: Session | None
-    ) -> Iterator[Event]:
-        """Follow what an event is translated into, or itself: it may open or end runs."""
-        runs, unread = self.runs, self.maker.unread
-        translator = speaker.translator if speaker else None
-        running: Any = self.running
-        session: Any = speaker
-        for part in events:
-            if translator is None and not (speaker and part.session_id == speaker.key is not None):
-                session = self.owner(part, speaker)
-            if self.due:
-                yield from self.take_due()
-            if session is running and part.kind in GOING_ON:
-                part.run = session.run
-                part.run.events += runs.fresh
-                if part.type == "tool_call":
-                    runs.track(part.run, part)
-            else:
-                runs.step(session, part)
-                self.here.acting = session if part.run else self.here.acting
-                running = None
-                if runs.implied_ends:
-                    yield from runs.ends()
-            runs.fresh = False
-            if part.type not in unread and not (part is event and part.unprinted):
-                yield part
-            if runs.failures:
-                yield from runs.ends()
-        if running is None or translator is None or translator.passing:
-            self.look_ahead(session, speaker)
 
     def look_ahead(self, session: Any, speaker: Session | None) -> None:
         """Find out which of the next events go on by themselves."""
@@ -6408,10 +6410,11 @@ class Sessions:
             where = self.here.file.source.where()
             raise OutputError(f"{where}: {what}; use -t cursor")
         named, translator = event.session_id, speaker.translator
-        doubtful = not named and self.here.sure_name is NO_SESSION
+        if named or self.here.sure_name is not NO_SESSION:
+            return speaker, translator.translate(event)
         times = translator.first, translator.last
         parts: Sequence[Event] = translator.translate(event)
-        if doubtful and parts[0] is event:
+        if parts[0] is event:
             translator.first, translator.last = times
             event.session_id, event.unprinted = named, False  # may be any agent's
             event.kind = event_kind(event) if event.type in SHARED_TYPES else event.kind
