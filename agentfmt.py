@@ -2939,14 +2939,15 @@ class Translator:
     ``places`` are the paths of words, ``fragments`` those of pieces that another line repeats.
     ``names_session`` says where lines name the session if not in session_id ("": those of any
     type). Lines of the types in ``deltas`` hold nothing but pieces of words; those of the types in
-    ``own`` are no other agent's, whatever they hold. Where its ``init_names`` the session, other
+    ``own`` are no other agent's, whatever they hold, and those of ``heads`` are lines of a session
+    that was saved, which may name it. Where its ``init_names`` the session, other
     lines may lack it; ``named_late``: only its last line names it; ``takes_strays``: its errors may
     come before all else, and name nobody.
     """
 
     name: ClassVar[str]
     translates: ClassVar[bool] = True
-    own = deltas = frozenset[str | None]()
+    own = heads = deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = named_late = takes_strays = False
@@ -2996,6 +2997,10 @@ class Translator:
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.prompts: list[Any] = []  # that came before the init of their run
         self.counted: dict[Any, dict[str, int]] = {}  # those of the last messages, by their IDs
+
+    def has(self, kind: str | None) -> bool:
+        """Is a type of lines no other agent's, among those of a session of this one?"""
+        return kind in self.own or kind in self.heads
 
     @property
     def ended(self) -> bool:
@@ -3889,7 +3894,7 @@ class SavedClaude(Saved, Claude):
     """A session of Claude Code: the stream's lines with other names for some members, and more
     types; of Qwen Code: the same around Gemini's messages."""
 
-    own = Claude.own | SAVED_TYPES
+    heads = SAVED_TYPES
     asks = False  # a slash command that is not shown yet asks the agent
     side: bool | None = None  # is the session a sub-agent's own?
 
@@ -6428,7 +6433,7 @@ class Sessions:
         if session is None:
             return self.identify(event)
         translator, named = session.translator, event.session_id
-        if named is None and translator and translator.saved:
+        if named is None and translator and translator.saved and event.type not in translator.own:
             named = event.session_id = translator.session_in(event)
         sure = named == self.here.sure_name and (
             named or event.type in (translator.own if translator else ACTS)
@@ -6442,7 +6447,7 @@ class Sessions:
         last, session = here.recognized, self.touch(name) if name else here.recognized
         session = session if session and session.agent else None
         translator = session.translator if session else None
-        sure: Any = session and (name or (translator and event.type in translator.own))
+        sure: Any = session and (name or (translator and translator.has(event.type)))
         if not sure:
             sign = recognize(event.raw)
             sure = agent = self.given or sign
