@@ -73,17 +73,20 @@ OWN = (  # of Cursor's streams, whatever their files hold
     Row("drop", DROP, 'select(.type!="assistant")', (8, 9), (1.2, 1.1)),
     Row("detail", ("-d", "-m", "all", "-s"), without=(("-t", "text"), (1.8, 1.4))),
 )
-FOREIGN = {  # a projection for text, and what to reach: text, json, cursor, stream
+FOREIGN = {  # a projection for text, and what to reach: text, runs, json, cursor, stream
     "claude": (
         'select(.type == "user") | .message.content[] | select(.type == "tool_result")'
         " | .tool_use_id",
-        ((3, 5), (2, 3), (2, 3), (4, 6)),
+        ((3, 5), (1.25,), (2, 3), (2, 3), (4, 6)),
     ),
     "codex": (
         'select(.type == "item.completed") | .item | select(.type == "command_execution") | .id',
-        ((2, 3),) * 4,
+        ((2, 3), (1.25,), (2, 3), (2, 3), (2, 3)),
     ),
-    "pi": ('select(.type == "tool_execution_end") | .toolName', ((2, 3),) * 4),
+    "pi": (
+        'select(.type == "tool_execution_end") | .toolName',
+        ((2, 3), (1.25,), (2, 3), (2, 3), (2, 3)),
+    ),
 }
 SAVED = {  # jq's program for what all rows of a saved session need, and the agent's dialect
     "saved claude": ('select(.type == "assistant") | .message.usage', "SavedClaude"),
@@ -100,6 +103,7 @@ ROWS = (
         for (name, options, jq), times in zip(
             (
                 ("text", ("-t", "text"), projection),
+                ("runs", ("-t", "runs"), projection),
                 ("json", ("-t", "json"), RESULT),
                 ("cursor", ("-t", "cursor", "--thinking"), "."),
                 ("stream", STREAM, "."),
