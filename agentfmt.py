@@ -11766,7 +11766,7 @@ class Otlp(RunWriter):
             fields["gen_ai.tool.call.arguments"] = encode_json(call.args).decode()
             fields["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
         ids = trace.id_of(identity), trace.id_of(above) if nested else trace.root
-        why = None if status == "ok" else call.action.outcome
+        why = None if status == "ok" else call.action.outcome or status
         trace.add(f"execute_tool {call.name}", ids, span, fields, why)
 
     def end(self, event: Event, run: Run, trace: Trace, notes: RunNotes) -> bytes:
