@@ -7873,7 +7873,7 @@ WITHIN_NAMES = tuple(name for name in SECRET_NAMES if name not in ("psk", "pw", 
 OTHERS = tuple(
     "bypass compass keepass oldpwd sksk requesttoken locktoken sequencetoken publictoken nexttoken "
     "publickeytoken pagetoken continuationtoken idempotencytoken idempotencykey publickey pubkey "
-    "objectkey s3key websocketkey nopass nopasswd topass askpass".split()
+    "objectkey s3key websocketkey hotkey cachekey nopass nopasswd topass askpass".split()
 )
 # They end other words, too, and count only where a word begins.
 SYLLABLES = ("sk", "pat", "sig", "api", "psk", "pw", "pepper")
@@ -8229,7 +8229,7 @@ PLACEHOLDER = regex(
 # digests, certificates, what asks to be replaced, public keys.
 NO_SECRET = regex(
     r".{0,2}|[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*"
-    r"|0[xX][0-9a-fA-F]{1,16}|(?:\\*x[0-9a-fA-F]{2}){1,8}|\s*\+ .*|0b[01_]+|(.)\1*|\W*"
+    r"|0[xX][0-9a-fA-F]{1,16}|(?:\\*x[0-9a-fA-F]{2}){1,8}|\s*\+(?: .*|[\w.]+\+)|0b[01_]+|(.)\1*|\W*"
     r"|[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
     r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://(?:[a-z_]{1,16}@)?[^\s@]*"
     r"|(?:~|#|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?"
@@ -8240,6 +8240,7 @@ NO_SECRET = regex(
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*"
     r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value"
     r"|boolean|float|bytes)\??|;?[a-z]+="
+    r"|(?:workspace|npm|link|catalog):.*"
     r"|(?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?"
     r"|(?:sha[0-9]{1,3}|md5)[=:-].*|LS0tLS1CRUdJTiB(?:D|QVUJ).*|age1[0-9a-z]{50,}"
     r"|(?i:_*(?:replace|change|insert|put|enter)[_ -].*|your.*|base64[ _-]?encoded.*|redacted.*)"
@@ -8257,9 +8258,10 @@ CALL = regex(
     r"[&*!/]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]|\w+(?:\)[.,;]|\[[\w:-])"
 )
 CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*].*|[:@~!&|].*", re.DOTALL)
-# A member, or words of which one has a capital within.
+# A member, words of which one has a capital within, a type that may be nothing.
 CODE_NAME = regex(
     r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+|(?=[a-z]*[A-Z])[A-Za-z]*[a-z][A-Za-z]*"
+    r"|[A-Za-z]+\?"
 )
 # Words that are joined as in a program.
 JOINED = regex(

@@ -455,6 +455,9 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "'password' => ['letters' => 'at least 1'],", "internalAuth = 'web' === $guard",
             "'forgot_password' => 'Esqueceu-se da palavra-passe?',", '"en_PW": "English (Palau)"',
             '"forgotPassword": "Forgot your password?"', "'password' => 'mot de passe actuel'",
+            "var upToken: UUID?", "let credentials = try? f()", 'useHotkey("OPEN_PRESET_1", f)',
+            "CACHE_KEY=react-a1b2c3d4e5", '"@x/provider-auth": "workspace:*"',
+            '`{"current_password":"`+newPassword+`","x":1}`',
             "token: xoxb-token-from-slack", "AND [SecretId] = @SecretId", "'API-токен успішно'",
             agentfmt.KEY_BEGIN + "\\n<private key contents>",
         )
