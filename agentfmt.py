@@ -957,22 +957,25 @@ class ForeignLine(Struct, gc=False, eq=False):
     run: Internal = None  # of its last event: redaction keeps its events together
 
 
-# Kinds of events (``Event.kind``): an init or an act opens a run, an end closes one; other events
-# belong to the open run of their session.
-INIT, ACT, END, OTHER = "init", "act", "end", "other"
+# Kinds of events (``Event.kind``): what they mean for the run of their session.
+INIT = "init"  # opens a run, and supersedes one that is begun
+ACT = "act"  # opens a run, or goes on in it
+END = "end"  # ends the run
+OTHER = "other"  # belongs to the run
 IMPLIED = "implied"  # stands for an end that no line states: that of a run, else of the input
-# Of lines of other agents without a counterpart: without an open run they show that there was one
-# whose end nobody knows,
-ASIDE = "aside"
-SAVED = "saved"  # or that there need be none: a saved session may hold no prompt,
-HEAD = "head"  # or that a session was saved, which holds no run so far,
-RUNLESS = "runless"  # or nothing at all,
-EARLY = "early"  # or belong to the next run of their FILE, whatever session they name,
-STRAY = "stray"  # or, an error that names nobody, to that of an agent that has such errors
+# Those of another agent's lines that say nothing in our words. They belong to the run that is open;
+# where none is, they show:
+ASIDE = "aside"  # that there was one whose end nobody knows
+SAVED = "saved"  # that there need be none: a saved session may hold no prompt
+HEAD = "head"  # that a session was saved, which holds no run so far
+RUNLESS = "runless"  # nothing
+EARLY = "early"  # what belongs to the next run of their FILE, whatever session that names
+STRAY = "stray"  # an error that names nobody, of the next run of an agent that has such errors
 APART = (ASIDE, SAVED, HEAD, RUNLESS, EARLY, STRAY)
+UNREADABLE = (
+    "unreadable"  # of a run that isn't read: in an envelope, or as --from excludes its agent
+)
 GOING_ON = (ACT, *APART)  # kinds that change nothing of a run that is begun
-UNREADABLE = "unreadable"  # an agent's event, of a run that isn't read: in an envelope, or as
-# the user's --from excludes that agent
 NO_SESSION = object()  # differs from any event's session
 
 
