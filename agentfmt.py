@@ -2624,6 +2624,7 @@ class ForeignCall(Struct, gc=False):
     given: Any = None  # its arguments, decoded or not
     since: Any = None  # when it started, as its line says
     server: str | None = None  # of an MCP tool whose name does not show it; "" if it is unknown
+    beside: bool = False  # others were open, so that no line says when it ended
 
     def __call__(self) -> dict[str, Any]:
         """The members of its line."""
@@ -2680,7 +2681,7 @@ class ForeignCall(Struct, gc=False):
         files = [file for text in texts for file in patched_files(as_text(text))]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
-            ForeignCall(identity, self.session, self.parent, tool, self.name, args, self.since)
+            replace(self, id=identity, tool=tool, given=args)
             for identity, (tool, args) in zip(ids, files, strict=False)
         ] or [self]
 
@@ -2729,7 +2730,8 @@ class Answer(Struct, gc=False):
         if not elapsed(self.call.since, self.until):
             return {}  # lines that were written at once don't tell
         times = {"startedAtMs": self.call.since}
-        times |= {"completedAtMs": self.until} if stated == [None, None] else {}
+        ends = stated == [None, None] and not self.call.beside
+        times |= {"completedAtMs": self.until} if ends else {}
         return {name: str(as_time(time)) for name, time in times.items()}
 
     def overwrites(self) -> bool:
@@ -3320,7 +3322,7 @@ class Saved(Translator):
             return
         beside = [sibling for sibling in self.calls.values() if sibling.parent == self.parent]
         for sibling in beside if beside[1:] else ():
-            sibling.since = None
+            sibling.beside = True
 
     def begin_prompt(self, *texts: str) -> None:
         """Begin the run of a prompt, in one text or more; that ends the run before."""
@@ -10543,9 +10545,11 @@ REWRITTEN: dict[str, Callable[[str], str]] = {
 # How full a report may be before blocks of a kind are left out. How runs ended comes last, and
 # needs some bytes; that of all runs a few.
 SHARES = {
-    "diff": 0.35, "output": 0.5, "subagent": 0.7, "action": 0.82, "message": 0.86, "answer": 0.92,
+    "diff": 0.35, "output": 0.5, "subagent": 0.7, "action": 0.82, "message": 0.86,
+    "whole answer": 0.92, "answer": 0.92,
 }  # fmt: skip
 KEPT_FREE, KEPT_FOR = 600, {"closing line": 120, "verdict": 120, "total": 0}
+ANSWER = 4000  # bytes that are kept free for the answer while a run goes on
 
 
 def given_to(call: FinishedCall) -> str:
@@ -10721,7 +10725,11 @@ class Document(Writer):
             return ()
         part.call_it(words)
         at = part.new_minute(at)
-        return self.put(part, {kind: self.said(shorten_text(words, MAX_WORDS), at)})
+        forms = {kind: self.said(shorten_text(words, MAX_WORDS), at)}
+        if kind == "answer" and len(words) > (most := self.room // 4):
+            begin = self.said(shorten_text(words, min(most, MAX_WORDS)), at)
+            forms = {"whole answer": forms[kind], kind: begin}
+        return self.put(part, forms)
 
     # Actions.
 
@@ -10786,13 +10794,14 @@ class Document(Writer):
 
     # Room.
 
-    def has_room(self, kind: str, block: bytes) -> bool:
-        room = min(self.room * SHARES.get(kind, 1), self.room - KEPT_FOR.get(kind, KEPT_FREE))
+    def has_room(self, kind: str, block: bytes, reserved: int = 0) -> bool:
+        kept_free = KEPT_FOR.get(kind, KEPT_FREE) + reserved
+        room = min(self.room * SHARES.get(kind, 1), self.room - kept_free)
         return self.size + len(block) < room
 
-    def fits(self, kind: str, block: bytes) -> bool:
+    def fits(self, kind: str, block: bytes, reserved: int = 0) -> bool:
         """Is there room for a block? If not, it is counted."""
-        fits = self.has_room(kind, block)
+        fits = self.has_room(kind, block, reserved)
         self.size += (len(block) + 1) * fits
         if not fits:
             add_count(self.missing, kind)
@@ -10858,17 +10867,22 @@ class Markdown(Document):
             part.drafts.append(forms)
             part.waiting += len(encode_line(best))
         if self.size + part.waiting > self.room:
-            self.lay_out(part)
+            self.lay_out(part, min((self.room - KEPT_FREE) // 2, ANSWER) * ("answer" not in forms))
         return ()
 
-    def lay_out(self, part: RunPart) -> None:
-        """Take the first form of each block for which there is room."""
-        for forms in part.drafts:
+    def lay_out(self, part: RunPart, reserved: int = 0) -> None:
+        """Take the first form of each block for which there is room, that of the answer first;
+        some bytes are reserved for one that is to come."""
+        chosen: dict[int, tuple[str, str]] = {}
+        for number, forms in sorted(
+            enumerate(part.drafts), key=lambda draft: "answer" not in draft[1]
+        ):
             for kind, text in forms.items():
                 margin = END_LIST * bool(LIST_ITEM.search(text) and kind not in ITEMS)
-                if self.fits(kind, encode_line(f"{margin}\n{text}")):
-                    part.blocks.append((kind, text))
+                if self.fits(kind, encode_line(f"{margin}\n{text}"), reserved):
+                    chosen[number] = kind, text
                     break
+        part.blocks += (chosen[number] for number in sorted(chosen))
         part.drafts, part.waiting = [], 0
 
     def close(self, part: RunPart) -> Iterator[bytes]:
@@ -11388,11 +11402,13 @@ class Page(Document):
     def hidden(self, total: Totals) -> Html:
         """What redaction hid, if it was asked for."""
         redaction = self.notes.reporter.redaction
-        asked = sorted({*redaction.classes, *(("secrets",) if redaction.scanner else ())})
+        marked = {*redaction.classes, *(("secrets",) if redaction.scanner else ())} - {"paths"}
         counts = {name: number for name, number in total.redactions.items() if number > 0}
         listed = format_counts(counts, "redaction") or "nothing was found"
-        text = f"Hidden ({', '.join(asked)}): {listed}"
-        return element("footer", text, kind="hidden") if asked else EMPTY
+        notes = [f"Hidden ({', '.join(sorted(marked))}): {listed}"] if marked else []
+        if "paths" in redaction.classes:  # they leave no markers
+            notes.append("~ stands for a home directory, . for that of a run")
+        return element("footer", "; ".join(notes), kind="hidden") if notes else EMPTY
 
 
 def row_html(title: str, good: bool, took: int, cost: str, place: str) -> Html:

@@ -584,12 +584,24 @@ def test_nothing_is_left_out_of_a_report_that_fits(slack: int) -> None:
     assert (text == whole) is (slack == 0)
 
 
+@pytest.mark.parametrize("actions", [10, 100])
+def test_the_answer_goes_before_actions(actions: int) -> None:
+    """A long one is cut."""
+    for words in (100, 500, 5000):
+        text = report(run_of(*many(actions), assistant("word " * words)), "--max-report", "5K")
+        assert len(text.encode()) <= 5 * 1024
+        assert text.count("word") >= min(words, 200)
+        assert ("1 whole answer not shown" in text) is (words > 100)
+        assert actions == 10 or "actions not shown" in text
+
+
 def test_the_verdict_is_there_if_nothing_else_fits() -> None:
     data = run_of(user(), *many(10), assistant("word " * 500), is_error=True, result="no " * 200)
     text = report(data, "--max-report", "900")
     assert text.startswith("### ❌ cursor: failed\n\n> do\n")
     assert text.splitlines()[-1].startswith("**❌ failed, ")
-    assert re.search("actions? not shown, 1 answer not shown", text)
+    assert re.search("actions? not shown", text)
+    assert "1 whole answer not shown" in text
     assert len(text.encode()) <= 900
     short = report(data, "--max-report", "300")
     assert short == "### ❌ cursor: failed\n\n**❌ failed**\n"
