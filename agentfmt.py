@@ -7,7 +7,7 @@
 """agentfmt: read the event stream of a headless coding agent and write it in another form.
 
     stdin -> chunks -> frames -> lines -> sessions -> selected -> redacted -> shortened
-          -> noted -> writer -> stdout
+          -> noted -> writer -> stdout            (lines of JSON are shortened behind the writer)
 
 A chunk is the result of one read. A frame is a block of whole lines, out of any log collector's
 envelopes. An event is a line, decoded
@@ -152,7 +152,6 @@ EXCERPT = 200  # characters of a rejected line in a message
 REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are only counted
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
-MAX_GIVEN_UP = 10 * MAX_RUNS  # remembered sessions whose run was closed as one too many
 LINES_TO_HINT = 10  # lines without a run, after which a message says what they look like
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
 SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't hidden
@@ -923,12 +922,12 @@ Places: TypeAlias = "tuple[Place, ...]"
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``members``
-    returns the members of the line of a translated event, where no stage reads such lines;
-    ``kind`` says what it means for runs; ``run`` is the run it belongs to; ``started`` is the event
-    that started a completed call; ``unprinted`` events only count; ``foreign`` is the line
-    of another agent that is printed in its place; ``where`` is its FILE:LINE; ``done`` is the call
-    that it ends, while writers read it.
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``translated``
+    returns the members of that line if it isn't made unless somebody reads it, and of a call what
+    its line would say; ``kind`` says what it means for runs; ``run`` is the run it belongs to;
+    ``started`` is the event that started a completed call; ``unprinted`` events only count;
+    ``original`` is the line of another agent, where that is printed in its place; ``where`` is its
+    FILE:LINE; ``done`` is the call that it ends, while writers read it.
     """
 
     type: str | None = None
@@ -938,8 +937,8 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
-    members: Internal = msgspec.field(name="\x7fmembers", default=None)
-    foreign: Internal = msgspec.field(name="\x7fforeign", default=None)
+    translated: Internal = msgspec.field(name="\x7ftranslated", default=None)
+    original: Internal = msgspec.field(name="\x7foriginal", default=None)
     kind: Internal = msgspec.field(name="\x7fkind", default="act")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
     run: Internal = msgspec.field(name="\x7frun", default=None)
@@ -948,7 +947,7 @@ class Event(Struct, gc=False):
     done: Internal = msgspec.field(name="\x7fdone", default=None)
 
 
-class ForeignLine(Struct, gc=False, eq=False):
+class OriginalLine(Struct, gc=False, eq=False):
     """A line of another agent that is printed, and the places of its words. Its events refer to it,
     and it must not refer to them: such a cycle would never be collected."""
 
@@ -992,7 +991,7 @@ class SpokenEvent(Event, gc=False):
     """An event with words: thoughts, or the assistant's, which may be a delta or a replay.
 
     ``stamp`` is the time that another agent's line states; ``edits`` are redaction's changes to its
-    words, None if it needs none.
+    words: None if it needs none, () if it may.
     """
 
     message: Message | None = None
@@ -1005,7 +1004,7 @@ class SpokenEvent(Event, gc=False):
 
 def line_of(event: Event) -> bytes:
     """The line of an event; one that a translator made is encoded where somebody reads it."""
-    return encode_json(event.members()) if event.members else event.raw
+    return encode_json(event.translated()) if event.translated else event.raw
 
 
 def ends_run(event: Event) -> bool:
@@ -1014,8 +1013,8 @@ def ends_run(event: Event) -> bool:
 
 def details(event: Event) -> dict[str, Any]:
     """All members of an event, decoded from its line; {} if that fails."""
-    if event.members and event.type != "tool_call":
-        return {name: decode_raw(value) for name, value in event.members().items()}
+    if event.translated and event.type != "tool_call":
+        return {name: decode_raw(value) for name, value in event.translated().items()}
     return as_object(decode_raw(line_of(event)))
 
 
@@ -1427,7 +1426,7 @@ PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory fi
 def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body; the name may stand only in its start."""
     if event.tool_call is None:
-        made = event.members
+        made = event.translated
         event.tool_call = made.told() if made else decode_as(event.raw, Event).tool_call or {}
     body: Any
     for key, body in event.tool_call.items():
@@ -1442,8 +1441,8 @@ def tool_of(event: Event) -> tuple[str, Any]:
 
 def tool_named_in(event: Event) -> str:
     """The name of the tool in the start of a call, of which nothing else need be decoded."""
-    unread = event.tool_call is None and event.members
-    return str(event.members.tool if unread else tool_of(event)[0])
+    unread = event.tool_call is None and event.translated
+    return str(event.translated.tool if unread else tool_of(event)[0])
 
 
 def started_tool(event: Event) -> str:
@@ -1628,8 +1627,8 @@ NOT_BEGUN = OpenCall()
 
 def ending_of(event: Event) -> Outcome:
     """How a call ended, for writers that want no more: the rest need not be made."""
-    unread = event.tool_call is None and event.members
-    found: Outcome = event.members.outcome(event) if unread else outcome_of(event)
+    unread = event.tool_call is None and event.translated
+    found: Outcome = event.translated.outcome(event) if unread else outcome_of(event)
     return found
 
 
@@ -1813,7 +1812,7 @@ OVERWRITTEN = regex(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 #
 # Messages on stderr, excerpts, rejected lines, the exit status; what is known of a FILE for them.
 # What went wrong in, messages out, between the lines of the output and without what redaction
-# hides. It must not know formats, sessions or runs.
+# hides. It must not know the forms of lines, nor when runs open and end.
 
 
 # Characters that text has few of; in another encoding it has many, but no controls among them.
@@ -2390,7 +2389,7 @@ class Reader:
         self.prefixed = False  # an event followed a prefix
 
     def read(self, frame: Frame) -> Iterable[tuple[bytes, Any]]:
-        """The lines of a frame with their events; whoever takes them counts them."""
+        """The lines of a frame with their events; whoever takes them counts those that pass."""
         if isinstance(frame, RejectedPiece):
             return [(frame.data, self.reject(frame))]
         lines = lines_of(frame)
@@ -2902,15 +2901,15 @@ CURSOR_TYPES = SHARED_TYPES | frozenset(
     "system thinking tool_call interaction_query connection retry turn_ended".split()
 )
 CURSOR_ALONE = CURSOR_TYPES - SHARED_TYPES - {"system"}
-ACTS: Sequence[str | None] = ("assistant", "thinking", "tool_call")
+AGENT_TYPES: Sequence[str | None] = ("assistant", "thinking", "tool_call")  # what only it does
 STRUCTURED = {"structured_output", "structured_result"}  # of results: the answer by a schema
 MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
-KINDS = dict.fromkeys(("user", *ACTS), ACT) | {"result": END}
+KINDS = dict.fromkeys(("user", *AGENT_TYPES), ACT) | {"result": END}
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
 
 class EventMaker(Struct, frozen=True, gc=False):
-    """How translators make events, of the type ``event_type``.
+    """What stages want of events, and how translators make them: of the type ``event_type``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``blanks``: fragments, which can't be redacted, are blanked. ``lines``: a stage reads the line
@@ -2984,7 +2983,7 @@ class Translator:
         self.begun = False
         self.latest = ""  # the type of the last event made, but errors and ends of tasks
         self.parent: str | None = None  # the call of the current event's sub-agent
-        self.foreign: Any = None  # the current event's, if it is printed
+        self.original: Any = None  # the current event's, if it is printed
         # When lines were written, as they say: the run's first one; the last one (in saved sessions
         # of those that say or do something); the current one.
         self.first: Any = None
@@ -3015,11 +3014,11 @@ class Translator:
     def goes_on(self, named: object) -> bool:
         """May lines with nothing but deltas pass untranslated, in the session that they name?"""
         sure = named is not None or self.deltas <= self.own
-        return sure and self.latest in ACTS
+        return sure and self.latest in AGENT_TYPES
 
     def close(self) -> list[Event]:
         """The events that are due at the end."""
-        self.parts, self.foreign = [], None
+        self.parts, self.original = [], None
         self.finish()
         for event in self.parts:
             event.unprinted = self.maker.native
@@ -3057,7 +3056,9 @@ class Translator:
         if not event.session_id:
             event.session_id = self.session
         if maker.native:
-            self.foreign = ForeignLine(event.raw, self.places.get(event.type or "", SPOKEN_PLACES))
+            self.original = OriginalLine(
+                event.raw, self.places.get(event.type or "", SPOKEN_PLACES)
+            )
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         line: Any = event
         if type(event) is not self.own_type:  # it was decoded as another agent's
@@ -3071,11 +3072,11 @@ class Translator:
             if not self.shown:
                 self.show_agent(self.parts[0])
             return self.parts
-        if event.kind is ACT and event.type not in ACTS:
+        if event.kind is ACT and event.type not in AGENT_TYPES:
             event.kind = SAVED if self.saved else EARLY if early else ASIDE
         self.apart |= event.kind == ASIDE
-        event.foreign, event.unprinted = (
-            self.foreign,
+        event.original, event.unprinted = (
+            self.original,
             not maker.native and event.type not in CURSOR_ALONE,
         )
         return (event,)
@@ -3096,7 +3097,7 @@ class Translator:
         """Add an event to the translation; ``made`` returns the members of its line."""
         maker = self.maker
         raw, made = (encode_json(made()), None) if maker.lines and made else (b"", made)
-        means, line = INIT if subtype == "init" else KINDS.get(kind, OTHER), self.foreign
+        means, line = INIT if subtype == "init" else KINDS.get(kind, OTHER), self.original
         new = maker.event_type(
             kind, subtype, self.session, call_id, None, parent, raw, made, line, means
         )
@@ -3175,7 +3176,7 @@ class Translator:
         yield
         self.latest, self.latest_own, self.doubt = state
         for part in self.parts:
-            part.kind = event.kind if event.type in ACTS else SAVED if self.saved else ASIDE
+            part.kind = event.kind if event.type in AGENT_TYPES else SAVED if self.saved else ASIDE
 
     def think(self, text: Any, *, delta: bool = False) -> None:
         self.say(text, "thinking", delta=delta)
@@ -3194,7 +3195,8 @@ class Translator:
         if tool == name and "_" in name:
             server = self.server_of(name)
             tool = tool if server is None else "mcp"
-        called = ForeignCall(identity, self.session, parent, tool, name, given, self.stamp, server)
+        since = earlier.since if earlier else self.stamp
+        called = ForeignCall(identity, self.session, parent, tool, name, given, since, server)
         if earlier is None or (tool == "updateTodos" and earlier.given != given):
             self.spoken.clear()
             for each in called.each():
@@ -3301,7 +3303,7 @@ class Translator:
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
         if self.maker.blanks and places:
-            self.event.raw = self.foreign.raw = blank_strings(self.event.raw, places)
+            self.event.raw = self.original.raw = blank_strings(self.event.raw, places)
 
 
 class Saved(Translator):
@@ -3360,7 +3362,7 @@ class Saved(Translator):
 
     def imply(self) -> None:
         """No line says what the last event does: where the agent's own are printed, it is none."""
-        self.parts[-1].unprinted, self.parts[-1].foreign = self.maker.native, None
+        self.parts[-1].unprinted, self.parts[-1].original = self.maker.native, None
 
 
 # Cursor's counts of tokens -> where other agents' lines state them.
@@ -4737,7 +4739,7 @@ class OpenCode(Translator):
         rejected = line["rejected"] if isinstance(line["rejected"], list) else []
         if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
-        elif line["reason"] == "idle" and self.latest in ACTS:
+        elif line["reason"] == "idle" and self.latest in AGENT_TYPES:
             kept = self.reason in (*self.cuts, *self.voids)
             self.reason = self.reason if kept else "stop"
         self.finish()
@@ -4786,7 +4788,7 @@ class OpenCode(Translator):
             self.stop_at(self.refused, "unfinished")
         elif self.reason not in (None, "tool-calls"):
             self.end()
-        elif self.reason is None and self.latest in ACTS:
+        elif self.reason is None and self.latest in AGENT_TYPES:
             self.report_error(
                 "its last step never finished; OpenCode sometimes loses its last event"
             )
@@ -5911,7 +5913,7 @@ def event_kind(event: Event) -> str:
 #
 # The state machine: when runs open and end, and their verdicts.
 # Events of a session in, the same events with their run out: redaction hides what messages say of
-# it. It must not know agents or writers.
+# it. It must not know what agents' lines look like, nor writers.
 
 # States of a run: it is open before its init, begun after it or its first act.
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
@@ -6088,7 +6090,9 @@ class Runs:
         session.had_run = True
         self.file.runs += 1
         run.number, run.started_ms = self.file.runs, line_time(self.as_read)
-        run.state = BEGUN if event.type in ACTS else OPEN  # an init behind acts is another run's
+        run.state = (
+            BEGUN if event.type in AGENT_TYPES else OPEN
+        )  # an init behind acts is another run's
         self.check_fail_on(event, run.matches)
         if run.session:
             run.label = self.reporter.redaction.identity(run.session)
@@ -6101,7 +6105,7 @@ class Runs:
     def count_event(self, session: Session, event: Event) -> None:
         run = cast("Run", session.run)
         run.events += self.fresh
-        run.state = BEGUN if event.type in ACTS else run.state
+        run.state = BEGUN if event.type in AGENT_TYPES else run.state
         self.check_fail_on(event, run.matches)
 
     def check_fail_on(self, event: Event, matches: Matches) -> None:
@@ -6293,7 +6297,7 @@ class Sessions:
 
     A session has one agent. An event without a session belongs to the agent that it shows, else to
     the last session of its FILE. Until an event decides, it is Cursor's. Most events go on in the
-    run of the one before them, and are only counted.
+    run of the one before them: deltas that no stage reads are only counted.
     """
 
     def __init__(self, given: str, maker: EventMaker, runs: Runs) -> None:
@@ -6394,7 +6398,7 @@ class Sessions:
             translator = session.translator
             if translator is None:
                 if session is speaker and here.sure_name is not None:
-                    named, going_on, counted = here.sure_name, ACTS, self.maker.unread
+                    named, going_on, counted = here.sure_name, AGENT_TYPES, self.maker.unread
             elif (
                 translator.passing
                 and session is here.recognized
@@ -6441,7 +6445,7 @@ class Sessions:
         if named is None and translator and translator.saved and event.type not in translator.own:
             named = event.session_id = translator.session_in(event)
         sure = named == self.here.sure_name and (
-            named or event.type in (translator.own if translator else ACTS)
+            named or event.type in (translator.own if translator else AGENT_TYPES)
         )
         return session if sure else self.identify(event)
 
@@ -6473,7 +6477,7 @@ class Sessions:
                 translator = session.translator
                 if translator is None and last is not None and last.translator:
                     self.name_session(event, str(session.key))
-        goes_on = name or (event.type in ACTS if session and not translator else sure)
+        goes_on = name or (event.type in AGENT_TYPES if session and not translator else sure)
         here.sure_name = name if session and goes_on else NO_SESSION
         here.pending_name = None if session else name or here.pending_name
         if session and session is not last:
@@ -6567,12 +6571,14 @@ class Sessions:
     def end_session(self, session: Session, end: Callable[[Session], None]) -> None:
         """Close a session: what its translator adds is due, and the end of a run that is open."""
         self.table.pop(session.key or "", None)
+        here, self.runs.file = self.runs.file, session.file
         self.runs.as_read, self.runs.fresh = b"", False
         for event in session.translator.close() if session.translator else ():
             self.runs.step(session, event)
             self.due += [*self.runs.take_implied(), event]
         end(session)
         self.due += self.runs.take_implied()
+        self.runs.file = here
 
     def take_due(self) -> Iterator[Event]:
         due, self.due = self.due, []
@@ -8949,7 +8955,7 @@ class EventRedactor:
         raw = event.raw.strip()
         words = "" if edits is None else words_of(event)
         strings = [*find_strings(raw)]
-        places = event.foreign.places if event.foreign else SPOKEN_PLACES
+        places = event.original.places if event.original else SPOKEN_PLACES
         spoken = [string for string in strings if string.path in places and not string.is_key]
         if edits is not None and "".join(string.text for string in spoken) != words:
             edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
@@ -9303,7 +9309,7 @@ def texts_of(events: list[Any]) -> list[str]:
 
 
 class RunWords:
-    """Redaction's state of a run: its segments, and its waiting events in order."""
+    """Redaction's state of a run: its passages, and its waiting events in order."""
 
     def __init__(self) -> None:
         self.last_s = 0.0  # time of the last event
@@ -9325,7 +9331,7 @@ def searched_lines(event: Event) -> bytes:
     """An event's line with the one that is printed: the end of a call repeats what its start said,
     which that may not hold."""
     made = b"" if event.type in SPOKEN_TYPES else event.raw
-    return b"\n".join((event.foreign.raw, made))
+    return b"\n".join((event.original.raw, made))
 
 
 def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
@@ -9335,7 +9341,7 @@ def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
     for number, event in enumerate(events, 1):
         shows = event.edits is not None and event.type not in SPOKEN_TYPES
         if shows and not (
-            event.foreign and number < len(events) and events[number].foreign is event.foreign
+            event.original and number < len(events) and events[number].original is event.original
         ):
             yield events[begin:number]
             begin = number
@@ -9345,12 +9351,12 @@ def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
 
 def run_of(event: Event) -> Run | None:
     """The run among whose events an event waits: that of its line's last one."""
-    run: Run | None = (event.foreign or event).run
+    run: Run | None = (event.original or event).run
     return run
 
 
 def id_of_line(event: Event) -> int:
-    return id(event.foreign or event)
+    return id(event.original or event)
 
 
 class Redactor:
@@ -9367,7 +9373,7 @@ class Redactor:
         self.max_wait = max_wait
         self.redaction = redaction
         # Of what action lines and summaries read: only what is printed is counted.
-        self.unprinted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
+        self.uncounted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
         self.scanner = redaction.scanner
         self.reread = reread
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
@@ -9383,13 +9389,13 @@ class Redactor:
     def redact(self, events: Iterable[Event]) -> list[Event]:
         batch: list[Any] = list(events)
         now = time.monotonic()
-        lines = [event.raw if event.foreign is None else searched_lines(event) for event in batch]
+        lines = [event.raw if event.original is None else searched_lines(event) for event in batch]
         suspects = self.redaction.suspects(lines)
         for number in suspects:
             batch[number].edits = ()
         for event in batch:
-            if event.foreign is not None:
-                event.foreign.run = event.run
+            if event.original is not None:
+                event.original.run = event.run
         groups = (
             part
             for _, group in itertools.groupby(batch, self.together)
@@ -9408,43 +9414,43 @@ class Redactor:
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
         for event in stretch:
-            segment = state.open.get(event.type)
+            passage = state.open.get(event.type)
             if (
-                segment is not None
+                passage is not None
                 and event.timestamp_ms is not None
                 and event.model_call_id is None
                 and event.parent_tool_use_id is None
                 and event.subtype != "completed"
             ):  # nearly always: it saves a call
-                segment.events.append(event)
+                passage.events.append(event)
             elif event.type in self.spoken:
                 self.hear(state, event)
             else:
                 self.pause(state, event)
 
     def hear(self, state: RunWords, event: Any) -> None:
-        """Take an event with words; one that ends thoughts or repeats all deltas ends a segment."""
+        """Take an event with words; one that ends thoughts or repeats all deltas ends a passage."""
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         if kind == "thinking" and event.subtype == "completed":
             state.close(key)
-        segment = state.open.get(key) or state.open.setdefault(key, Passage())
+        passage = state.open.get(key) or state.open.setdefault(key, Passage())
         delta = event.timestamp_ms is not None and event.model_call_id is None
         if delta or kind == "thinking":
-            segment.events.append(event)
+            passage.events.append(event)
             return
-        segment.collect()
-        replay = segment.said.tell()
+        passage.collect()
+        replay = passage.said.tell()
         if replay:
             state.close(key)
-            segment = state.open[key] = Passage()
-        segment.events.append(event)
-        segment.collect(deltas=False)
+            passage = state.open[key] = Passage()
+        passage.events.append(event)
+        passage.collect(deltas=False)
         if replay:
             state.close(key)
 
     def pause(self, state: RunWords, event: Event) -> None:
-        """Take an event without words, which may end segments."""
+        """Take an event without words, which may end passages."""
         state.ended = state.ended or (ends_run(event) and event.run is run_of(event))
         if state.ended or event.type in SEGMENT_ENDS or event.kind == INIT:
             state.close(*state.open, cut_off=event.kind == IMPLIED)
@@ -9456,13 +9462,13 @@ class Redactor:
         self.redaction.run = run
         if self.scanner:
             self.scanner.copies = state.copies
-        segments, state.closed = state.closed, []
-        for segment in state.open.values():
-            segment.collect()
-            segment.advance(0, [])
-            if segment.due or overdue or self.replaces_words:
-                segments.append(segment)
-        self.decide(state, segments, overdue=overdue)
+        passages, state.closed = state.closed, []
+        for passage in state.open.values():
+            passage.collect()
+            passage.advance(0, [])
+            if passage.due or overdue or self.replaces_words:
+                passages.append(passage)
+        self.decide(state, passages, overdue=overdue)
         self.release(state)
         if self.scanner:
             if run and run.reason and state.ended and state.copies.known.forms:
@@ -9474,51 +9480,51 @@ class Redactor:
         elif run is None or state.ended:
             self.runs.pop(run, None)
 
-    def decide(self, state: RunWords, segments: list[Passage], *, overdue: bool) -> None:
-        """Decide words: all of closed segments; of others complete lines, or all if overdue."""
-        texts = [segment.undecided(whole=segment.closed or overdue) for segment in segments]
+    def decide(self, state: RunWords, passages: list[Passage], *, overdue: bool) -> None:
+        """Decide words: all of closed passages; of others complete lines, or all if overdue."""
+        texts = [passage.undecided(whole=passage.closed or overdue) for passage in passages]
         suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
-        for number, (segment, text) in enumerate(zip(segments, texts, strict=True)):
+        for number, (passage, text) in enumerate(zip(passages, texts, strict=True)):
             suspect = number in suspects or self.redaction.is_copy_in(text)
             if suspect:  # what stands before it doesn't change by what it shows
-                self.release(state, segments[number:])
-            parts = split_lines(text, segment.word)
-            cut_off = segment.cut_off or overdue
-            clean = not (cut_off or segment.key or segment.word or len(parts) > 1 or suspect)
-            whole = segment.closed or overdue or self.replaces_words
+                self.release(state, passages[number:])
+            parts = split_lines(text, passage.word)
+            cut_off = passage.cut_off or overdue
+            clean = not (cut_off or passage.key or passage.word or len(parts) > 1 or suspect)
+            whole = passage.closed or overdue or self.replaces_words
             size = len(text) if whole else self.decidable(text, parts)
             changes: list[Replacement] = []
             if self.replaces_words:
-                changes = self.replaced(segment, size)
+                changes = self.replaced(passage, size)
             elif size and not clean:
                 parts = [
                     (first, min(last, size), long) for first, last, long in parts if first < size
                 ]
-                changes = self.search(segment, text[:size], parts, state.cwd, cut_off=cut_off)
-            if changes or segment.edits or not segment.closed:  # else nothing is left to do
-                segment.advance(size, changes)
+                changes = self.search(passage, text[:size], parts, state.cwd, cut_off=cut_off)
+            if changes or passage.edits or not passage.closed:  # else nothing is left to do
+                passage.advance(size, changes)
 
-    def replaced(self, segment: Passage, size: int) -> list[Replacement]:
-        """Replace words: [messages] at the beginning of their segment, nothing for the rest."""
-        new = segment.marker if size else ""
-        segment.marker = "" if size else segment.marker
+    def replaced(self, passage: Passage, size: int) -> list[Replacement]:
+        """Replace words: [messages] at the beginning of their passage, nothing for the rest."""
+        new = passage.marker if size else ""
+        passage.marker = "" if size else passage.marker
         return [(0, size, new)]
 
     def release(self, state: RunWords, undecided: Sequence[Passage] = ()) -> None:
         """Release events, in order, up to the first one that waits for its words."""
         pending, sizes = state.pending, state.sizes
         waiting = (*state.open.values(), *undecided)
-        held = {id(segment.events[0]) for segment in waiting if segment.events}
+        held = {id(passage.events[0]) for passage in waiting if passage.events}
         waits = map(held.__contains__, map(id, pending))
         count = next(itertools.compress(itertools.count(), waits), len(pending))
-        line = pending[count].foreign if count < len(pending) else None
-        while line and count and pending[count - 1].foreign is line:  # its events stay together
+        line = pending[count].original if count < len(pending) else None
+        while line and count and pending[count - 1].original is line:  # its events stay together
             count -= 1
         self.ready += self.rewrite(pending[:count], state.cwd, state.copies)
         self.size -= sum(sizes[:count])
         del pending[:count], sizes[:count]
         new = [
-            len((event.foreign or event).raw) + EVENT_OVERHEAD for event in pending[len(sizes) :]
+            len((event.original or event).raw) + EVENT_OVERHEAD for event in pending[len(sizes) :]
         ]
         sizes += new
         self.size += sum(new)
@@ -9541,7 +9547,8 @@ class Redactor:
         state.cwd = self.redaction.directory(cwd) or state.cwd
 
     def finish(self) -> list[Event]:
-        """Release all events of input that was cut off; beginnings of secrets are hidden."""
+        """Release all events at the end of the input, which may have been cut off: beginnings of
+        secrets are hidden."""
         for run, state in [*self.waiting.items()]:
             state.close(*state.open, cut_off=True)
             self.settle(run, state)
@@ -9554,7 +9561,7 @@ class Redactor:
         if not copies.known.forms and all(event.edits is None for event in events):
             return events
         done: list[Event] = []
-        for line, group in itertools.groupby(events, operator.attrgetter("foreign")):
+        for line, group in itertools.groupby(events, operator.attrgetter("original")):
             parts = list(group)
             if line and any(self.with_copies(part).edits is not None for part in parts):
                 line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
@@ -9563,16 +9570,18 @@ class Redactor:
 
     def with_copies(self, event: Any) -> Any:
         """An event; it may hold a copy of what an event before it showed."""
-        if self.redaction.is_copy_in(event.raw if event.foreign is None else searched_lines(event)):
+        if self.redaction.is_copy_in(
+            event.raw if event.original is None else searched_lines(event)
+        ):
             event.edits = event.edits or ()
         return event
 
     def rewritten(self, event: Any, cwd: str | None) -> Any:
         if self.with_copies(event).edits is None:
             return event
-        if event.foreign and event.type in SPOKEN_TYPES:  # no other output reads its words
+        if event.original and event.type in SPOKEN_TYPES:  # no other output reads its words
             return event
-        raw = self.redacted(event, cwd, self.unprinted if event.foreign else self.redaction)
+        raw = self.redacted(event, cwd, self.uncounted if event.original else self.redaction)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
     def redacted(self, event: Any, cwd: str | None, redaction: EventRedactor) -> bytes:
@@ -9596,18 +9605,18 @@ class Redactor:
         return len(from_utf8(data[:start])) if start else end
 
     def search(
-        self, segment: Passage, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
+        self, passage: Passage, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
     ) -> list[Replacement]:
         """The changes in words that can be decided."""
         data = to_utf8(text)
         spans = (
-            self.find_spans(text, data, parts, segment.key, cut_off=cut_off) if self.scanner else []
+            self.find_spans(text, data, parts, passage.key, cut_off=cut_off) if self.scanner else []
         )
         changes = [*in_characters(data, self.redaction.with_paths(data, cwd, markers_for(spans)))]
         # The rest of a secret that was decided early is hidden, too.
         begun = cut_off and bool(changes) and changes[-1][1] == len(text)
-        segment.word = (parts[-1][2] or begun) and text[-1] != "\n"
-        segment.key = ends_inside_key(data, segment.key)
+        passage.word = (parts[-1][2] or begun) and text[-1] != "\n"
+        passage.key = ends_inside_key(data, passage.key)
         return changes
 
     def find_spans(
@@ -9631,7 +9640,7 @@ class Redactor:
         return merged(spans)
 
 
-def join_words(foreign: ForeignLine, events: list[Any]) -> Event:
+def join_words(original: OriginalLine, events: list[Any]) -> Event:
     """A line that is printed as one event, with the words that stand in its places and their edits.
     Where it holds both, these are the assistant's; its thoughts are redacted like other strings."""
     kinds = {event.type for event in events if event.type in SPOKEN_TYPES}
@@ -9642,7 +9651,7 @@ def join_words(foreign: ForeignLine, events: list[Any]) -> Event:
             edits += [(a + len(words), b + len(words), new) for a, b, new in event.edits or ()]
             words += words_of(event)
     whole = SpokenEvent(kind, message=Message(words), text=words)
-    whole.raw, whole.foreign, whole.edits = foreign.raw, foreign, edits
+    whole.raw, whole.original, whole.edits = original.raw, original, edits
     return whole
 
 
@@ -9709,7 +9718,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
     """Decode an event from its changed line."""
     new = reread(raw)
     new.raw, new.run, new.unprinted, new.where = raw, event.run, event.unprinted, event.where
-    new.foreign, new.kind = event.foreign, event.kind
+    new.original, new.kind = event.original, event.kind
     if type(event) is type(new) is SpokenEvent:
         new.stamp = event.stamp
     if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
@@ -11515,7 +11524,7 @@ class StreamJson(Writer):
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         last = None
         for event in events:
-            line = event.foreign or event
+            line = event.original or event
             if not event.unprinted and line is not last:
                 last = line
                 yield line.raw.strip()
@@ -12065,7 +12074,7 @@ class Output:
 
 # ---------------------------------------------------------------- pipeline
 #
-# convert() connects the stages. Everything is pulled by its last line: an event is read, followed,
+# convert() connects the stages. Everything is pulled by its write(): an event is read, followed,
 # and reported on stderr, while the writer's lines are taken.
 # Streams of bytes in, output and messages out. It must not know options or files.
 
