@@ -2072,20 +2072,23 @@ def read_frames(
     agent's lines."""
     head = b""
     for chunk in arriving:
+        if not chunk:
+            yield b""
         head += chunk
         begins = any(magic.startswith(head[:16].lower()) for magic in OTHER_FORMATS)
         if len(head) > BLOCK or not (begins or UNDECIDED.fullmatch(head)):
             break
     source.looks_like = format_of(head, OTHER_FORMATS)
     if source.looks_like:
-        return map(RejectedPiece, itertools.chain((head,), arriving))
+        yield from map(RejectedPiece, itertools.chain((head,), arriving))
+        return
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
     frames = first_alone(framing(itertools.chain((head,), arriving), limit))
     for _ in range({"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)):
         frames = Unwrapper(source, limit, unwrap).frames(frames)
-    return frames
+    yield from frames
 
 
 def first_alone(frames: Iterator[Frame]) -> Iterator[Frame]:
@@ -12106,9 +12109,9 @@ def follow_streams(
             sessions.begin_file(source)
             reader = Reader(source, sessions.maker.event_type)
             frames = read_frames(source, arriving, max_line, unwrap)
-            if source.looks_like:
-                reporter.explain(sessions.here.file)
             for frame in frames:
+                if source.looks_like and not source.at:
+                    reporter.explain(sessions.here.file)
                 yield sessions.follow(reader.read(frame))
                 if not frame:
                     reporter.explain_early(sessions.here.file, silent=True)

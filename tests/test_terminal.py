@@ -494,3 +494,9 @@ def test_a_real_terminal_shows_the_same() -> None:
     seen, _ = on_terminal(data, "--color", "never", env=GLYPHS)
     rows, told = show(data)
     assert seen.decode().splitlines() == [*rows, *told]
+
+
+def test_silence_is_passed_on_before_the_first_bytes_show_a_form() -> None:
+    """Else a terminal could not say that it waits for the agent."""
+    frames = agentfmt.read_frames(agentfmt.Source("-"), iter([b"", b" ", b"", init(), b""]))
+    assert [bool(frame) for frame in frames] == [False, False, True, False]
