@@ -1066,8 +1066,8 @@ RUN_FAILURES = {
     "matched": r"\A--fail-on ",
     "limit": (
         r"(?i)\b429\b|rate[ _-]?limit|quota|usage limit|hit your .{0,40}limit"
-        r"|limit (?:reached|exceeded)|budget|max(?:imum)?[ _](?:session )?turns|credits?\b"
-        r"|billing|too many requests|\b(?:stopped|finished): max"
+        r"|limit (?:reached|exceeded)|budget|credits?\b|billing|too many requests"
+        r"|max(?:imum)?[ _](?:session |number of )?(?:turns|actions)|\b(?:stopped|finished): max"
     ),
     "auth": (
         r"(?i)\b40[13]\b|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b|authenticat|api[ _-]?key"
@@ -3059,9 +3059,8 @@ class Translator:
         if not event.session_id:
             event.session_id = self.session
         if maker.native:
-            self.original = OriginalLine(
-                event.raw, self.places.get(event.type or "", SPOKEN_PLACES)
-            )
+            places = self.places.get(event.type or "", SPOKEN_PLACES)
+            self.original = OriginalLine(event.raw, places)
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
         line: Any = event
         if type(event) is not self.own_type:  # it was decoded as another agent's
@@ -5514,6 +5513,7 @@ class Goose(Translator):
             self.closing = self.closing if message["id"] == self.message else ""
             self.message = message["id"]
             self.begin_message(self.message)
+            self.model = message["metadata.inference.requestedModel"] or self.model
             if message["metadata.userVisible"] is not False:
                 for block in message.each("content"):
                     self.block(block, message["role"])
@@ -5553,7 +5553,10 @@ class Goose(Translator):
         self.answer(identity, text, failed=failed, kind=kind, code=code)
 
 
-GOOSE_ERROR = regex(r"\s*(?:Ran into this error|Network error): ")
+GOOSE_ERROR = regex(
+    r"\s*(?:Ran into this error|Network error): "
+    r"|\s*I've reached the maximum number of actions I can do without user input\."
+)
 GOOSE_OWN = ("developer", "todo", "summon", "skills", "memory", "platform", "computercontroller")
 
 

@@ -448,6 +448,12 @@ GOOSE: dict[str, Stream] = {
         [goose("assistant", {"type": "systemNotification", "notificationType": "creditsExhausted", "msg": "Top up."}), GOOSE_LAST],
         (1, 0, 1), [], "failed: Top up.",
     ),
+    "goose-turns": (
+        [*goose_call("developer__shell", {"command": "make"}),
+         goose_says("I've reached the maximum number of actions I can do without user input. Would you like me to continue?", "m9"),
+         GOOSE_LAST],
+        (1, 0, 1), ["{shell} make"], "failed: I've reached the maximum number of actions",
+    ),
     "goose-cut": ([goose_says("All"), goose_says(" done.")], (1, 0, 1), [], "ended without a result"),
 }  # fmt: skip
 
