@@ -88,7 +88,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -11716,6 +11716,7 @@ class Trace:
         self.begun = started_ms  # milliseconds since 1970; None if no line states it
         self.first = self.last = started_ms or round(time.time() * 1000)
         self.ids: dict[str | None, int] = {}  # calls -> how many before them had the same ID
+        self.above: dict[str | None, str] = {}  # nested calls -> those of their sub-agents
         self.spans: list[dict[str, Any]] = []
         self.asked: list[str] = []  # prompts
         self.said = [""]  # between calls
@@ -11731,6 +11732,17 @@ class Trace:
 
     def id_of(self, call: str | None) -> str:
         return self.identity(f"call\0{call or ''}\0{self.ids.get(call, 0)}", 16)
+
+    def nest(self, call: str | None, parent: str | None, calls: Container[str | None]) -> str:
+        """The span above a call's: that of a parent that is known and isn't below the call itself,
+        which would keep readers busy for ever; else the run's."""
+        at = parent
+        while at is not None and at != call:
+            at = self.above.get(at)
+        if parent is None or at == call or not (parent in calls or parent in self.ids):
+            return self.root
+        self.above[call] = parent
+        return self.id_of(parent)
 
     def add(
         self, name: str, ids: tuple[str, str | None], span: tuple[int, int],
@@ -11781,9 +11793,9 @@ class Otlp(RunWriter):
         return (now - max(took, clock), now), "clock"
 
     def call(self, call: FinishedCall, trace: Trace, notes: RunNotes, *, ended: bool) -> None:
-        outcome, identity, above = call.outcome, call.event.call_id, call.parent
+        outcome, identity = call.outcome, call.event.call_id
         trace.ids[identity] = trace.ids.get(identity, -1) + 1
-        nested = above is not None and (above in notes.calls or above in trace.ids)
+        above = trace.nest(identity, call.parent, notes.calls)
         span, source = self.time_of(call, trace)
         status = outcome.status if ended else "unfinished"
         command = call.args.get("command") if outcome.tool == "shell" else None
@@ -11801,7 +11813,7 @@ class Otlp(RunWriter):
         if self.contents:
             fields["gen_ai.tool.call.arguments"] = encode_json(call.args).decode()
             fields["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
-        ids = trace.id_of(identity), trace.id_of(above) if nested else trace.root
+        ids = trace.id_of(identity), above
         why = None if status == "ok" else call.action.outcome or status
         trace.add(f"execute_tool {call.name}", ids, span, fields, why)
 
