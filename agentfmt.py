@@ -1259,7 +1259,8 @@ def line_counts(call: Outcome) -> tuple[int | None, int | None]:
     result = call.found
     added, removed = as_count(result.linesAdded), as_count(result.linesRemoved)
     if call.tool == "write":
-        return next(counts_in((result.linesCreated, added)), None), None
+        created = next(counts_in((result.linesCreated, added)), None)
+        return created, None if created is None else 0
     if added is None and removed is None and decode_raw(result.diffString) is not None:
         marks = [line[:1] for line in diff_lines(result)]
         return marks.count("+"), marks.count("-")
