@@ -10,9 +10,9 @@
           -> noted -> writer -> stdout            (lines of JSON are shortened behind the writer)
 
 A chunk is the result of one read. A frame is a block of whole lines, out of any log collector's
-envelopes. An event is a line, decoded
-into the few members that the chosen output needs; it keeps the line itself. Another agent's line is
-translated into any number of events, which refer to it where it is printed in their place.
+envelopes. An event is a line, decoded into the few members that the chosen output needs; it keeps
+the line itself. Another agent's line is translated into any number of events, which refer to it
+where it is printed in their place.
 Events travel one way, a block at a time: a stage takes events and returns events, and the output
 of a block is written before the next read. A run is one answer of an agent: it opens with its
 first init, user, assistant, thinking or tool_call event and ends with its terminal event (result,
@@ -971,9 +971,7 @@ RUNLESS = "runless"  # nothing
 EARLY = "early"  # what belongs to the next run of their FILE, whatever session that names
 STRAY = "stray"  # an error that names nobody, of the next run of an agent that has such errors
 APART = (ASIDE, SAVED, HEAD, RUNLESS, EARLY, STRAY)
-UNREADABLE = (
-    "unreadable"  # of a run that isn't read: in an envelope, or as --from excludes its agent
-)
+UNREADABLE = "unreadable"  # of a run that nobody reads: in an envelope, or excluded by --from
 GOING_ON = (ACT, *APART)  # kinds that change nothing of a run that is begun
 NO_SESSION = object()  # differs from any event's session
 
@@ -3078,10 +3076,8 @@ class Translator:
         if event.kind is ACT and event.type not in AGENT_TYPES:
             event.kind = SAVED if self.saved else EARLY if early else ASIDE
         self.apart |= event.kind == ASIDE
-        event.original, event.unprinted = (
-            self.original,
-            not maker.native and event.type not in CURSOR_ALONE,
-        )
+        event.original = self.original
+        event.unprinted = not maker.native and event.type not in CURSOR_ALONE
         return (event,)
 
     def show_agent(self, event: Event) -> None:
@@ -3568,10 +3564,8 @@ class Claude(Translator):
                 self.tasks.get(as_word(entry["task_id"]), "") for entry in notice.each("tasks")
             }
         elif subtype == "task_notification" or notice["patch.status"] not in TASK_STATES:
-            stopped = {as_text(notice["status"]), as_text(notice["patch.status"])} & {
-                "stopped",
-                "killed",
-            }
+            states = {as_text(notice["status"]), as_text(notice["patch.status"])}
+            stopped = not states.isdisjoint(("stopped", "killed"))
             if stopped and call in self.running and task not in self.dismissed:
                 given = self.background.get(call, {}).get("description")
                 self.lost = as_text(decode_raw(given)) or as_text(notice["summary"]) or task
@@ -3607,7 +3601,7 @@ class Claude(Translator):
         say = self.say if role == "assistant" else self.hear
         if isinstance(content, str):
             say(content)
-        for block in content if isinstance(content, list) else ():
+        for block in as_list(content):
             if block.tool_use_id is not None or block.type == "tool_result":
                 self.returned(block, line)  # also an assistant's: the model's servers ran it
             elif block.text is not None:
@@ -3769,10 +3763,8 @@ DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the m
 def was_interrupted(result: Mapping[str, Raw]) -> bool:
     """Does a result say that somebody stopped the run? Older versions only don't say otherwise."""
     reason = as_text(decode_raw(result.get("terminal_reason", b"")))
-    listed = decode_raw(result.get("errors", b""))
-    errors = (
-        listed if listed and isinstance(listed, list) else [decode_raw(result.get("result", b""))]
-    )
+    errors = as_list(decode_raw(result.get("errors", b"")))
+    errors = errors or [decode_raw(result.get("result", b""))]
     diagnosed = all(as_text(error).startswith(DIAGNOSTIC) for error in errors)
     return reason.startswith("aborted") or (not reason and diagnosed)
 
@@ -3866,7 +3858,7 @@ NUMBERED_LINE = regex(r"\A {0,9}[0-9]{1,9}(?:\u2192|\t)")
 def hunk_lines(hunk: Node) -> Iterator[str]:
     """The lines of a part of a diff, below their positions in both files."""
     yield "@@ -{},{} +{},{} @@".format(*(as_count(hunk[name]) or 0 for name in HUNK))
-    yield from map(as_text, hunk["lines"] if isinstance(hunk["lines"], list) else ())
+    yield from map(as_text, as_list(hunk["lines"]))
 
 
 HUNK = ("oldStart", "oldLines", "newStart", "newLines")
@@ -3982,7 +3974,7 @@ class SavedClaude(Saved, Claude):
         and may state the output as it was when it began."""
         message = line.message
         identity = as_text(message and message.id) or line.uuid
-        blocks = message.content if message and isinstance(message.content, list) else ()
+        blocks = as_list(message.content) if message else ()
         size = self.sizes.get(identity, 0)
         for block in blocks:
             size += (
@@ -4252,7 +4244,7 @@ class Codex(Translator):
     def follow(self, identity: str, item: Any) -> None:
         """Follow sub-agents: a call starts them, and any other may tell that they have ended."""
         states = as_object(item.agents_states)
-        named = item.receiver_thread_ids if isinstance(item.receiver_thread_ids, list) else ()
+        named = as_list(item.receiver_thread_ids)
         if item.tool == SPAWN:
             started = dict.fromkeys(map(as_text, (*named, *states)), (identity, item.prompt))
             self.agents = {**self.agents, **started}
@@ -4293,7 +4285,7 @@ def web_call(query: Any, action: Any) -> tuple[str, dict[str, str]]:
     """A search, or a page that was opened, or searched."""
     if action["type"] in ("open_page", "find_in_page"):
         return "webFetch", {"url": first_text(action["url"], query)}
-    queries = action["queries"] if isinstance(action["queries"], list) else ()
+    queries = as_list(action["queries"])
     return "webSearch", {"searchTerm": first_text(query, action["query"], *queries)}
 
 
@@ -4739,7 +4731,7 @@ class OpenCode(Translator):
         self.begin_message(message)
 
     def done(self, line: Any) -> None:
-        rejected = line["rejected"] if isinstance(line["rejected"], list) else []
+        rejected = as_list(line["rejected"])
         if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
         elif line["reason"] == "idle" and self.latest in AGENT_TYPES:
@@ -5075,7 +5067,7 @@ class Pi(Saved):
     def message(self, message: Any) -> None:
         said = self.ask if message.role == "user" else self.say
         content = message.content if message.role in ("user", "assistant") else ()
-        for block in content if isinstance(content, list) else ():
+        for block in as_list(content):
             if block.type == "text":
                 said(block.text)
             elif block.type == "thinking":
@@ -6097,9 +6089,8 @@ class Runs:
         session.had_run = True
         self.file.runs += 1
         run.number, run.started_ms = self.file.runs, line_time(self.as_read)
-        run.state = (
-            BEGUN if event.type in AGENT_TYPES else OPEN
-        )  # an init behind acts is another run's
+        # An init behind what an agent does is another run's.
+        run.state = BEGUN if event.type in AGENT_TYPES else OPEN
         self.check_fail_on(event, run.matches)
         if run.session:
             run.label = self.reporter.redaction.identity(run.session)
