@@ -524,7 +524,7 @@ INTEGER = regex(r"-?[0-9]{1,19}")
 
 
 def as_count(value: Any) -> int | None:
-    number = as_integer(value)
+    number = value if type(value) is int and value < 1 << 63 else as_integer(value)
     return None if number is None or number < 0 else number
 
 
@@ -1580,6 +1580,8 @@ def call_bodies(event: Event) -> Iterator[dict[str, Any]]:
 
 def failure_of_event(event: Event, variant: str) -> Any:
     """What a variant of the result of a call holds."""
+    if event.translated:
+        return event.translated.held(variant)
     results = (as_object(body.get("result")) for body in call_bodies(event))
     return next((result[variant] for result in results if variant in result), None)
 
@@ -1680,7 +1682,7 @@ class FinishedCall:
         """It with its target, and with its facts or the reason of its failure."""
         outcome, act, here = self.outcome, self.label, self.here
         target = target_in(outcome.tool, self.args, here)
-        if self.begun.given and not target:
+        if not target and self.begun.given:
             target = find_target(self.begun.tool, self.begun.given, here)
         if outcome.status in REASONS:
             failure = failure_of_event(self.event, outcome.variant)
@@ -2584,13 +2586,13 @@ TOOL_ARGUMENTS = {
 
 # Beginning of a failed call's result, or the agent's word for it, by Cursor's variant.
 FAILURES = {
-    "rejected": (
+    "rejected": regex(
         r"(?i)The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
         r"|Command cancelled|(?:The )?User (?:rejected|declined|denied|cancelled|did not allow)"
         r"|.{0,80}rejected by (?:the )?user|denied-interactively|(?:user-)?(?:declined|rejected)\b"
         r"|The tool use was rejected"
     ),
-    "permissionDenied": (
+    "permissionDenied": regex(
         r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
         r"|.{0,200}\b(?:requires?|needs?) (?:explicit )?approval|Exit plan mode\?|denied\b"
         r"|.{0,200}\bpermission (?:was|has been|is) (?:declined|denied)"
@@ -2601,16 +2603,16 @@ FAILURES = {
         r"|.{0,200}denied by (?:your permission settings|policy)"
         r"|The user has specified a rule which prevents"
     ),
-    "timeout": (
+    "timeout": regex(
         r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b"
         r"|(?s:.*\n)Command timed out after "
     ),
-    "fileNotFound": r"(?i)(?:File|Path)[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT",
+    "fileNotFound": regex(r"(?i)(?:File|Path)[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT"),
 }
-OVERWRITTEN_FILE = (
+OVERWRITTEN_FILE = regex(
     r"(?i)Successfully overwr|(?:The )?File [^\n]{1,2000}? has been (?:updated|overwritten)"
 )
-ERROR_TAG = r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z"
+ERROR_TAG = regex(r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z")
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
 
 
@@ -2626,10 +2628,11 @@ class ForeignCall(Struct, gc=False):
     since: Any = None  # when it started, as its line says
     server: str | None = None  # of an MCP tool whose name does not show it; "" if it is unknown
     beside: bool = False  # others were open, so that no line says when it ended
+    known: dict[str, Any] | None = None  # its arguments, once somebody asked for them
 
     def __call__(self) -> dict[str, Any]:
         """The members of its line."""
-        return self.line("started", self.told_as({"args": self.args()}))
+        return self.line("started", self.told_as({"args": self.spelled_args()}))
 
     def line(self, subtype: str, call: dict[str, Any]) -> dict[str, Any]:
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
@@ -2637,16 +2640,29 @@ class ForeignCall(Struct, gc=False):
 
     def told(self) -> dict[str, Any]:
         """What its line says of the call, as if it had been decoded."""
-        return self.told_as(ToolCall(args=self.args(decoded=True)))
+        return self.told_as(ToolCall(args=self.args()))
 
-    def told_as(self, body: Any, clocks: Mapping[str, str] = {}) -> dict[str, Any]:
+    def held(self, _variant: str) -> None:
+        """It has no result yet."""
+
+    def told_as(self, body: Any, clocks: Mapping[str, Any] = {}) -> dict[str, Any]:
         return {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name, **clocks}
 
-    def args(self, *, decoded: bool = False) -> dict[str, Any]:
-        """Its arguments, with Cursor's names: as they are spelled, or ``decoded``."""
-        given: Any = {"input": self.given} if isinstance(self.given, str) else self.given
-        spelled = isinstance(given, Raw) and not decoded
-        args = members(bytes(given)) if spelled else as_object(decode_raw(given))
+    def args(self) -> dict[str, Any]:
+        """Its arguments, with Cursor's names."""
+        if self.known is None:
+            given = {"input": self.given} if isinstance(self.given, str) else self.given
+            self.known = self.with_names(as_object(decode_raw(given)))
+        return self.known
+
+    def spelled_args(self) -> dict[str, Any]:
+        """The same, undecoded where they were given so."""
+        if isinstance(self.given, Raw):
+            return self.with_names(members(bytes(self.given)))
+        return self.args()
+
+    def with_names(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Arguments with Cursor's names."""
         mcp = MCP_TOOL.fullmatch(self.name) if self.tool == "mcp" else None
         if mcp or self.server is not None:
             server, tool = filter(None, mcp.groups()) if mcp else self.parts()
@@ -2676,13 +2692,13 @@ class ForeignCall(Struct, gc=False):
             isinstance(self.given, Raw) and b"*** " not in bytes(self.given)
         ):
             return [self]  # nearly always
-        if "path" in (args := self.args()):
+        if "path" in (args := self.spelled_args()):
             return [self]
         texts = map(decode_raw, args.values())
         files = [file for text in texts for file in patched_files(as_text(text))]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
-            replace(self, id=identity, tool=tool, given=args)
+            replace(self, id=identity, tool=tool, given=args, known=None)
             for identity, (tool, args) in zip(ids, files, strict=False)
         ] or [self]
 
@@ -2711,36 +2727,45 @@ class Answer(Struct, gc=False):
             (self.content, self.facts), self.later = self.later(), None
 
     def __call__(self) -> dict[str, Any]:
+        args = self.call.spelled_args()
+        body = {"args": args, "result": self.result(args)}
+        clocks = {name: str(time) for name, time in self.clocks().items()}
+        return self.call.line("completed", self.call.told_as(body, clocks))
+
+    def result(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Cursor's result of a call with these arguments."""
         self.complete()
-        args = self.call.args()
         facts = {name: decode_raw(fact) for name, fact in self.facts.items()}
-        body = {"args": args, "result": make_result(self, args, facts)}
-        return self.call.line("completed", self.call.told_as(body, self.clocks()))
+        return make_result(self, args, facts)
+
+    def held(self, variant: str) -> dict[str, Any] | None:
+        """What a variant of its result holds."""
+        held = self.result(self.call.args()).get(variant)
+        return held and {name: decode_raw(value) for name, value in held.items()}
 
     def told(self) -> dict[str, Any]:
         """What its line says of the call, as if it had been decoded."""
         self.complete()
-        args = self.call.args(decoded=True)
+        args = self.call.args()
         ((variant, held),) = make_result(self, args, self.facts).items()
         found = Success(**{name: as_held(name, held[name]) for name in held if name in SUCCESS})
         return self.call.told_as(ToolCall(args=args, result={variant: found}), self.clocks())
 
-    def clocks(self) -> dict[str, str]:
+    def clocks(self) -> dict[str, int | None]:
         """Cursor's times of a call, by its lines'; no end if its duration is stated."""
         stated = [self.facts.get(name) for name in ("executionTime", "durationMs")]
         if not elapsed(self.call.since, self.until):
             return {}  # lines that were written at once don't tell
-        times = {"startedAtMs": self.call.since}
+        times = {"startedAtMs": as_time(self.call.since)}
         ends = stated == [None, None] and not self.call.beside
-        times |= {"completedAtMs": self.until} if ends else {}
-        return {name: str(as_time(time)) for name, time in times.items()}
+        return times | ({"completedAtMs": as_time(self.until)} if ends else {})
 
     def overwrites(self) -> bool:
         """Did a file that was written whole exist before? It says so, or its text does."""
         if self.call.tool != "write" or self.failed:
             return False
         self.complete()
-        return self.existed or re.match(OVERWRITTEN_FILE, as_text(self.content)) is not None
+        return self.existed or OVERWRITTEN_FILE.match(as_text(self.content)) is not None
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
@@ -2751,13 +2776,11 @@ class Answer(Struct, gc=False):
             return "success", code, ""
         self.complete()
         text = as_text(self.content)
-        if stated and not (self.failed and re.match(FAILURES["timeout"], text)):
+        if stated and not (self.failed and FAILURES["timeout"].match(text)):
             return "failure" if code else "success", code, ""
-        tagged = re.match(ERROR_TAG, text)
+        tagged = ERROR_TAG.match(text)
         said = (as_text(self.kind), tagged[1] if tagged else text)
-        variants = (
-            name for word in said for name, rule in FAILURES.items() if re.match(rule, word)
-        )
+        variants = (name for word in said for name, rule in FAILURES.items() if rule.match(word))
         return next(variants, "error"), None, said[1]
 
     def outcome(self, event: Event) -> Outcome:
@@ -3002,7 +3025,8 @@ class Translator:
         self.spoken: dict[str | None, Any] = {}
         self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
         self.prompts: list[Any] = []  # that came before the init of their run
-        self.counted: dict[Any, dict[str, int]] = {}  # those of the last messages, by their IDs
+        # Those of the last messages, by their IDs: as they are stated, and as they were counted.
+        self.counted: dict[Any, tuple[Any, dict[str, int]]] = {}
 
     def has(self, kind: str | None) -> bool:
         """Is a type of lines no other agent's, among those of a session of this one?"""
@@ -3212,7 +3236,7 @@ class Translator:
         self.spoken.clear()
         for each in called.each():
             made = Answer(each, content, until=self.stamp, **outcome)
-            made.call = replace(each, tool="edit") if made.overwrites() else each
+            made.call = replace(each, tool="edit", known=None) if made.overwrites() else each
             self.add("tool_call", "completed", made, each.id, each.parent)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
@@ -3262,6 +3286,9 @@ class Translator:
     def usage_in(self, tokens: Any) -> dict[str, int]:
         """Tokens as Cursor counts them: what was read from a cache, or written to one, is no part
         of the input."""
+        if isinstance(tokens, Tokens):
+            stated = msgspec.structs.asdict(tokens).items()
+            return {name: count for name, of in stated if (count := as_count(of)) is not None}
         node = as_object(decode_raw(tokens))
         counts = {name: first_count(node, paths) for name, paths in USAGE.items()}
         usage = {name: count for name, count in counts.items() if count is not None}
@@ -3270,15 +3297,19 @@ class Translator:
             usage["inputTokens"] = max(usage["inputTokens"] - cached, 0)
         return usage
 
-    def add_usage(self, tokens: Any, identity: Any = None, cost: Any = None) -> None:
-        """Add the tokens of a message, and its dollars. Of its lines the last one states them."""
-        usage, before = self.usage_in(tokens), self.counted.get(identity, {})
-        for name, count in usage.items():
-            self.usage[name] = self.usage.get(name, 0) + count - before.get(name, 0)
-        if identity is not None:
-            remember(self.counted, identity, usage)
+    def add_usage(self, tokens: Any, identity: Any = None, cost: Any = None) -> dict[str, int]:
+        """Add the tokens of a message, and its dollars; returns its tokens. Of its lines the last
+        one states them; nearly always they state the same."""
+        stated, usage = self.counted.get(identity, NOT_COUNTED)
+        if tokens != stated:
+            before, usage = usage, self.usage_in(tokens)
+            for name, count in usage.items():
+                self.usage[name] = self.usage.get(name, 0) + count - before.get(name, 0)
+            if identity is not None:
+                remember(self.counted, identity, (tokens, usage))
         if (dollars := as_dollars(cost)) is not None:
             self.cost = (self.cost or 0) + dollars
+        return usage
 
     def report_error(self, message: Any, *, fatal: bool = False) -> None:
         """Make an error event; ``fatal``: the run has failed unless a result follows."""
@@ -3377,6 +3408,13 @@ USAGE = {
         "cacheWriteTokens",
     ),
 }  # fmt: skip
+NOT_COUNTED: tuple[Any, dict[str, int]] = (None, {})
+# The tokens that a line of Claude's states, by Cursor's names.
+Tokens = msgspec.defstruct(
+    "Tokens",
+    [(name, Any, msgspec.field(name=own[0], default=None)) for name, own in USAGE.items()],
+    gc=False,
+)
 CACHE_IN_INPUT = frozenset(("codex", "gemini", "qwen"))  # whose input is all that was read
 
 
@@ -3587,7 +3625,7 @@ class Claude(Translator):
         content = line.message.content if line.message else None
         heard = message_text(content) if role == "user" else ""
         printed = LOCAL_COMMAND.match(heard) if heard else None
-        if self.ended and printed:
+        if printed and self.ended:
             self.event.kind = RUNLESS  # what a command of the host printed
             return
         if printed:
@@ -3723,7 +3761,8 @@ class Claude(Translator):
             self.background[identity] = {"title": called.args().get("command")}
         goes_on = result.backgroundTaskId or (called.tool == "task" and result.isAsync is True)
         outcome: dict[str, Any] = {"facts": {"isBackground": True} if goes_on else {}}
-        outcome["code"] = claude_code(block.content, result, failed=failed)
+        if called.tool == "shell":
+            outcome["code"] = claude_code(block.content, result, failed=failed)
         later = functools.partial(claude_result, called, block.content, result, failed=failed)
         existed = result.type == "update"
         self.answer(
@@ -3897,6 +3936,7 @@ class SavedClaude(Saved, Claude):
     types; of Qwen Code: the same around Gemini's messages."""
 
     heads = SAVED_TYPES
+    deltas = frozenset[str | None]()
     asks = False  # a slash command that is not shown yet asks the agent
     side: bool | None = None  # is the session a sub-agent's own?
 
@@ -3915,7 +3955,9 @@ class SavedClaude(Saved, Claude):
         anys += " functionCall functionResponse"
         block: Any = shape(texts, "input content", anys, base=TextBlock)
         blocks = {"content": list[block] | str, "parts": list[block]}
-        message = shape("model stop_reason", anys="id usage", base=Message, **blocks)
+        message = shape(
+            "model stop_reason", anys="id", base=Message, usage=Tokens | Other, **blocks
+        )
         texts = "sessionId uuid parentUuid agentId cwd model"
         anys = "isApiErrorMessage isSidechain isMeta isCompactSummary durationMs usageMetadata"
         own = {"message": message, "toolUseResult": Returned, "toolCallResult": Returned}
@@ -3974,18 +4016,13 @@ class SavedClaude(Saved, Claude):
         and may state the output as it was when it began."""
         message = line.message
         identity = as_text(message and message.id) or line.uuid
-        blocks = as_list(message.content) if message else ()
-        size = self.sizes.get(identity, 0)
-        for block in blocks:
-            size += (
-                len(block.text or "") + len(block.thinking or "") + len(encode_json(block.input))
-            )
+        counted = self.add_usage(usage, identity)
+        self.begun_only.discard(identity)
+        if not message or message.stop_reason is not None:
+            return
+        size = self.sizes.get(identity, 0) + sum(map(block_size, as_list(message.content)))
         self.sizes[identity] = size
-        self.add_usage(usage, identity)
-        stated = self.counted.get(identity, {}).get("outputTokens", size)
-        if not message or message.stop_reason is not None or size <= stated * MAX_PER_TOKEN:
-            self.begun_only.discard(identity)
-        else:
+        if size > counted.get("outputTokens", size) * MAX_PER_TOKEN:
             self.begun_only.add(identity)
 
     def end(self, subtype: str = "success", **members: Any) -> None:
@@ -4076,6 +4113,12 @@ def as_block(part: Any, status: Any) -> None:
         part.is_error = status not in (None, "success") or (output is None and response is not None)
         text = error_message(response) if part.is_error else as_text(output)
         part.content = encode_json(text)
+
+
+def block_size(block: Any) -> int:
+    """The characters of what a block says."""
+    said = block.text or block.thinking
+    return len(said) if said else len(encode_json(block.input))
 
 
 def prompt_text(line: Any) -> str:
@@ -4763,7 +4806,7 @@ class OpenCode(Translator):
             facts |= diff_facts(as_text(meta["diff"]))
         outcome = {"failed": failed, "code": meta["exit"], "facts": facts}
         self.answer(identity, text, existed=meta["exists"] is True, **outcome)
-        refused = failed and re.match(FAILURES["rejected"], text)
+        refused = failed and FAILURES["rejected"].match(text)
         self.refused = as_text(part["tool"]) if refused else ""
 
     def stop_at(self, name: str, failure: str | None = None) -> None:
@@ -9939,6 +9982,11 @@ class Writer:
     def __init__(self, view: View, notes: Notes) -> None:
         self.view, self.notes, self.last = view, notes, notes.reporter.out.last
 
+    @property
+    def silent(self) -> bool:
+        """Does it read no words that come in pieces?"""
+        return not (self.words or self.thinking)
+
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
 
@@ -11556,6 +11604,10 @@ class RunTable(Table):
     event_type, words = SpokenEvent, True
     options = Writer.options | {"messages"}
 
+    @property
+    def silent(self) -> bool:
+        return self.view.messages != "final"  # it reads prompts, which come whole
+
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
         run, answer, final = event.run, "", self.view.messages == "final"
         notes.date(event)
@@ -12164,7 +12216,7 @@ def convert(
     reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
     dropped = [kind for kind in SPOKEN_TYPES if writer.prints_events and drops_type(kind, drop)]
     unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
-    silent = not (writer.words or writer.thinking or fail_on)
+    silent = writer.silent and not fail_on
     maker = make_maker(kind, to, redaction, unread, silent=silent)
     runs = Runs(reporter, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
     sessions = Sessions(dialect, maker, runs)

@@ -184,7 +184,7 @@ LIBRARY = (
 )
 BELOW = {  # section -> what the objects that it is given do, and the word for that in its head
     "messages": {"write_lines": "output", "erase": "output"},
-    "calls": {"told": "translation"},
+    "calls": {"told": "translation", "held": "translation"},
     "runs": {"identity": "redaction"},
     "notes": {"noted": "writer"},
 }
