@@ -7672,7 +7672,7 @@ Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 PEM_MENTION = regex(
     rb"(?:\\+n)?[A-Za-z0-9+/]{0,12}\.{3}(?:[\"'`)]|(?:\\+n)?-----END)|\\+n/\*"
     rb"|(?:\\+n|\s)?<(?!br)[a-z]"
-    rb"|[\"'`]+ (?:and|as|header|in|is|lines?|marker|or|prefix|then)\b"
+    rb"|[\"'`]+ [a-z]|(?:\\+n|\s)\s*(?:#+|//|\*)[ \t]+(?![\w-]+: |\S{16})\S"
     rb"|[\"'][ ]?,[ ]?(?:\"\"|'')\)|(?:\\+n)?[\"'][ ]?\+[ ]?"
     rb"(?i:(?:[a-z_.]{1,40}\()?[a-z_.]*(?:key|body|data|content|64|der|encoded)[a-z_]*)[ ;()+]"
     rb"|(?:(?![A-Za-z0-9+/]{12})[^\n]){0,100}?-----END [A-Z0-9 ]*PRIVATE KEY"

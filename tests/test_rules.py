@@ -691,6 +691,8 @@ def test_code_that_holds_a_key_is_hidden(text: str) -> None:
     assert "MIIE" not in hide(text.format(PEM.format("BEGIN", "", "")))
 
 
+        "# it starts with -----BEGIN CERTIFICATE----- or {begin}\n  ## e.g.\n  ##   x: y\n",
+        'the ssleay format, `"{begin}"` base64-encoded, and more\n',
 @pytest.mark.parametrize(
     "text",
     [
@@ -714,6 +716,8 @@ def test_public_keys_are_left() -> None:
 # ---------------------------------------------------------------- fixed points
 
 FRAGMENTS = st.sampled_from(
+        "# {}\n# MIIEpAIBAAKCAQEA",
+        "// {}\n// Version: GnuPG\n//\n// MIIE",
     [template for grammar in GRAMMARS for template in (*grammar.found, *grammar.left)]
 ).map(lambda template: made(template).text)
 GLUE = st.one_of(
