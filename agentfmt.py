@@ -7913,7 +7913,7 @@ NAME_ENDS = {
     "credentials auth authorization dsn connectionstring webhookurl databaseurl secretkeybase "
     "secretid mfaseed totpseed otpseed pepper секрет токен 令牌",
     RANDOM: "key credential passwordhash authcookie sessioncookie signature sig keydata jwt "
-    "login sk creds pat crumb api encryptionkey signingkey authkey masterkey sessionkey "
+    "sk creds pat crumb api encryptionkey signingkey authkey masterkey sessionkey "
     "appkey 密钥",
 }
 NEEDED = {
@@ -7925,12 +7925,15 @@ WITHIN_NAMES = tuple(name for name in SECRET_NAMES if name not in ("psk", "pw", 
 OTHERS = tuple(
     "bypass compass keepass oldpwd sksk requesttoken locktoken sequencetoken publictoken nexttoken "
     "publickeytoken pagetoken continuationtoken idempotencytoken idempotencykey publickey pubkey "
-    "objectkey s3key websocketkey hotkey cachekey nopass nopasswd topass askpass".split()
+    "objectkey s3key websocketkey hotkey cachekey bykey nopass nopasswd topass askpass multipass "
+    "updatepassword".split()
 )
 # They end other words, too, and count only where a word begins.
 SYLLABLES = ("sk", "pat", "sig", "api", "psk", "pw", "pepper")
 # Of these many are no secrets: those of what is public, and the names of things.
-GENERAL = frozenset({"key", "api", "login", "creds", "credential"})
+GENERAL = frozenset({"key", "api", "creds", "credential"})
+# Their values say how to connect, often without a login.
+CONNECTIONS = frozenset({"dsn", "connectionstring", "databaseurl"})
 PUBLISHED = regex("public|publishable|gpg|pgp")
 WITHIN = regex(r"[a-z0-9][a-z]\Z|[A-Z0-9][A-Z]\Z")
 # What may follow in a name.
@@ -8272,59 +8275,67 @@ PARTS = regex(r"[-_./:@&=$ ]")
 STRETCHES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 # What a program puts in; it is taken out, and the rest is judged.
 PLACEHOLDER = regex(
-    r"\$?\{\{.*?\}\}+|\{%.*?%\}|\$\{.*?(?:\}|\Z)|\$\(.*?(?:\)|\Z)|\{[\w .!:\[\]\"'-]*\}|<[^<>]*>"
+    r"\$?\{\{(?:\{\{.*?\}\}|.)*?(?:\}\}+|\Z)|\{%.*?%\}|<%.*?(?:%>|\Z)|[$#]\{.*?(?:\}|\Z)"
+    r"|\$\(.*?(?:\)|\Z)|\{[\w .!:\[\]\"'-]*\}|<[^<>]*>"
     r"|(?:(?<![^:/=@.,\s])\$[A-Za-z_]|\$[A-Z_]{2})[\w.:>-]*|%\(\w+\)[a-z]|%[-0-9.]*[a-zA-Z@](?!\w)"
-    r"|%[A-Za-z_]+%|@@?[A-Z_]+@@?|&lt;.*?&gt;|\[REDACTED:[^\]]*\]|\A[\[(][A-Za-z ]+[\])]\Z|#\{.*?\}"
+    r"|%[A-Za-z_]+%|@@?[A-Z_]+@@?|&lt;.*?&gt;|\[REDACTED:[^\]]*\]|\A[\[(][A-Za-z ]+[\])]\Z"
     r"|\$[0-9]|\{[\w.]+\(.*|\A[<\[]\w*\Z"
 )
 # No secret, whatever it looks like: numbers, versions, addresses, paths, names, elisions, keywords,
-# digests, certificates, what asks to be replaced, public keys.
+# digests, certificates, images, what asks to be replaced, what a shell says of a variable that is
+# not set, objects in JSON, public keys.
 NO_SECRET = regex(
     r".{0,2}|[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*"
     r"|0[xX][0-9a-fA-F]{1,16}|(?:\\*x[0-9a-fA-F]{2}){1,8}|\s*\+(?: .*|[\w.]+\+)|0b[01_]+|(.)\1*|\W*"
     r"|[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
-    r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://(?:[a-z_]{1,16}@)?[^\s@]*"
+    r"|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://(?:[a-z_]{1,16}:?@)?[^\s@]*"
     r"|(?:~|#|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?"
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}"
     r"|(?:[\w-]+/)*[\w.-]+\.(?:pem|crt|cer|key|pub|jks|p12|json|ya?ml|toml|txt|conf|cfg|env|log|xml"
-    r"|html?|jpe?g|png|gif|svg|sh|py|js|ts|go|rb|java)"
+    r"|html?|jpe?g|png|gif|svg|sh|py|js|ts|go|rb|java)(?:#[\w.-]+)?|[\w.@-]+:[~/]\S*[$#]"
     r"|[a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z_]{2,}(?:\.[A-Za-z_]{2,})+"
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*"
     r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value"
     r"|boolean|float|bytes)\??|;?[a-z]+="
-    r"|(?:workspace|npm|link|catalog):.*"
+    r"|(?:workspace|npm|link|catalog|arn|urn|env|file|vault|ssm):.*"
     r"|(?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?"
-    r"|(?:sha[0-9]{1,3}|md5)[=:-].*|LS0tLS1CRUdJTiB(?:D|QVUJ).*|age1[0-9a-z]{50,}"
-    r"|(?i:_*(?:replace|change|insert|put|enter)[_ -].*|your.*|base64[ _-]?encoded.*|redacted.*)"
+    r"|(?:sha[0-9]{1,3}|md5)[=:-].*|(?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*"
+    r"|(?i:_*(?:replace|change|insert|put|enter)[_ -].*|replaceme|your.*|base64[ _-]?encoded.*"
+    r"|redacted.*)|\?[A-Za-z]\w*|\{\\*[\"'].*|[a-z0-9_-]+(?:/[a-z0-9_-]+){2,}|age1[0-9a-z]{50,}"
     r"|__[A-Z_]+__|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
     r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|(?:\S+ ){4,}.*",
     re.DOTALL,
 )
 # Behind names that say little: an ID, a digest, a fingerprint.
 DIGEST = regex(
-    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?:0x)?[0-9a-fA-F]{40}"
-    r"|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4}|[0-9]+|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
+    r"(?:[A-Za-z0-9]+[-_./:])*(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?:0x)?[0-9a-fA-F]{40}"
+    r"|[0-9A-F]{16}|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4})(?:[-_./:][A-Za-z0-9]+)*"
+    r"|[0-9]+|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
 )
 # Unquoted, code: a call of a member; a call, an operator.
 CALL = regex(
     r"[&*!/]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]|\w+(?:\)[.,;]|\[[\w:-])"
 )
-CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*].*|[:@~!&|].*", re.DOTALL)
-# A member, words of which one has a capital within, a type that may be nothing.
+CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*\]})].*|[:@~!&|].*", re.DOTALL)
+# A member, words of which one has a capital within, a type that may be nothing, a constant.
 CODE_NAME = regex(
     r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+|(?=[a-z]*[A-Z])[A-Za-z]*[a-z][A-Za-z]*"
-    r"|[A-Za-z]+\?"
+    r"|[A-Za-z]+\?|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
 )
 # Words that are joined as in a program.
 JOINED = regex(
-    r"\W*(?:_?[A-Za-z]+(?:(?:[_.][A-Za-z0-9]+)+|[A-Z][a-z]+[0-9]?|[a-z][A-Z]+)|[A-Z][a-z]+)\W*"
+    r"\W*(?:_?[A-Za-z]+(?:(?:[_.]+[A-Za-z0-9]+)+|[A-Z][a-z]+[0-9]?|[a-z][A-Z]+)|[A-Z][a-z]+)\W*"
 )
 # What people read: words with a capital, also a question, or of another alphabet.
 LABEL = regex(
-    r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'(-]+[^\W\d_]+)*(?:[.:)]?| [^\W\d_]+(?:[ '-][^\W\d_]+){0,2}\?)"
+    r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'()-]+[^\W\d_]+)*(?:[.:)]?| [^\W\d_]+(?:[ '-][^\W\d_]+){0,2}\?)"
     r"|[^\d_]*[^\x00-\x7f][^\d_]*"
 )
 PHRASE = regex(r"[^\W\d_]+(?: [^\W\d_]+){1,3}")
+# What says how to connect: pairs of which none is a login.
+NO_LOGIN = regex(
+    r"(?is)(?!.*(?:[:/][^:/@]+@|(?:pass[a-z]{0,6}|pwd|key|secret|token|sig)=)).*[=:]\w.*"
+)
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
 NAMES = regex(r"[a-z]+(?:[-_.][a-z]+){2,}")  # joined words: no token
 # Such a word before a token says that it is no secret.
@@ -8332,6 +8343,9 @@ PUBLIC = regex(
     r"(?i)(?:[\w-]+[_-])?(?:sha[0-9]{1,3}|pk|pub(?:lic|lishable)?|id|nonce|run|(?:chat)?cmpl)[_-]"
     r"(?:(?:live|test|prod|key)[_-])?[A-Za-z0-9]+[\w=-]{0,20}"
 )
+
+
+FEWEST = 0, 0, 6, 0, 12  # characters of a value, by the strength that its name needs
 
 
 def is_plain(
@@ -8343,30 +8357,41 @@ def is_plain(
     if not ends:
         return True
     value = value[(scheme.end() if (scheme := SCHEME.match(value)) else 0) :][:NEAR]
-    value = unescaped(value).strip("\"'`\\")
+    value = unescaped(value).strip("\"'`\\").replace("&nbsp;", " ")
     closed = "" if quoted or least == ANY else value[len(value.rstrip(")]};:,")) :]
     value = value.removesuffix(closed)
     rest = PLACEHOLDER.sub("", value)
     needed = needed_by(name) if needed is None else needed
     if NO_SECRET.fullmatch(rest) or (least and needed > WORD and " " in value):
         return True
-    if least and needed == RANDOM and len(value) < 12:
+    if least and len(value) < FEWEST[needed]:
+        return True
+    if CONNECTIONS.issuperset(ends[1:]) and NO_LOGIN.fullmatch(rest):
         return True
     if least and not quoted and value[:1] == "-":  # an option
         return True
     if least and GENERAL.issuperset(ends[1:]) and DIGEST.fullmatch(value):
         return True
     score = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
-    likely = score < REACHED[MIXED if quoted else RANDOM]
+    random = REACHED[RANDOM] * (2 if is_worded(value) else 1)
+    likely = score < (REACHED[MIXED] if quoted else random)
     if squash(value).lstrip("@:$") == ends[0] or repeats(value, needed, likely, quoted=quoted):
         return True
     code = any(
         (closed.strip(";:,"), CODE.fullmatch(value), needed > WORD and CODE_NAME.fullmatch(value))
     )
-    if least and not quoted and (CALL.match(value) or (score < REACHED[RANDOM] and code)):
+    if least and not quoted and (CALL.match(value) or (score < random and code)):
         return True
     asked = max(least, needed) if least else ANY
-    return score < REACHED[asked] or LABEL.fullmatch(value) is not None
+    return (
+        score < (random if asked == RANDOM else REACHED[asked])
+        or LABEL.fullmatch(value) is not None
+    )
+
+
+def is_worded(value: str) -> bool:
+    """Does it change its kind of character as seldom as words and numbers do?"""
+    return 3 * len(STRETCHES.findall(value)) < len(value)
 
 
 def repeats(value: str, needed: int, likely: bool, *, quoted: bool) -> bool:
@@ -8411,7 +8436,7 @@ ROUNDS = 8  # of searching again: bounded, so time stays linear
 LONG_STRING = 4096  # of base64: more than any token has
 LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
-REFERS = regex(rb":[\w-]+:[^\s:]")  # within an ARN or a URN
+REFERS = regex(rb":[\w-]+:[^\s:]|(?<=checksum)/")  # within an ARN or a URN; a digest of it
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 SEAM = b"\n\n\0"  # between texts that are searched together: no expression goes on behind it
 # Codes for a terminal, as they are and as programs and JSON inside JSON spell them.
@@ -8630,7 +8655,7 @@ class Copies:
         """Know a value from now on, if it looks random; MAX_COPIES of them."""
         if value in self.values or len(self.values) >= MAX_COPIES or not is_usable(value):
             return None
-        if greatest_odds(value) < REACHED[RANDOM]:
+        if greatest_odds(value) < REACHED[RANDOM] or is_worded(value):
             return None
         self.values.add(value)
         self.known.add("assignment", value)
@@ -8722,7 +8747,8 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
     name = text[begin:end].decode()
     if text[begin - 2 : begin] == b"::" or REFERS.match(text, begin - 1):
         return None
-    verdict = text[begin : end + 1] == b"PASS:"  # a test's, unless a random value follows
+    # A test's, unless a random value follows; an escape may stand before it.
+    verdict = text[begin : end + 1].lstrip(b"nrt") == b"PASS:"
     needed = RANDOM if verdict else needed_by(name)
     for number in sorted(forms_of_values().Match(text[end : end + 2 * NEAR]) or ()):
         form, between = FORMS[number], BETWEEN[number].match(text, end, end + 2 * NEAR)
@@ -8732,7 +8758,9 @@ def assigned_value(text: bytes, start: int, end: int) -> Span | None:
         if not value:
             continue
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
-        if not judged(name, shown, form.least, needed, quoted=value[2]):
+        explained = not value[2] and text[end : end + 1] == b"`"  # by words, in a document
+        least = max(form.least, MIXED) if explained else form.least
+        if not judged(name, shown, least, needed, quoted=value[2]):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None

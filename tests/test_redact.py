@@ -937,7 +937,9 @@ def test_a_value_that_was_hidden_for_its_name_is_known_from_there_on(
             assert COPIED not in shown_.replace(f"before {COPIED}", "")
 
 
-@pytest.mark.parametrize("value", ["production1", "changeme", "Cactus2026?", "x9Kq2"])
+@pytest.mark.parametrize(
+    "value", ["production1", "changeme", "Cactus2026?", "x9Kq2", "woshimima88", "pgpsignature2"]
+)
 def test_no_word_becomes_known(value: str) -> None:
     data = init() + shell(f"DB_PASSWORD={value}\n") + shell(f"see {value}") + result()
     assert f"see {value}".encode() in redact(data, *SECRETS).stdout

@@ -460,6 +460,35 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             '`{"current_password":"`+newPassword+`","x":1}`',
             "token: xoxb-token-from-slack", "AND [SecretId] = @SecretId", "'API-токен успішно'",
             agentfmt.KEY_BEGIN + "\\n<private key contents>",
+            # what a template leaves open, one within another, what a shell says if nothing is set
+            "and t.pwd=#{pwd}", 'password="<%= scope["x::password"] %>"',
+            'db_pwd: "{{ lookup(\'ini\', \'file=/tmp/x-{{ user }}.cnf\') }}"',
+            'PASSWORD: "{{ required "set it" .Values.x }}"',
+            "X_PASSWORD: ${POSTGRES_PASSWORD:?POSTGRES_PASSWORD is required}",
+            # words behind a name that asks for a random value
+            "// Routing key: Demo06Message.ROUTING_KEY",
+            'PartitionKey = "somepartitionkey2_val"',
+            r'key = r"SOFTWARE\Microsoft\VisualStudio\SxS\VC7"',
+            'key: "glusterfs_10"', 'neo4jPluginsEnvKey = "NEO4JLABS_PLUGINS"',
+            # digests that words stand beside, IDs of keys
+            '"key": "Linux-node-<40 hex>"', '"key": "Q-<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>-0"',
+            "- key: EEFB7858B3971AA2", "checksum/secret: <64 hex>",
+            # what says how to connect, without a login
+            "$dsn = 'pgsql:host=localhost;port=5634;dbname=app'",
+            'APP_DB_DSN: "postgres://axonhub:${DEFAULT_SK}@postgres:5432/axonhub?sslmode=off"',
+            # references, images, objects, prompts, pages
+            'bindPassword: "urn:k8s:secret:my-secret:bindpassword"', 'ADMIN_SK = secret "cf/r2/sk"',
+            '"key": "iVBORw0KGgo<60 base64>"', r'"secret": "{\"active\":true,\"sub\":\"a.1\"}"',
+            "password:\nroot@web1:~$ ls", '"set_credentials", "classHTTP_1_1.html#a<32 hex>"',
+            '<pre class="methodSignature">public&nbsp;void&nbsp;setKey2(int&nbsp;key)</pre>',
+            "x({'no_reset_password': True}).\\\n", 't[t.DEPTH_PASS=2966]="DEPTH_PASS"',
+            "password=context._._.password,",
+            '"dirman_password": "Directory Manager (master) password",',
+            # names that end like a secret's
+            "update_password: on_create", '"application/vnd.blueice.multipass": ["mpm"]',
+            'open_by_key("<44 alnum>")', '{"login": "rickrickston123"}', r'"\nPASS: check_test9"',
+            "password: REPLACEME", "token: 'bd25'", "secretKey: RESTIC_B2_BUCKET",
+            "- `MYSQL_ROOT_PASSWORD`: MySQL password",
         )
     ],
 )  # fmt: skip
@@ -662,6 +691,8 @@ def test_private_keys(kind: str, block: str, newline: str) -> None:
         "'{begin}\\n' + Buffer.from(clientPrivateKeyDer)",
         'pem: "{begin}\\nMIIEpAI..." {{',
         "key = '{begin}\\n' + '\\n'.join(wrap(key, 64)) + '\\n{end}'",
+        "# it starts with -----BEGIN CERTIFICATE----- or {begin}\n  ## e.g.\n  ##   x: y\n",
+        'the ssleay format, `"{begin}"` base64-encoded, and more\n',
     ],
 )
 def test_a_mention_of_a_key_is_left(text: str) -> None:
@@ -685,14 +716,14 @@ def test_a_mention_of_a_key_is_left(text: str) -> None:
         "x.find('{}'\n'MIIE')",
         "x.replace('{}', 'MIIE')",
         "{}...\nMIIE",
+        "# {}\n# MIIEpAIBAAKCAQEA",
+        "// {}\n// Version: GnuPG\n//\n// MIIE",
     ],
 )
 def test_code_that_holds_a_key_is_hidden(text: str) -> None:
     assert "MIIE" not in hide(text.format(PEM.format("BEGIN", "", "")))
 
 
-        "# it starts with -----BEGIN CERTIFICATE----- or {begin}\n  ## e.g.\n  ##   x: y\n",
-        'the ssleay format, `"{begin}"` base64-encoded, and more\n',
 @pytest.mark.parametrize(
     "text",
     [
@@ -716,8 +747,6 @@ def test_public_keys_are_left() -> None:
 # ---------------------------------------------------------------- fixed points
 
 FRAGMENTS = st.sampled_from(
-        "# {}\n# MIIEpAIBAAKCAQEA",
-        "// {}\n// Version: GnuPG\n//\n// MIIE",
     [template for grammar in GRAMMARS for template in (*grammar.found, *grammar.left)]
 ).map(lambda template: made(template).text)
 GLUE = st.one_of(
