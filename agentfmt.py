@@ -4438,20 +4438,26 @@ class SavedCodex(Saved, Codex):
     )
     fragments = places_in()
     names_session: ClassVar = {"session_meta": "payload.id"}
-    tokens: Mapping[str, int] = {}  # of the session so far
     path = MAIN_AGENT  # where the session stands among its agents
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
-        self.copies: dict[str, dict[str, int]] = {}  # words -> the types of lines that held them
+        self.copies: dict[str, dict[Any, int]] = {}  # words -> the types of lines that held them
         self.scripts: dict[str, list[str]] = {}  # code -> the calls that it makes
+        self.tokens: dict[str, int] = {}  # of the session so far
+        self.grown: dict[str, int] = {}  # by how many they have grown since the last end
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
-        item = shape(anys="content summary_text", base=Codex.item_type())
-        texts = "call_id name namespace input cwd model role message reason author recipient"
-        anys = "summary output info duration_ms last_agent_message source"
-        payload = shape(texts, anys=anys, base=item, item=item)
+        """Payloads and items hold words in the same members."""
+        blocks: Any = list[shape("text") | str] | str  # type: ignore[misc]
+        said = dict.fromkeys(("content", "summary", "summary_text"), blocks)
+        texts = "message role author recipient"
+        item = shape(texts, base=Codex.item_type(), **said)
+        texts += " type call_id name namespace input cwd model reason"
+        anys = "id text phase query arguments action output error source duration_ms"
+        own = {"info": shape(total_token_usage=dict[str, Any]), "item": item}
+        payload = shape(texts, anys=f"{anys} last_agent_message", **said, **own)
         return shape(anys="timestamp", base=base, payload=payload)
 
     def read(self, line: Any) -> None:
@@ -4462,13 +4468,18 @@ class SavedCodex(Saved, Codex):
             return
         what = (payload.type if kind in ("event_msg", "response_item") else kind) or ""
         if what == "item_completed" and payload.item:
-            payload = payload.item
-            what = re.sub(r"\B(?=[A-Z])", "_", payload.type or "").lower()
-        if what in ROLLOUT:
+            self.completed(payload.item)
+        elif what in ROLLOUT:
             ROLLOUT[what](self, payload)
+
+    def completed(self, item: Any) -> None:
+        """An item of the stream, whose type is spelled in another way."""
+        what = re.sub(r"\B(?=[A-Z])", "_", item.type or "").lower()
+        if what in SPOKEN_ITEMS:
+            ROLLOUT[what](self, item)
         elif what in CODEX_CALLS and what != "web_search":
             self.go_on()
-            self.item(payload, what, done=True)
+            self.item(item, what, done=True)
 
     def context(self, payload: Any) -> None:
         path = Node(payload.source)["subagent.thread_spawn.agent_path"]
@@ -4477,19 +4488,18 @@ class SavedCodex(Saved, Codex):
 
     def texts_in(self, payload: Any) -> Iterator[tuple[str, bool]]:
         """Texts, and whether no other type of line held them before."""
-        lists = [payload.content, getattr(payload, "summary", None), payload.summary_text]
-        blocks = [part for given in lists if isinstance(given, list) for part in given]
-        texts = [as_text(getattr(payload, "message", None) or payload.text or payload.content)]
-        texts += [as_text(block) or content_text([block]) for block in blocks]
-        kind = f"{self.event.type} {payload.type}"
-        parts = (
-            texts if self.maker.native else [part for text in texts for part in plan_parts(text)]
-        )
-        for text in filter(None, parts):
-            counts = self.copies.get(text.strip(), {})
+        texts = [as_text(payload.message or payload.text or payload.content)]
+        for blocks in (payload.content, payload.summary, payload.summary_text):
+            if type(blocks) is list:
+                texts += block_texts(blocks)
+        kind = self.event.type, payload.type
+        whole = self.maker.native
+        parts = texts if whole else [part for text in texts for part in plan_parts(text)]
+        for part in filter(None, parts):
+            counts = self.copies.get(part.strip(), {})
             most, count = max(counts.values(), default=0), counts.get(kind, 0) + 1
-            remember(self.copies, text.strip(), counts | {kind: count})
-            yield text, count > most
+            remember(self.copies, part.strip(), counts | {kind: count})
+            yield part, count > most
 
     def prompted(self, payload: Any) -> None:
         if texts := [typed_in(text) for text, new in self.texts_in(payload) if new]:
@@ -4497,9 +4507,9 @@ class SavedCodex(Saved, Codex):
 
     def spoke(self, payload: Any) -> None:
         thought = "reasoning" in (payload.type or "").lower()
-        if getattr(payload, "role", None) not in (None, "assistant"):
+        if payload.role not in (None, "assistant"):
             return
-        if getattr(payload, "recipient", None) and payload.author != self.path:
+        if payload.recipient and payload.author != self.path:
             self.received(payload)
             return
         for text, new in self.texts_in(payload):
@@ -4514,7 +4524,9 @@ class SavedCodex(Saved, Codex):
     def received(self, payload: Any) -> None:
         """A message from another agent: a task is a prompt, and what a sub-agent says its answer.
         What they say may be encrypted."""
-        head, _, text = content_text(payload.content).partition("\nPayload:\n")
+        said = payload.content or ""
+        told = said if isinstance(said, str) else "\n".join(block_texts(said))
+        head, _, text = told.partition("\nPayload:\n")
         text = text.strip() or head.partition("Task name: ")[2].partition("\n")[0]
         if self.path == MAIN_AGENT or (payload.author or "").startswith(f"{self.path}/"):
             if self.in_turn:
@@ -4553,32 +4565,31 @@ class SavedCodex(Saved, Codex):
 
     def returned(self, payload: Any) -> None:
         """How a call ended is a member of its output, or stands in its text."""
-        output, called = payload.output, self.calls.get(as_text(payload.call_id))
-        if isinstance(output, str) and output.startswith('{"'):
-            output = decode_raw(to_utf8(output)) or output
-        inner = Node(output)
-        text = first_text(*map(inner.__getitem__, ("output", "content", "text")))
-        text = text or content_text(output)
-        code, took = inner["metadata.exit_code"], inner["metadata.duration_seconds"]
-        failed = re.match(r"Script (?:failed|terminated)\b", text) is not None
-        if head := re.match(CODEX_HEAD, text):
+        identity = payload.call_id or ""
+        called, inner, text = self.calls.get(identity), *output_of(payload.output)
+        metadata = as_object(inner.get("metadata"))
+        code, took = metadata.get("exit_code"), metadata.get("duration_seconds")
+        failed = text.startswith("Script ") and CODEX_STOPPED.match(text) is not None
+        if head := CODEX_HEAD.match(text):
             code, took = head[1] or head[3], head[2]
             text = text[head.end() :]
-        printed = Node(decode_raw(to_utf8(text)) if text.startswith('{"') else None)
-        if as_integer(printed["exit_code"]) is not None:  # code that prints all of a result
-            code, text = printed["exit_code"], as_text(printed["output"])
+        if text.startswith('{"'):  # code that prints all of a result
+            printed = as_object(decode_raw(to_utf8(text)))
+            if as_integer(printed.get("exit_code")) is not None:
+                code, text = printed["exit_code"], as_text(printed.get("output"))
         code = as_integer(code)
-        failed |= inner["success"] is False or re.match(CODEX_FAILED, text) is not None
+        failed |= inner.get("success") is False or CODEX_FAILED.match(text) is not None
         failed |= bool(code) and (called is None or called.tool != "shell")
-        facts = {"executionTime": as_milliseconds(took)}
+        facts = {} if took is None else {"executionTime": as_milliseconds(took)}
         if called and called.name == SPAWN and not failed:
             facts = {"isBackground": True}
             spawned = self.agents.get(f"{self.path}/") or (called.id, "")
-            self.agents = {**self.agents, as_text(inner["agent_id"] or inner["task_name"]): spawned}
-        for agent, state in as_object(inner["status"]).items():
+            agent = as_text(inner.get("agent_id") or inner.get("task_name"))
+            self.agents = {**self.agents, agent: spawned}
+        for agent, state in as_object(inner.get("status")).items():
             for status, said in as_object(state).items():
                 self.hear_from(agent, said, status)
-        *others, last = self.scripts.pop(as_text(payload.call_id), [payload.call_id])
+        *others, last = self.scripts.pop(identity, [identity])
         for call_id in others:  # what each of them printed, and how long it took, is not known
             self.answer(call_id, None, failed=failed)
         facts = {} if others else facts
@@ -4586,11 +4597,18 @@ class SavedCodex(Saved, Codex):
             self.answer(last, text, failed=failed, code=code, facts=facts)
 
     def count(self, payload: Any) -> None:
-        """Add the difference of the totals."""
-        totals = as_object(Node(payload.info)["total_token_usage"])
-        before, self.tokens = self.tokens, {name: as_count(totals[name]) or 0 for name in totals}
-        new = ((name, total - before.get(name, 0)) for name, total in self.tokens.items())
-        self.add_usage({name: self.tokens[name] if more < 0 else more for name, more in new})
+        """Note by how many the totals have grown; one that fell began again."""
+        totals = payload.info.total_token_usage if payload.info else None
+        for name, stated in (totals or {}).items():
+            total, before = as_count(stated) or 0, self.tokens.get(name, 0)
+            more = total - before if total >= before else total
+            self.grown[name] = self.grown.get(name, 0) + more
+            self.tokens[name] = total
+
+    def end(self, subtype: str = "success", **members: Any) -> None:
+        self.add_usage(self.grown)
+        self.grown.clear()
+        super().end(subtype, **members)
 
     def turn_ended(self, payload: Any) -> None:
         """A turn without an answer has failed, though only newer versions say why."""
@@ -4605,6 +4623,21 @@ class SavedCodex(Saved, Codex):
             error = error or self.fatal_error or "the turn ended without an answer"
         took = as_count(payload.duration_ms)
         self.stop(error, result=payload.last_agent_message, duration_ms=took)
+
+
+def block_texts(blocks: list[Any]) -> list[str]:
+    """The texts in a list of such, or of blocks that may hold one."""
+    texts = [block if type(block) is str else block.text for block in blocks]
+    return [text for text in texts if text]
+
+
+def output_of(given: Any) -> tuple[dict[str, Any], str]:
+    """The members of what a call returned, if it is an object, perhaps in a text; and its text."""
+    if type(given) is str and given.startswith('{"'):
+        given = decode_raw(to_utf8(given)) or given
+    if type(given) is not dict:
+        return {}, as_text(given) or content_text(given)
+    return given, first_text(*map(given.get, ("output", "content", "text")))
 
 
 def typed_in(prompt: str) -> str:
@@ -4627,15 +4660,19 @@ ROLLOUT: dict[str, Callable[[Any, Any], None]] = {
     )
     for what in names.split()
 }  # fmt: skip
+SPOKEN_ITEMS = frozenset(
+    what for what, move in ROLLOUT.items() if move in (SavedCodex.prompted, SavedCodex.spoke)
+)
 # What precedes the output of a command: its exit status, and the time that it took.
-CODEX_HEAD = (
+CODEX_HEAD = regex(
     r"(?:(?:Chunk ID:|Script) .*\n)?(?:Exit code: (-?[0-9]{1,9})\n)?"
     r"Wall time:? ([0-9.]{1,20}) seconds\n"
     r"(?:Process exited with code (-?[0-9]{1,9})\n)?(?:.*\n){0,3}?Output:\n"
 )
-CODEX_FAILED = (
-    r"(?i)apply_patch verification failed|(?:failed to|unsupported call|tool call error)\b"
-    r"|aborted by user|.{0,80}rejected by (?:the )?user"
+CODEX_STOPPED = regex(r"Script (?:failed|terminated)\b")
+CODEX_FAILED = regex(  # a literal behind a repeat is found fast, unless it stands for more
+    r"(?i:apply_patch verification failed|(?:failed to|unsupported call|tool call error)\b"
+    r"|aborted by user|rejected by (?:the )?user)|.{0,80}rejected by (?:the )?user"
 )
 
 

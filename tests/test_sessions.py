@@ -757,6 +757,11 @@ def test_tokens_of_codex_are_differences() -> None:
     turn = TYPED + words("assistant", "Done")
     data = META_LINE + turn + count(1) + count(2) + turn.replace(b"Go", b"On") + count(5)
     assert [(row["tokens_in"], row["tokens_out"]) for row in runs(data)] == [(200, 2), (300, 3)]
+    unknown = codex("event_msg", type="token_count", info=None)  # only the limits are news
+    (row,) = runs(META_LINE + turn + count(2) + unknown + count(3))
+    assert (row["tokens_in"], row["tokens_out"]) == (300, 3)
+    (row,) = runs(META_LINE + turn + count(4) + count(1) + count(2))  # the totals began again
+    assert (row["tokens_in"], row["tokens_out"]) == (600, 6)
 
 
 # ---------------------------------------------------------------- secrets
