@@ -8333,12 +8333,12 @@ NO_SECRET = regex(
     r"|[a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z_]{2,}(?:\.[A-Za-z_]{2,})+"
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*"
     r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value"
-    r"|boolean|float|bytes)\??|;?[a-z]+="
+    r"|boolean|float|bytes|void)\??|;?[a-z]+="
     r"|(?:workspace|npm|link|catalog|arn|urn|env|file|vault|ssm):.*"
     r"|(?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?"
     r"|(?:sha[0-9]{1,3}|md5)[=:-].*|(?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*"
     r"|(?i:_*(?:replace|change|insert|put|enter)[_ -].*|replaceme|your.*|base64[ _-]?encoded.*"
-    r"|redacted.*)|\?[A-Za-z]\w*|\{\\*[\"'].*|[a-z0-9_-]+(?:/[a-z0-9_-]+){2,}|age1[0-9a-z]{50,}"
+    r"|redacted.*)|\?[A-Za-z]\w*|[A-Z]\w+::[A-Za-z_]+|\{\\*[\"'].*|[a-z0-9_-]+(?:/[a-z0-9_-]+){2,}|age1[0-9a-z]{50,}"
     r"|__[A-Z_]+__|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
     r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|(?:\S+ ){4,}.*",
     re.DOTALL,
@@ -8354,18 +8354,19 @@ CALL = regex(
     r"[&*!/]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]|\w+(?:\)[.,;]|\[[\w:-])"
 )
 CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*\]})].*|[:@~!&|].*", re.DOTALL)
-# A member, words of which one has a capital within, a type that may be nothing, a constant.
+# A member, words of which one has a capital within, a type that may be nothing, words with `_`.
 CODE_NAME = regex(
     r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+|(?=[a-z]*[A-Z])[A-Za-z]*[a-z][A-Za-z]*"
-    r"|[A-Za-z]+\?|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+    r"|[A-Za-z]+\?|[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+"
 )
 # Words that are joined as in a program.
 JOINED = regex(
-    r"\W*(?:_?[A-Za-z]+(?:(?:[_.]+[A-Za-z0-9]+)+|[A-Z][a-z]+[0-9]?|[a-z][A-Z]+)|[A-Z][a-z]+)\W*"
+    r"\W*(?:_?[A-Za-z][A-Za-z0-9]*(?:[_.]+[A-Za-z0-9]+)+"
+    r"|_?[A-Za-z]+(?:[A-Z][a-z]+[0-9]?|[a-z][A-Z]+)|[A-Z][a-z]+)\W*"
 )
 # What people read: words with a capital, also a question, or of another alphabet.
 LABEL = regex(
-    r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'()-]+[^\W\d_]+)*(?:[.:)]?| [^\W\d_]+(?:[ '-][^\W\d_]+){0,2}\?)"
+    r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'()-]+[^\W\d_]+)*(?:[.:)]*| [^\W\d_]+(?:[ '-][^\W\d_]+){0,2}\?)"
     r"|[^\d_]*[^\x00-\x7f][^\d_]*"
 )
 PHRASE = regex(r"[^\W\d_]+(?: [^\W\d_]+){1,3}")
@@ -8410,7 +8411,7 @@ def is_plain(
     if least and GENERAL.issuperset(ends[1:]) and DIGEST.fullmatch(value):
         return True
     score = greatest_odds(rest.replace("\\", ""))  # the same in JSON in JSON
-    random = REACHED[RANDOM] * (2 if is_worded(value) else 1)
+    random = random_odds(value)
     likely = score < (REACHED[MIXED] if quoted else random)
     if squash(value).lstrip("@:$") == ends[0] or repeats(value, needed, likely, quoted=quoted):
         return True
@@ -8426,9 +8427,10 @@ def is_plain(
     )
 
 
-def is_worded(value: str) -> bool:
-    """Does it change its kind of character as seldom as words and numbers do?"""
-    return 3 * len(STRETCHES.findall(value)) < len(value)
+def random_odds(value: str) -> int:
+    """The odds that ask for a random value: twice as high for one that changes its kind of
+    character as seldom as words and numbers do."""
+    return REACHED[RANDOM] * (1 + (3 * len(STRETCHES.findall(value)) < len(value)))
 
 
 def repeats(value: str, needed: int, likely: bool, *, quoted: bool) -> bool:
@@ -8692,7 +8694,7 @@ class Copies:
         """Know a value from now on, if it looks random; MAX_COPIES of them."""
         if value in self.values or len(self.values) >= MAX_COPIES or not is_usable(value):
             return None
-        if greatest_odds(value) < REACHED[RANDOM] or is_worded(value):
+        if greatest_odds(value) < random_odds(value):
             return None
         self.values.add(value)
         self.known.add("assignment", value)

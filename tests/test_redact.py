@@ -945,6 +945,14 @@ def test_no_word_becomes_known(value: str) -> None:
     assert f"see {value}".encode() in redact(data, *SECRETS).stdout
 
 
+@pytest.mark.parametrize("template", ["<32 base32>", "<16 alnum>", "<40 hex>", "<40 lower>"])
+def test_what_machines_make_becomes_known(template: str) -> None:
+    for seed in range(5):
+        value = made(template, seed).text
+        data = init() + shell(f"API_TOKEN={value}\n") + shell(f"see {value}") + result()
+        assert f"see {value}".encode() not in redact(data, *SECRETS).stdout
+
+
 def test_copies_are_bounded() -> None:
     values = [made("<20 alnum>", number).text for number in range(agentfmt.MAX_COPIES + 5)]
     shown = "".join(f"PASSWORD={value}\n" for value in values)

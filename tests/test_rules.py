@@ -488,7 +488,9 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "update_password: on_create", '"application/vnd.blueice.multipass": ["mpm"]',
             'open_by_key("<44 alnum>")', '{"login": "rickrickston123"}', r'"\nPASS: check_test9"',
             "password: REPLACEME", "token: 'bd25'", "secretKey: RESTIC_B2_BUCKET",
-            "- `MYSQL_ROOT_PASSWORD`: MySQL password",
+            "- `MYSQL_ROOT_PASSWORD`: MySQL password", "{password:void 0,auth:void 0}",
+            "'pwd' => PasswordValidator::class,", "{'pbs-password': k8s_pbs_password,",
+            '<param name="password">The encryption password..</param>',
         )
     ],
 )  # fmt: skip
