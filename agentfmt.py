@@ -2970,8 +2970,9 @@ class Translator:
     type). Lines of the types in ``deltas`` hold nothing but pieces of words; those of the types in
     ``own`` are no other agent's, whatever they hold, and those of ``heads`` are lines of a session
     that was saved, which may name it. Where its ``init_names`` the session, other
-    lines may lack it; ``named_late``: only its last line names it; ``takes_strays``: its errors may
-    come before all else, and name nobody.
+    lines may lack it; ``names_all``: a member of its own names it in every line; ``named_late``:
+    only the last line names it; ``takes_strays``: its errors may come before all else, and name
+    nobody.
     """
 
     name: ClassVar[str]
@@ -2979,7 +2980,7 @@ class Translator:
     own = heads = deltas = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
-    init_names = named_late = takes_strays = False
+    init_names = names_all = named_late = takes_strays = False
     saved = False  # is it a session that the agent saved? No line ends its runs.
     # What few conversations set has its value here: of more than thirty attributes of an object the
     # interpreter looks up each in a dictionary.
@@ -4272,17 +4273,20 @@ class Codex(Translator):
             self.doubt = ""  # it may be an act, of a kind that is new
 
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
-        self.call(identity, name, given, once=done)
+        identity = as_text(identity)
+        begun = self.calls.get(identity)
+        if begun is None or begun.given != given or begun.name != name:
+            self.call(identity, name, given, once=done)
         if done:
             result = item.result and content_text(item.result.content)
             text = (item.error and error_message(item.error)) or result or item.aggregated_output
             declined = item.status == "declined"
             failed, kind = declined or item.status == "failed", "declined" if declined else ""
             starts = {"isBackground": True} if name == SPAWN and not failed else {}
-            outcome = {"failed": failed, "kind": kind, "code": item.exit_code, "facts": starts}
-            self.answer(identity, text, **outcome)
+            code = item.exit_code
+            self.answer(identity, text, failed=failed, kind=kind, code=code, facts=starts)
         if done and item.type == "collab_tool_call":
-            self.follow(as_text(identity), item)
+            self.follow(identity, item)
 
     def follow(self, identity: str, item: Any) -> None:
         """Follow sub-agents: a call starts them, and any other may tell that they have ended."""
@@ -4462,11 +4466,12 @@ class SavedCodex(Saved, Codex):
 
     def read(self, line: Any) -> None:
         kind, payload = self.event.type, line.payload
+        tells = kind in ("event_msg", "response_item")
         self.own = self.heads if kind == "session_meta" else SavedCodex.own
-        self.event.kind = ACT if kind in ("event_msg", "response_item") else HEAD
+        self.event.kind = ACT if tells else HEAD
         if payload is None:
             return
-        what = (payload.type if kind in ("event_msg", "response_item") else kind) or ""
+        what = payload.type if tells else kind
         if what == "item_completed" and payload.item:
             self.completed(payload.item)
         elif what in ROLLOUT:
@@ -4754,6 +4759,16 @@ class Gemini(Translator):
             self.doubt = as_text(text).strip() or "a hook stopped the agent"
 
 
+# Parts of OpenCode's messages.
+PartTime, PartFacts = shape(anys="start end"), shape(anys="exit exists diff")
+PartMeta = shape(base=PartFacts, metadata=PartFacts)
+PartState = shape(anys="status input output error", time=PartTime, metadata=PartMeta)
+MessagePart = shape(
+    anys="id messageID callID tool text synthetic reason tokens cost", state=PartState
+)
+NO_PART, NO_STATE, NO_TIME, NO_META = MessagePart(), PartState(), PartTime(), PartMeta()
+
+
 class OpenCode(Translator):
     """`opencode run --format json`. Only the newest version prints a last line, `done`. The run has
     succeeded if its last step finished for another reason than calling tools, and wasn't cut."""
@@ -4761,6 +4776,7 @@ class OpenCode(Translator):
     name = "opencode"
     places = places_in("text part.text", "reasoning part.text")
     names_session: ClassVar = {"": "sessionID"}
+    names_all = True
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
     void = False  # the last step neither said nor called anything
@@ -4773,30 +4789,35 @@ class OpenCode(Translator):
         super().__init__(maker, session)
         self.uses: dict[str, Any] = {}  # IDs of calls -> the parts that they were last used in
 
+    @staticmethod
+    def line_type(base: type[Event]) -> Any:
+        anys = "timestamp error rejected reason"
+        return shape("sessionID", anys=anys, base=base, part=MessagePart)
+
     def read(self, line: Any) -> None:
-        kind, part = self.event.type, Node(line["part"])
+        kind, part = self.event.type, line.part or NO_PART
         self.void = self.void and kind not in ("text", "tool_use")
         if kind == "step_start":
-            self.begin_step(part["messageID"])
+            self.begin_step(part.messageID)
         elif not self.begun:
             self.begin_once()
-        if kind == "text" and part["synthetic"] is True:  # after a compaction, the run goes on
+        if kind == "text" and part.synthetic is True:  # after a compaction, the run goes on
             self.reason = "tool-calls"
-            self.ask(part["text"])
+            self.ask(part.text)
         elif kind == "text":
-            self.say(part["text"])
+            self.say(part.text)
         elif kind == "reasoning":
-            self.think(part["text"])
+            self.think(part.text)
         elif kind == "tool_use":
-            self.use(part, Node(part["state"]))
+            self.use(part, part.state or NO_STATE)
         elif kind == "step_finish":
-            self.reason = part["reason"] or "stop"
+            self.reason = part.reason or "stop"
             if self.failed_before and self.reason == "stop" and not self.void:
                 self.fatal_error = ""  # a later step ended well
-            self.add_usage(part["tokens"], cost=part["cost"])
+            self.add_usage(part.tokens, cost=part.cost)
         elif kind == "error":
             self.failed_before = False
-            self.report_error([line["error"], line["error.name"]], fatal=True)
+            self.report_error([line.error, Node(line.error)["name"]], fatal=True)
         elif kind == "done":
             self.done(line)
 
@@ -4811,10 +4832,10 @@ class OpenCode(Translator):
         self.begin_message(message)
 
     def done(self, line: Any) -> None:
-        rejected = as_list(line["rejected"])
+        rejected = as_list(line.rejected)
         if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
-        elif line["reason"] == "idle" and self.latest in AGENT_TYPES:
+        elif line.reason == "idle" and self.latest in AGENT_TYPES:
             kept = self.reason in (*self.cuts, *self.voids)
             self.reason = self.reason if kept else "stop"
         self.finish()
@@ -4823,28 +4844,28 @@ class OpenCode(Translator):
         return name.partition("_")[0]  # its own tools have counterparts, or no underscore
 
     def use(self, part: Any, state: Any) -> None:
-        identity = as_text(part["callID"] or part["id"])
-        ended, now = state["status"] in ("completed", "error"), self.stamp
-        if self.uses.get(identity, part["id"]) != part["id"]:  # some models number calls anew
+        identity = as_text(part.callID or part.id)
+        ended, now = state.status in ("completed", "error"), self.stamp
+        if self.uses.get(identity, part.id) != part.id:  # some models number calls anew
             self.finished.pop(identity, None)
-        remember(self.uses, identity, part["id"])
-        self.stamp = state["time.start"] or now
-        self.call(identity, part["tool"], state["input"], once=ended)
+        remember(self.uses, identity, part.id)
+        times, meta = state.time or NO_TIME, state.metadata or NO_META
+        self.stamp = times.start or now
+        self.call(identity, part.tool, state.input, once=ended)
         self.stamp = now
         if not ended:  # it comes whole
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
             return
-        failed, meta = state["status"] == "error", state["metadata.metadata"] or state["metadata"]
-        text = error_message(state["error"]) if failed else state["output"]
-        start, end = as_count(state["time.start"]), as_count(state["time.end"])
+        failed, meta = state.status == "error", meta.metadata or meta
+        text = error_message(state.error) if failed else state.output
+        start, end = as_count(times.start), as_count(times.end)
         facts = {"executionTime": end - start} if start and end else {}
-        meta = Node(meta)
-        if translate_tool(as_text(part["tool"])) == "edit":
-            facts |= diff_facts(as_text(meta["diff"]))
-        outcome = {"failed": failed, "code": meta["exit"], "facts": facts}
-        self.answer(identity, text, existed=meta["exists"] is True, **outcome)
+        if translate_tool(as_text(part.tool)) == "edit":
+            facts |= diff_facts(as_text(meta.diff))
+        outcome = {"failed": failed, "code": meta.exit, "facts": facts}
+        self.answer(identity, text, existed=meta.exists is True, **outcome)
         refused = failed and FAILURES["rejected"].match(text)
-        self.refused = as_text(part["tool"]) if refused else ""
+        self.refused = as_text(part.tool) if refused else ""
 
     def stop_at(self, name: str, failure: str | None = None) -> None:
         self.end(
@@ -6520,7 +6541,12 @@ class Sessions:
         if session is None:
             return self.identify(event)
         translator, named = session.translator, event.session_id
-        if named is None and translator and translator.saved and event.type not in translator.own:
+        if (
+            named is None
+            and translator
+            and (translator.names_all or translator.saved)
+            and event.type not in translator.own
+        ):
             named = event.session_id = translator.session_in(event)
         sure = named == self.here.sure_name and (
             named or event.type in (translator.own if translator else AGENT_TYPES)
