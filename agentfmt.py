@@ -2939,8 +2939,8 @@ class EventMaker(Struct, frozen=True, gc=False):
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
     ``blanks``: fragments, which can't be redacted, are blanked. ``lines``: a stage reads the line
     of each event; else it is made where a stage asks for details. ``unread`` are the types of words
-    that no stage reads; ``silent``: no stage reads any, nor deltas. ``strict``: classes of
-    redaction for which lines must be Cursor's own.
+    that no stage reads; ``silent``: no stage reads any, nor deltas. ``sums``: a stage reads what a
+    run took. ``strict``: classes of redaction for which lines must be Cursor's own.
     """
 
     event_type: type[Event]
@@ -2950,6 +2950,7 @@ class EventMaker(Struct, frozen=True, gc=False):
     lines: bool = False
     unread: tuple[str, ...] = ()
     silent: bool = False
+    sums: bool = True
     strict: str = ""
 
 
@@ -3736,11 +3737,14 @@ class Claude(Translator):
         return Node(details(self.final) if self.final else {})
 
     def last_words(self, result: Any) -> tuple[str, int | None]:
+        """The same by the last line; of a saved session nothing else is asked, since not each
+        output adds up tokens."""
         line = self.final_line()
         words = content_text(line["message.content"] or line["message.parts"]).strip()
         answer, tokens = super().last_words(result)
         stated = tokens_out(line["message.usage"] or line["usageMetadata"])
-        return words or answer, tokens if stated is None or not words else stated
+        by_line = words and (self.saved or stated is not None)
+        return words or answer, stated if by_line else tokens
 
     def returned(self, block: Any, line: Any) -> None:
         identity, result = block.tool_use_id or "", line.tool_use_result
@@ -4009,7 +4013,7 @@ class SavedClaude(Saved, Claude):
             model = (message and message.model) or line.model
             self.model = self.model if model in (None, "<synthetic>") else model
             self.cut = bool(message and message.stop_reason == "tool_use")
-        if self.in_turn:
+        if self.maker.sums and self.in_turn:
             self.count(line, line.usageMetadata or (message and message.usage))
 
     def count(self, line: Any, usage: Any) -> None:
@@ -12239,6 +12243,7 @@ Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 def make_maker(
     kind: type[Event],
     to: str,
+    writers: Sequence[Writer],
     redaction: EventRedactor | None,
     unread: tuple[str, ...],
     *,
@@ -12246,8 +12251,9 @@ def make_maker(
 ) -> EventMaker:
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
-    lines = redacts or converts
-    return EventMaker(kind, native, converts, native and redacts, lines, unread, silent, strict)
+    lines, blanks = redacts or converts, native and redacts
+    sums = any(writer.sums for writer in writers)
+    return EventMaker(kind, native, converts, blanks, lines, unread, silent, sums, strict)
 
 
 def follow_streams(
@@ -12310,7 +12316,7 @@ def convert(
     dropped = [kind for kind in SPOKEN_TYPES if writer.prints_events and drops_type(kind, drop)]
     unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
     silent = writer.silent and not fail_on
-    maker = make_maker(kind, to, redaction, unread, silent=silent)
+    maker = make_maker(kind, to, (writer, *others), redaction, unread, silent=silent)
     runs = Runs(reporter, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)

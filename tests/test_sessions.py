@@ -201,6 +201,19 @@ def test_lines_that_lost_what_links_them() -> None:
     assert convert(data, "-m", "chat").lines[:2] == ["> Go", "Ran terminal command"]
 
 
+def test_no_verdict_rests_on_sums_that_not_each_output_makes() -> None:
+    usage = {"input_tokens": 1, "output_tokens": 0}
+    lines = [claude("user", "/x"), claude("assistant", [{"type": "text", "text": "a"}])]
+    counted = claude("assistant", [{"type": "text", "text": "Unknown skill: x"}])
+    for stated, status in ((None, 0), (usage, 1)):
+        last = json.loads(counted)
+        last["message"] |= {"usage": stated} if stated else {}
+        first = json.loads(lines[1])
+        first["message"]["usage"] = usage
+        data = b"".join([lines[0], *map(as_line, (first, last))])
+        assert {convert(data, "-t", to).status for to in agentfmt.WRITERS} == {status}
+
+
 def test_a_session_without_a_prompt_is_no_failure() -> None:
     ended = convert(b'{"type":"summary","summary":"x","leafUuid":"l"}\n' + META)
     assert (ended.status, ended.stderr) == (0, "")
