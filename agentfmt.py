@@ -4578,7 +4578,7 @@ class SavedCodex(Saved, Codex):
         called, inner, text = self.calls.get(identity), *output_of(payload.output)
         metadata = as_object(inner.get("metadata"))
         code, took = metadata.get("exit_code"), metadata.get("duration_seconds")
-        failed = text.startswith("Script ") and CODEX_STOPPED.match(text) is not None
+        failed = text.startswith(("Script failed", "Script terminated"))
         if head := CODEX_HEAD.match(text):
             code, took = head[1] or head[3], head[2]
             text = text[head.end() :]
@@ -4678,7 +4678,6 @@ CODEX_HEAD = regex(
     r"Wall time:? ([0-9.]{1,20}) seconds\n"
     r"(?:Process exited with code (-?[0-9]{1,9})\n)?(?:.*\n){0,3}?Output:\n"
 )
-CODEX_STOPPED = regex(r"Script (?:failed|terminated)\b")
 CODEX_FAILED = regex(  # a literal behind a repeat is found fast, unless it stands for more
     r"(?i:apply_patch verification failed|(?:failed to|unsupported call|tool call error)\b"
     r"|aborted by user|rejected by (?:the )?user)|.{0,80}rejected by (?:the )?user"

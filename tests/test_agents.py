@@ -857,6 +857,15 @@ FORMS: dict[str | None, Callable[[str], str]] = {
 }
 
 
+def test_a_line_of_opencode_without_a_type_is_its_own() -> None:
+    """It names the session, as each of its lines does."""
+    unknown = {"sessionID": "ses_1", "part": {"text": "x"}}
+    data = stream([STEP, unknown, part("text", text="Done"), STOP])
+    events = convert(data, "-t", "cursor").objects
+    assert [event["type"] for event in events] == ["system", "assistant", "result"]
+    assert convert(data).status == 0
+
+
 @pytest.mark.parametrize("member", ["structured_output", "structured_result"])
 def test_answer_by_a_schema(member: str) -> None:
     """It is the answer, whatever was said before; the result repeats it, or is empty."""
