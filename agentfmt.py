@@ -8378,9 +8378,9 @@ DIGEST = regex(
     r"|[0-9A-F]{16}|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4})(?:[-_./:][A-Za-z0-9]+)*"
     r"|[0-9]+|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
 )
-# Unquoted, code: a call of a member; a call, an operator.
+# Unquoted, code: a call of a member, one that stays open; a call, an operator.
 CALL = regex(
-    r"[&*!/]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]|\w+(?:\)[.,;]|\[[\w:-])"
+    r"[&*!/]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]|\w+(?:\)[.,;]|\[[\w:-]|\((?:.*[({\[])?\Z)"
 )
 CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*\]})].*|[:@~!&|].*", re.DOTALL)
 # A member, words of which one has a capital within, a type that may be nothing, words with `_`.

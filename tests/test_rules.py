@@ -489,6 +489,7 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             'open_by_key("<44 alnum>")', '{"login": "rickrickston123"}', r'"\nPASS: check_test9"',
             "password: REPLACEME", "token: 'bd25'", "secretKey: RESTIC_B2_BUCKET",
             "- `MYSQL_ROOT_PASSWORD`: MySQL password", "{password:void 0,auth:void 0}",
+            "definitions[key] = _objectSpread2(_objectSpread2({}, definitions[key] || {}), icons)",
             "'pwd' => PasswordValidator::class,", "{'pbs-password': k8s_pbs_password,",
             '<param name="password">The encryption password..</param>',
         )
