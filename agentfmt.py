@@ -8348,20 +8348,21 @@ NO_SECRET = regex(
     r"|(?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?"
     r"|(?:sha[0-9]{1,3}|md5)[=:-].*|(?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*"
     r"|(?i:_*(?:replace|change|insert|put|enter)[_ -].*|replaceme|your.*|base64[ _-]?encoded.*"
-    r"|redacted.*)|\?[A-Za-z]\w*|[A-Z]\w+::[A-Za-z_]+|\{\\*[\"'].*|[a-z0-9_-]+(?:/[a-z0-9_-]+){2,}|age1[0-9a-z]{50,}"
-    r"|__[A-Z_]+__|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
+    r"|redacted.*)|\?[A-Za-z]\w*|[A-Z]\w+::[A-Za-z_]+|\{\\*[\"'].*|[a-z0-9_-]+(?:/[a-z0-9_-]+){2,}"
+    r"|age1[0-9a-z]{50,}|__[A-Z_]+__|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
     r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|(?:\S+ ){4,}.*",
     re.DOTALL,
 )
 # Behind names that say little: an ID, a digest, a fingerprint.
 DIGEST = regex(
-    r"(?:[A-Za-z0-9]+[-_./:])*(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?:0x)?[0-9a-fA-F]{40}"
-    r"|[0-9A-F]{16}|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4})(?:[-_./:][A-Za-z0-9]+)*"
+    r"(?:[A-Za-z0-9]+[-_./:])*(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"|(?:0x)?[0-9a-fA-F]{40}|[0-9A-F]{16}|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4})(?:[-_./:][A-Za-z0-9]+)*"
     r"|[0-9]+|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
 )
 # Unquoted, code: a call of a member, one that stays open; a call, an operator.
 CALL = regex(
-    r"[&*!/]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]|\w+(?:\)[.,;]|\[[\w:-]|\((?:.*[({\[])?\Z)"
+    r"[&*!/]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]"
+    r"|\w+(?:\)[.,;]|\[[\w:-]|\((?:.*[({\[])?\Z)"
 )
 CODE = regex(r"[\w.:>$!&-]*[(\[{<=%,/*\]})].*|[:@~!&|].*", re.DOTALL)
 # A member, words of which one has a capital within, a type that may be nothing, words with `_`.
