@@ -3289,11 +3289,12 @@ class Translator:
         """Tokens as Cursor counts them: what was read from a cache, or written to one, is no part
         of the input."""
         if isinstance(tokens, Tokens):
-            stated = msgspec.structs.asdict(tokens).items()
-            return {name: count for name, of in stated if (count := as_count(of)) is not None}
-        node = as_object(decode_raw(tokens))
-        counts = {name: first_count(node, paths) for name, paths in USAGE.items()}
-        usage = {name: count for name, count in counts.items() if count is not None}
+            stated = msgspec.structs.asdict(tokens)
+            counts = {name: as_count(count) for name, count in stated.items()}
+        else:
+            node = as_object(decode_raw(tokens))
+            counts = {name: first_count(node, paths) for name, paths in USAGE.items()}
+        usage = known_members(counts)
         if self.agent in CACHE_IN_INPUT and "inputTokens" in usage:
             cached = usage.get("cacheReadTokens", 0) + usage.get("cacheWriteTokens", 0)
             usage["inputTokens"] = max(usage["inputTokens"] - cached, 0)
@@ -7742,6 +7743,7 @@ PEM_SOUGHT = regex(
 PEM_SOUGHT_END = regex(rb"(?:\\+n)?[\"'][ ]?(?:[):;]|and\b|or\b|&&|\|\|)")
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
+OPEN_KEY = f"{KEY_BEGIN}\n{'A' * 16}\n"  # stands for what was said of one: more than a mention
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
@@ -7762,7 +7764,7 @@ def private_keys(text: bytes) -> Iterator[Span]:
 
 def ends_inside_key(text: bytes, inside: bool) -> bool:
     """Does a text end inside a private key? ``inside``: it began inside one."""
-    text = f"{KEY_BEGIN}\n\n".encode() * inside + text
+    text = OPEN_KEY.encode() * inside + text
     keys = [*private_keys(text)]
     return bool(keys) and not PEM_END.search(text, keys[-1][0])
 
@@ -8349,15 +8351,16 @@ NO_SECRET = regex(
     r"|(?:sha[0-9]{1,3}|md5)[=:-].*|(?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*"
     r"|(?i:_*(?:replace|change|insert|put|enter)[_ -].*|replaceme|your.*|base64[ _-]?encoded.*"
     r"|redacted.*)|\?[A-Za-z]\w*|[A-Z]\w+::[A-Za-z_]+|\{\\*[\"'].*|[a-z0-9_-]+(?:/[a-z0-9_-]+){2,}"
-    r"|age1[0-9a-z]{50,}|__[A-Z_]+__|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
+    r"|age1[0-9a-z]{50,}|__[A-Z_]+__"
+    r"|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
     r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|(?:\S+ ){4,}.*",
     re.DOTALL,
 )
 # Behind names that say little: an ID, a digest, a fingerprint.
 DIGEST = regex(
     r"(?:[A-Za-z0-9]+[-_./:])*(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    r"|(?:0x)?[0-9a-fA-F]{40}|[0-9A-F]{16}|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4})(?:[-_./:][A-Za-z0-9]+)*"
-    r"|[0-9]+|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
+    r"|(?:0x)?[0-9a-fA-F]{40}|[0-9A-F]{16}|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4})"
+    r"(?:[-_./:][A-Za-z0-9]+)*|[0-9]+|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
 )
 # Unquoted, code: a call of a member, one that stays open; a call, an operator.
 CALL = regex(
@@ -9168,12 +9171,12 @@ class EventRedactor:
             return f"[content: {len(line.strip())} chars]" * bool(line.strip()), due
         text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), line[: 4 * CONCEALED])
         scanner, data = self.find_scanner(), to_utf8(due + text)
-        inside = due.startswith(KEY_BEGIN)
+        inside = due == OPEN_KEY
         began = "" if inside else self.text(due, "prose")
         values = [*scanner.known.begun(data)] if scanner else []
         shown = self.text(due + text, "prose", begun=values).removeprefix(began)
         if ends_inside_key(to_utf8(text), inside):
-            return shown, f"{KEY_BEGIN}\n"
+            return shown, OPEN_KEY
         name = NAME_ALONE.search(from_utf8(CODES.sub(b"", to_utf8(text[-EXCERPT:]))))
         if values:
             return shown, from_utf8(data[min(values)[0] :])[-CONCEALED:] + "\n"

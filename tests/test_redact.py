@@ -1156,6 +1156,17 @@ def test_no_excerpt_shows_a_secret(lines: list[str]) -> None:
     assert (WORD[1:] in text, text.count("[REDACTED:assignment]")) == (False, 1)
 
 
+@pytest.mark.parametrize("line", ["# x9Kq==", "// the rest", "-- and `x` 9Kq", '"` and'])
+def test_a_key_that_is_open_goes_on(line: str) -> None:
+    """However its next line begins: only the first line of a key may be a mention of one."""
+    assert agentfmt.ends_inside_key(f"{line}\nMIIE\n".encode(), True)
+    due, left = "", []
+    for text in (agentfmt.KEY_BEGIN, "MIIEpAIBAAKCAQEA", line, "MIIEx"):
+        shown, due = MESSAGES_ONLY.prose(text, due)
+        left.append(shown)
+    assert left == ["[REDACTED:private-key]"] * 4
+
+
 @pytest.mark.parametrize("view", [("-d", "--actions", "stderr"), ("-s",)])
 @pytest.mark.parametrize("name", ["Bash", TOKEN])
 def test_what_the_end_of_a_foreign_call_repeats(name: str, view: tuple[str, ...]) -> None:

@@ -214,6 +214,16 @@ def test_no_verdict_rests_on_sums_that_not_each_output_makes() -> None:
         assert {convert(data, "-t", to).status for to in agentfmt.WRITERS} == {status}
 
 
+def test_typed_tokens_are_counted_as_others_of_their_agent() -> None:
+    stated = {"input_tokens": 10, "output_tokens": "2", "cache_read_input_tokens": 4, "x": 1}
+    typed = agentfmt.decode_as(as_line(stated), agentfmt.Tokens)
+    for agent, read in (("claude", 10), ("qwen", 6)):
+        translator = agentfmt.SavedClaude(agentfmt.EventMaker(agentfmt.Event))
+        translator.agent = agent
+        counts = {"inputTokens": read, "outputTokens": 2, "cacheReadTokens": 4}
+        assert translator.usage_in(typed) == translator.usage_in(stated) == counts
+
+
 def test_a_session_without_a_prompt_is_no_failure() -> None:
     ended = convert(b'{"type":"summary","summary":"x","leafUuid":"l"}\n' + META)
     assert (ended.status, ended.stderr) == (0, "")
