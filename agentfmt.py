@@ -25,6 +25,7 @@ Contents, in the order of the file:
     text             escaping for terminals and CI runners, widths, cutting, sizes, durations, paths
     JSON             undecoded values, partial types for objects, the positions of strings
     files            signals, reading and writing descriptors
+    commands         the command of --run, and limits of time on what is read
     events           one line and the few members that stages look at
     calls            Cursor's tools, their printed labels; what a call is about and how it ended
     finished calls   what writers read of a call: its action, diff, output and times
@@ -299,6 +300,14 @@ def format_duration(milliseconds: int) -> str:
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def format_time(seconds: float) -> str:
+    """A time that somebody chose: "90 s" is "1 min 30 s", and 600 "10 min"."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    parts = ((hours, "h"), (minutes, "min"), (rest, "s"))
+    return " ".join(f"{number:g} {unit}" for number, unit in parts if number) or "0 s"
 
 
 def format_size(count: int) -> str:
@@ -741,10 +750,12 @@ class OutputError(Exception):
 
 class Signals:
     """Remembers the signal that asks the program to end, and wakes the waiting read. Another one,
-    or LAST_SECONDS of computing, end it at once, even within a regular expression."""
+    or LAST_SECONDS of computing, end it at once, even within a regular expression. ``forward``
+    passes signals to a command that was started."""
 
     def __init__(self) -> None:
         self.caught = 0
+        self.forward: Callable[[int], object] | None = None
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
@@ -754,14 +765,23 @@ class Signals:
 
     def _catch(self, code: int, _frame: object) -> None:
         if self.caught:
+            if self.forward:
+                self.forward(signal.SIGKILL)
+            signal.signal(self.caught, signal.SIG_DFL)
             os.kill(os.getpid(), self.caught)
         self.caught = code
-        signal.signal(code, signal.SIG_DFL)
+        if self.forward:
+            self.forward(code)
+        else:
+            signal.signal(code, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_VIRTUAL, LAST_SECONDS)
 
 
 def open_chunks(
-    name: str, signals: Signals, report_error: Callable[[str], object]
+    name: str,
+    signals: Signals,
+    report_error: Callable[[str], object],
+    wait: Callable[[], int] = lambda: SILENCE_MS,
 ) -> Iterator[bytes]:
     """The chunks of a FILE until its end. A FILE that cannot be read is reported.
 
@@ -771,27 +791,36 @@ def open_chunks(
     try:
         # Non-blocking: a signal must also end the wait for a FIFO that nobody writes to.
         fd = 0 if name == "-" else os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        yield from read_chunks(fd, signals)
+        yield from read_chunks(fd, signals, wait)
     except OSError as error:
         report_error(f"{file_name(name)}: {error.strerror}")
     finally:
-        if fd > 0 and not signals.caught:
-            os.close(fd)
+        if fd > 0:
+            with contextlib.suppress(OSError):  # read_chunks may have closed it
+                os.close(fd)
 
 
-def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
+def read_chunks(
+    fd: int,
+    signals: Signals,
+    wait: Callable[[], int],
+    stop: Callable[[], object] = lambda: None,
+) -> Iterator[bytes]:
     """The chunks of a descriptor, and b"" after each second of silence, for stages that wait.
 
-    Waits in poll, not in read: another process may have made the pipe non-blocking.
+    ``wait`` gives the most milliseconds to wait for the next chunk, or 0 to read no more; then, and
+    after a signal, ``stop`` is called, and what has arrived until then is delivered. Waits in poll,
+    not in read: another process may have made the pipe non-blocking.
     """
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     waiting.register(signals.fd, select.POLLIN)
     room = bytearray(BLOCK)  # os.read would shrink what it allocates, and the heap grow for ever
-    while not signals.caught:
-        ready = [number for number, _ in waiting.poll(SILENCE_MS)]
+    while not signals.caught and (most := wait()):
+        ready = [number for number, _ in waiting.poll(most)]
         if fd not in ready:
-            yield from () if ready else (b"",)
+            if not ready and most >= SILENCE_MS:
+                yield b""
             continue
         try:
             size = os.readv(fd, (room,))
@@ -800,8 +829,10 @@ def read_chunks(fd: int, signals: Signals) -> Iterator[bytes]:
         if not size:
             break
         yield bytes(memoryview(room)[:size])
-    if signals.caught:
+    else:
+        stop()
         yield from drain(fd)
+    if signals.caught:
         raise Interrupted
 
 
@@ -885,6 +916,193 @@ def write_ci_safe(fd: int, data: bytes) -> None:
 
 
 HASHES_IN_JSON = regex(rb"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
+
+
+# ---------------------------------------------------------------- commands
+#
+# The command of --run, and limits of time on what is read.
+# A command in, the chunks of what it prints out, until it ends or a limit is reached. It must not
+# know events: the pipeline says what is open in them.
+
+TERM_SECONDS = 5  # between SIGTERM and SIGKILL
+LOOK_SECONDS = 0.1  # between two looks at what is open, while chunks arrive
+LEFT_SECONDS = 1  # for what a command has started, and its pipe, once the command has left
+
+
+class Activity(NamedTuple):
+    """What a stream shows so far. ``calls`` are open: what each is about. ``background`` names what
+    goes on there. ``over`` is how many runs have ended, or 0 while one is open."""
+
+    calls: Mapping[int, Callable[[], str]]
+    background: Sequence[str]
+    over: int
+
+
+NOTHING_OPEN = Activity({}, (), 0)
+
+
+class Limits:
+    """When to stop reading: a limit in seconds is None if there is none."""
+
+    def __init__(
+        self,
+        grace: float = 0,
+        max_idle: float | None = None,
+        max_call: float | None = None,
+        max_time: float | None = None,
+    ) -> None:
+        """``grace`` is the time for a command to leave after the end of its last run."""
+        self.grace, self.max_idle, self.max_call = grace, max_idle, max_call
+        self.max_time = max_time
+        self.activity: Callable[[], Activity] = lambda: NOTHING_OPEN  # the pipeline's
+        self.left: Callable[[], bool] | None = None  # has the command ended, if there is one?
+        self.begun = self.heard = time.monotonic()  # heard: when the last byte arrived
+        self.since: dict[Any, float] = {}  # an open call, or a state -> since when
+        self.deadline, self.why = float("inf"), ""
+        self.next_look = 0.0
+        self.reached = ""  # the limit that failed what was open
+        self.stayed = False  # the command did not leave after its last run
+
+    def watch(self, arriving: Iterator[bytes], tee: int | None) -> Iterator[bytes]:
+        """The same chunks; each is written to the descriptor ``tee`` first."""
+        for chunk in arriving:
+            if tee is not None:
+                with output_errors("--tee"):
+                    write_all(tee, chunk)
+            yield chunk
+            if chunk:
+                self.heard = time.monotonic()
+
+    def wait(self) -> int:
+        """The most milliseconds to wait for input; 0 once a limit is reached."""
+        now = time.monotonic()
+        if now < self.next_look:
+            return round(1000 * LOOK_SECONDS)
+        self.next_look = now + LOOK_SECONDS
+        self.deadline, self.why = min(self.deadlines(now), default=(float("inf"), ""))
+        if self.deadline > now:
+            return max(round(min(1000 * (self.deadline - now), SILENCE_MS)), 1)
+        self.stayed = self.why == STAYED
+        self.reached = "" if self.why in (STAYED, LEFT) else f"timed out: {self.why}"
+        return 0
+
+    def deadlines(self, now: float) -> Iterator[tuple[float, str]]:
+        """When each limit that applies now is reached, and what to say then."""
+        calls, background, over = self.activity()
+        lasting: list[object] = [*calls]
+        if self.left and over and not background:
+            lasting.append((STAYED, over))  # the next run will be another state
+        if self.left and self.left():
+            lasting.append(LEFT)
+        self.since = {item: self.since.get(item, now) for item in lasting}
+        if self.max_time is not None:
+            yield self.begun + self.max_time, f"not over after {format_time(self.max_time)}"
+        if self.max_call is not None and calls:
+            longest = min(calls, key=self.since.__getitem__)
+            took = format_time(self.max_call)
+            yield self.since[longest] + self.max_call, f"{calls[longest]()} did not end in {took}"
+        if self.max_idle is not None and not calls:
+            still = f", and in the background: {', '.join(background)}" if background else ""
+            took = format_time(self.max_idle)
+            yield self.heard + self.max_idle, f"silent for {took} with no call open{still}"
+        if (STAYED, over) in self.since:
+            yield self.since[STAYED, over] + self.grace, STAYED
+        if LEFT in self.since:
+            yield self.since[LEFT] + LEFT_SECONDS, LEFT
+
+    def near(self, now: float) -> str:
+        """How soon a limit is reached, once half of the silence before it has passed."""
+        left = self.deadline - now
+        return f"  ends in {left:.0f} s" if 0 < left <= now - self.heard else ""
+
+
+STAYED, LEFT = "stayed", "left"  # states of a command whose run is over, and that has ended itself
+
+
+class CannotStart(click.ClickException):
+    """The command of --run can't be started; the exit status is a shell's."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        absent = isinstance(error, FileNotFoundError)
+        why = "no such command" if absent else getattr(error, "strerror", None) or str(error)
+        super().__init__(f"--run {escape(name)}: {why}")
+        self.status = 127 if absent else 126
+
+
+class Child:
+    """A command with a pipe for all that it prints, and a session of its own: its group gets what
+    signals we get, and nothing of it is left in the end. It may read from our terminal, and is not
+    stopped for that. Raises CannotStart.
+    """
+
+    def __init__(self, command: Sequence[str], signals: Signals, limits: Limits) -> None:
+        import subprocess
+
+        self.name = os.path.basename(command[0])
+        self.signals, self.limits = signals, limits
+        self.fd, theirs = os.pipe()
+        try:
+            self.process = subprocess.Popen(
+                command, stdout=theirs, stderr=theirs, start_new_session=True
+            )
+        except (OSError, ValueError) as error:
+            raise CannotStart(command[0], error) from None
+        finally:
+            os.close(theirs)
+        self.ended = self.stopped = False  # stopped: by us, rather than by itself
+        limits.left, signals.forward = self.has_left, self.signal
+
+    def chunks(self) -> Iterator[bytes]:
+        """What the command prints, until it ends or has to; then what it printed until then."""
+        yield from read_chunks(self.fd, self.signals, self.limits.wait, self.stop)
+
+    def has_left(self) -> bool:
+        return self.process.poll() is not None
+
+    def signal(self, code: int) -> bool:
+        """Send a signal to the group; is any of it left?"""
+        try:
+            os.killpg(self.process.pid, code)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def stop(self) -> None:
+        """End the group, unless the command has left by itself: politely at first."""
+        if self.ended:
+            return
+        self.ended, self.stopped = True, not self.has_left()
+        if not self.signals.caught:
+            self.signal(signal.SIGTERM)
+        self.wait_for(TERM_SECONDS, self.has_left)
+        self.wait_for(LEFT_SECONDS, lambda: not self.signal(0))
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def wait_for(self, seconds: float, condition: Callable[[], bool]) -> None:
+        until = time.monotonic() + seconds
+        while not condition() and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS / 10)
+
+    def leave(self) -> str:
+        """Wait for the command once it prints no more, and end what is left of it. What to say of
+        how it ended; "" if it ended well."""
+        if not self.limits.reached and not self.signals.caught:
+            self.wait_for(self.limits.grace, self.has_left)
+            self.limits.stayed = self.limits.stayed or not self.has_left()
+        self.stop()
+        code = self.process.returncode
+        if self.stopped or not code:
+            return ""
+        how = f"exited with {code}" if code > 0 else f"was killed by {signal_name(-code)}"
+        return f"{escape(self.name)} {how}"
+
+
+def signal_name(code: int) -> str:
+    try:
+        return signal.Signals(code).name
+    except ValueError:
+        return f"signal {code}"
 
 
 # ---------------------------------------------------------------- events
@@ -1071,6 +1289,7 @@ RUN_FAILURES = {
         r"(?i)\b40[13]\b|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b|authenticat|api[ _-]?key"
         r"|credentials|(?:invalid|expired) .{0,20}token"
     ),
+    "timeout": r"(?i)\btim(?:ed|e) ?out",
     "interrupted": r"(?i)interrupted|aborted|cancell?ed",
     "unfinished": rf"ended without a|superseded by|{IN_THE_MIDDLE}",
 }
@@ -1847,6 +2066,7 @@ class FileNotes:
         self.rejected = 0  # lines since the last end of a run
         self.runs = 0  # that began in it
         self.has_run = self.has_head = self.ended = False
+        self.limit = ""  # that ended the reading of it
         self.told = ""  # the last of STORIES that was told
         self.outside: dict[
             object, OutsideEvents
@@ -2011,8 +2231,13 @@ def only_a_head(_report: Reporter, file: FileNotes) -> str:
     return message if file.has_head and not file.has_run else ""
 
 
+def over_limit(_report: Reporter, file: FileNotes) -> str:
+    return f"{file.source.name}: {file.limit}" if file.limit else ""
+
+
 # What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
 STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
+    "limit": over_limit,
     "form": what_it_is, "events": events_outside, "head": only_a_head, "text": text_so_far,
     "empty": nothing, "end": no_events,
 }  # fmt: skip
@@ -2999,6 +3224,10 @@ class Translator:
         """The type of its lines; those of the base type are read as a Node."""
         return base
 
+    def in_background(self) -> Iterable[str]:
+        """The names of what goes on in the background when a run has ended."""
+        return ()
+
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
         self.agent = self.name  # or a relative's
@@ -3537,6 +3766,7 @@ class Claude(Translator):
         self.denied: set[str] = set()  # calls that were denied permission
         self.background: dict[str, Any] = {}  # tasks in the background: call -> what it is about
         self.running: set[str] = set()  # calls whose sub-agents have not ended
+        self.ongoing: dict[str, str] = {}  # calls whose tasks have not ended -> their names
         self.tasks: dict[str, str] = {}  # task -> its call
         self.dismissed: set[str] = set()  # tasks that the agent itself stopped
 
@@ -3600,10 +3830,13 @@ class Claude(Translator):
         call = as_text(notice["tool_use_id"]) or self.tasks.get(task, "")
         if subtype == "task_started":
             self.tasks[task] = call
+            self.ongoing[call] = as_text(notice["description"]) or task
         elif subtype == "background_tasks_changed":  # it lists all of them
-            self.running &= {
+            listed = {
                 self.tasks.get(as_word(entry["task_id"]), "") for entry in notice.each("tasks")
             }
+            self.running &= listed
+            self.ongoing = {call: self.ongoing[call] for call in self.ongoing if call in listed}
         elif subtype == "task_notification" or notice["patch.status"] not in TASK_STATES:
             states = {as_text(notice["status"]), as_text(notice["patch.status"])}
             stopped = not states.isdisjoint(("stopped", "killed"))
@@ -3611,11 +3844,15 @@ class Claude(Translator):
                 given = self.background.get(call, {}).get("description")
                 self.lost = as_text(decode_raw(given)) or as_text(notice["summary"]) or task
             self.running.discard(call)
+            self.ongoing.pop(call, None)
         if subtype == "task_notification":
             self.woken = True
             if call in self.background:
                 took = {"status": notice["status"], "duration_ms": notice["usage.duration_ms"]}
                 self.make("system", subtype, call_id=call, **self.background.pop(call), **took)
+
+    def in_background(self) -> Iterable[str]:
+        return self.ongoing.values()
 
     def finish(self) -> None:
         super().finish()
@@ -3765,6 +4002,11 @@ class Claude(Translator):
         elif result.backgroundTaskId:
             self.tasks[as_text(result.backgroundTaskId)] = identity
             self.background[identity] = {"title": called.args().get("command")}
+        else:
+            self.ongoing.pop(identity, None)
+        if about := self.background.get(identity):
+            name = as_text(decode_raw(next(iter(about.values()))))
+            self.ongoing.setdefault(identity, name or called.tool)
         goes_on = result.backgroundTaskId or (called.tool == "task" and result.isAsync is True)
         outcome: dict[str, Any] = {"facts": {"isBackground": True} if goes_on else {}}
         if called.tool == "shell":
@@ -6086,8 +6328,9 @@ class Runs:
     def __init__(
         self,
         reporter: Reporter,
-        *,
         fail_on: Sequence[Any] = (),
+        limits: Limits | None = None,
+        *,
         locates: bool = False,
         tells: bool = True,
     ) -> None:
@@ -6095,6 +6338,7 @@ class Runs:
         say why runs failed; else a summary does, unless the run is hidden."""
         self.locates, self.tells = locates, tells
         self.reporter = reporter
+        self.limits = limits or Limits()
         self.fail_on = fail_on
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.file = FileNotes(Source(""))
@@ -6189,6 +6433,13 @@ class Runs:
         shown: str = self.reporter.redaction.text(text, member, cwd=run.cwd if run else "")
         return shown
 
+    def describe(self, call: Event) -> str:
+        """An open call, for people: its tool, and what it is about."""
+        tool, run = tool_named_in(call), cast("Run", call.run)
+        target = running_action(OpenCall(tool, event=call), run.cwd).target
+        shown = excerpt(self.redacted(target, "command", run))
+        return f"{tool} {shown}".strip()
+
     def start(self, session: Session, event: Event) -> None:
         event.run = session.run = run = Run(event.session_id or None, self.where())
         session.had_run = True
@@ -6233,6 +6484,8 @@ class Runs:
 
     def judge(self, session: Session, event: Event) -> None:
         run, failure = cast("Run", session.run), failure_of(event)
+        if self.limits.reached:
+            failure = self.limits.reached, "error"
         idle = failure is None and run.agent == Cursor.name and not run.acted
         if idle and is_idle(Node(details(event))):  # its result has all words
             failure = IDLE, "error"
@@ -6308,8 +6561,8 @@ class Runs:
         run = session.run
         if run is None:
             return
-        if run.error:
-            self.close_unfinished(session, run.error, excerpt(run.error))
+        if known := self.limits.reached or run.error:
+            self.close_unfinished(session, known, excerpt(known))
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
@@ -6326,7 +6579,7 @@ class Runs:
         if matches := describe_matches(self.matches):
             reporter.failure(f"{matches} after the end of a run")
         self.matches = {}
-        file.ended = True
+        file.ended, file.limit = True, self.limits.reached
         unknown = any(group.certain or not file.has_run for group in file.outside.values())
         if unknown or not (file.has_run or reporter.has_error):
             reporter.failed = True
@@ -6411,6 +6664,7 @@ class Sessions:
         self.table: dict[str | int, Session] = {}
         self.due: list[Event] = []  # of sessions that are over
         self.begin_file(Source(""))
+        runs.limits.activity = self.activity
 
     def begin_file(self, source: Source) -> None:
         self.here = FileSessions(source)
@@ -6708,6 +6962,20 @@ class Sessions:
             self.end_session(session, self.runs.end_unfinished)
             yield from self.take_due()
         yield implied_end(None)
+
+    def activity(self) -> Activity:
+        """What is open in all runs."""
+        sessions = (*self.table.values(), self.here.unnamed)
+        runs = [session.run for session in sessions if session.run]
+        calls: dict[int, Callable[[], str]] = {
+            id(call): functools.partial(self.runs.describe, call)
+            for run in runs
+            for call in run.calls.values()
+        }
+        translators = (session.translator for session in sessions if session.translator)
+        background = [name for translator in translators for name in translator.in_background()]
+        shown = [self.runs.redacted(name, "command") for name in background]
+        return Activity(calls, shown, 0 if runs else self.here.file.runs)
 
     def interrupted(self) -> Iterator[Event]:
         """The implied ends of runs that a signal interrupts; they get no verdict."""
@@ -10082,6 +10350,7 @@ class LastLine:
         self.begun = self.since = time.monotonic()  # since: the time of the last other line
         self.visible = ""
         self.waits = False  # for the first event that a writer of text gets
+        self.limits: Limits | None = None
 
     def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
         for chunk in arriving:
@@ -10126,6 +10395,7 @@ class LastLine:
             what = f"Thinking {format_clock(silent)}"
         elif self.waits and now - self.begun >= 1:
             what = f"Waiting for the agent {format_clock(now - self.begun)}"
+        rest += self.limits.near(now) if what and self.limits else ""
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
 
@@ -12236,6 +12506,13 @@ def make_maker(
     return EventMaker(kind, native, converts, blanks, lines, unread, silent, sums, strict)
 
 
+def unread_types(writer: Writer, drop: Sequence[Selector], *, thinking: bool) -> tuple[str, ...]:
+    """The types of words that nothing is to become of."""
+    reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
+    dropped = [kind for kind in SPOKEN_TYPES if writer.prints_events and drops_type(kind, drop)]
+    return tuple(kind for kind in reads if not reads[kind] or kind in dropped)
+
+
 def follow_streams(
     streams: Streams, sessions: Sessions, max_line: int, unwrap: str
 ) -> Iterator[Iterable[Event]]:
@@ -12275,6 +12552,7 @@ def convert(
     drop: Sequence[Selector] = (),
     fail_on: Sequence[Selector] = (),
     redaction: EventRedactor | None = None,
+    limits: Limits | None = None,
     reporter: Reporter,
     out: Output,
 ) -> None:
@@ -12284,20 +12562,19 @@ def convert(
     ``to`` is a key of WRITERS, ``view`` the text beside it, ``dialect`` auto or one of TRANSLATORS.
     ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto, none, or a
     member of envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` those that fail a
-    run. ``reporter`` gets errors and knows the exit status. Raises ReaderGone, OutputError, and
-    any exception of ``streams``. The format of events is Cursor's:
+    run. ``limits`` has ended the streams if one is reached. ``reporter`` gets errors and knows the
+    exit status. Raises ReaderGone, OutputError, and any exception of ``streams``. The format of
+    events is Cursor's:
     https://cursor.com/docs/cli/reference/output-format
     """
     notes = Notes(reporter)
     writer, others = make_writers(to, view, notes)
     kind = SpokenEvent if redaction else writer.event_type
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
-    dropped = [kind for kind in SPOKEN_TYPES if writer.prints_events and drops_type(kind, drop)]
-    unread = tuple(kind for kind in reads if not reads[kind] or kind in dropped)
+    unread = unread_types(writer, drop, thinking=thinking)
     silent = writer.silent and not fail_on
     maker = make_maker(kind, to, (writer, *others), redaction, unread, silent=silent)
-    runs = Runs(reporter, fail_on=fail_on, locates=writer.locates, tells=not view.summary)
+    runs = Runs(reporter, fail_on, limits, locates=writer.locates, tells=not view.summary)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)
     selection = Selection(only, drop, reporter.message) if only or drop else None
@@ -12342,12 +12619,15 @@ def parse_size(text: str) -> int:
     return size
 
 
-def parse_seconds(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        seconds = float(text)
-        if seconds >= 0:  # not for nan
-            return seconds
-    raise click.BadParameter(f"invalid time {text!r}: expected seconds, such as 60 or 0.5")
+def parse_time(text: str) -> float:
+    """Seconds: 90, 0.5, 90s, 10m, 1h30m."""
+    match = re.fullmatch(
+        r"(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9}(?:\.\d{1,3})?)s?)?", text, re.ASCII
+    )
+    if not text or not match:
+        raise click.BadParameter(f"invalid time {text!r}: expected one such as 90, 90s, 10m, 1h30m")
+    hours, minutes, seconds = (float(number or 0) for number in match.groups())
+    return 3600 * hours + 60 * minutes + seconds
 
 
 def parse_count(text: str) -> int:
@@ -12491,6 +12771,7 @@ def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
 
 SELECTORS = ("only", "drop", "fail_on")  # options that take one
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
+TIME: dict[str, Any] = {"metavar": "TIME", "type": parse_time}
 SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
 
 
@@ -12573,10 +12854,19 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Longest line to accept; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto"},
      "Field of a log collector's JSON that contains the agent's line."),
-    ("--max-wait", {"metavar": "SECONDS", "type": parse_seconds, "default": f"{MAX_WAIT}"},
+    ("--max-wait", TIME | {"default": f"{MAX_WAIT}s"},
      "Under redaction, print an unfinished line of words after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
+    ("--tee", {"metavar": "FILE"},
+     "Append all that is read to FILE, byte for byte, before anything else."),
+    ("--run", {"metavar": "COMMAND...", "type": lambda text: (text,)},
+     "Read what this command prints, and end it if it hangs. It takes the rest of the line."),
+    ("--grace", TIME | {"default": "10s"},
+     "With --run, how long the command may stay after its result, such as 90s or 1h30m."),
+    ("--max-idle", TIME, "Fail runs after this much silence while no call is open."),
+    ("--max-call", TIME, "Fail runs with a call that is open for longer."),
+    ("--max-time", TIME, "Fail runs that are not over after this."),
     "Output",
     ("-t --to", choice_of(WRITERS, "text"),
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, "
@@ -12646,12 +12936,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     With no FILE, or when FILE is -, read standard input.
     """
     check_outputs(given)
-    if not files and os.isatty(0):
-        raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
+    inputs = check_inputs(files, given["run"])
     files = files or ("-",)
-    inputs = [stat_input(file) for file in files]
-    if is_one_of(1, inputs):  # reading it would never end
-        raise click.ClickException("standard output is also an input file")
     classes = frozenset(itertools.chain(*given["classes"]))
     if given["secret_env"] or given["secrets_file"] or given["patterns"]:
         classes |= {"secrets"}
@@ -12668,17 +12954,16 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     view = view_of(given)
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs))
-    reporter = Reporter(out, redaction, open_rejects(given["rejects"], inputs))
+    reporter = Reporter(out, redaction, open_append("rejects", given, inputs))
     for glob in given["secret_env"]:
         if why := unused_variables(glob):
             reporter.message(f"--secret-env {escape(glob)}: {escape(why)}")
-    streams = ((file, out.last.watch(open_chunks(file, signals, reporter.error))) for file in files)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
+    options |= {"view": view, "redaction": redaction if classes else None, "reporter": reporter}
     try:
         options |= count_back(files, inputs, signals, options)
         with contextlib.closing(out.last):
-            hides = redaction if classes else None
-            convert(streams, view=view, redaction=hides, reporter=reporter, out=out, **options)
+            read(files, given, signals, open_append("tee", given, inputs), out, options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
@@ -12687,6 +12972,61 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         reporter.error(str(error))
     status = reporter.status()
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
+
+
+def check_inputs(files: Sequence[str], command: Sequence[str] | None) -> list[os.stat_result]:
+    """The status of each FILE. Raises click.ClickException for what can't be read."""
+    if command and files:
+        what = f"FILE {file_name(files[0])} can't be read as well"
+        raise click.UsageError(f"--run reads what its command prints: {what}")
+    if command:
+        return []
+    if not files and os.isatty(0):
+        raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
+    inputs = [stat_input(file) for file in files or ("-",)]
+    if is_one_of(1, inputs):  # reading it would never end
+        raise click.ClickException("standard output is also an input file")
+    return inputs
+
+
+def read(
+    files: Sequence[str],
+    given: Mapping[str, Any],
+    signals: Signals,
+    tee: int | None,
+    out: Output,
+    options: dict[str, Any],
+) -> None:
+    """Convert FILEs, or what the command of --run prints, within the limits of time."""
+    limits = Limits(given["grace"], given["max_idle"], given["max_call"], given["max_time"])
+    out.last.limits = limits
+    reporter, child = options["reporter"], None
+    arriving: Streams = (
+        (file, open_chunks(file, signals, reporter.error, limits.wait)) for file in files
+    )
+    if given["run"]:
+        child = Child(given["run"], signals, limits)
+        arriving = [(child.name, child.chunks())]
+    streams = ((name, out.last.watch(limits.watch(chunks, tee))) for name, chunks in arriving)
+    try:
+        convert(streams, limits=limits, out=out, **options)
+        if limits.reached and not reporter.failed:
+            reporter.message(f"stopped: {limits.reached}")
+        if child:
+            report_command(child, reporter)
+    finally:
+        if child:
+            child.stop()
+
+
+def report_command(child: Child, reporter: Reporter) -> None:
+    """Say how the command of --run ended, unless its runs say that already."""
+    limits, name, how = child.limits, escape(child.name), child.leave()
+    if limits.stayed:
+        took, last = format_time(limits.grace), "output" if reporter.failed else "result"
+        reporter.message(f"{name} was ended: it did not exit within {took} of its {last}")
+    elif how and not (reporter.failed and child.process.returncode > 0):
+        reporter.failure(f"{how}{'' if reporter.failed else ' after its result'}")
 
 
 class Silence(Reporter):
@@ -12707,7 +13047,7 @@ def count_back(
     terms = (term for name in SELECTORS for item in options[name] for term in item.terms)
     if not any(term.counts_back() for term in terms):
         return {}
-    if not all(stat.S_ISREG(item.st_mode) for item in inputs):
+    if not inputs or not all(stat.S_ISREG(item.st_mode) for item in inputs):
         raise click.UsageError("run=-N needs FILEs, which can be read twice: save the stream first")
     rows: list[bytes] = []
     out = Output(rows.append)
@@ -12804,7 +13144,16 @@ for row in OPTIONS:
 
 
 class Command(click.Command):
-    """A command whose help shows the options in groups."""
+    """A command whose help shows the options in groups. What follows --run is another command."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--run") if "--run" in args else len(args)
+        rest = super().parse_args(context, args[:end])
+        if end < len(args):
+            context.params["run"] = tuple(args[end + 1 :])
+            if not args[end + 1 :] and not context.resilient_parsing:
+                raise click.UsageError("--run needs a command")
+        return rest
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         for group, options in GROUPS.items():
@@ -12919,8 +13268,11 @@ def is_one_of(fd: int, files: Iterable[os.stat_result]) -> bool:
     return stat.S_ISREG(status.st_mode) and any(os.path.samestat(status, file) for file in files)
 
 
-def open_rejects(file: str | None, inputs: Iterable[os.stat_result]) -> int | None:
-    """The descriptor of --rejects. Raises click.ClickException, also if it is an input."""
+def open_append(
+    option: str, given: Mapping[str, Any], inputs: Iterable[os.stat_result]
+) -> int | None:
+    """The descriptor of --rejects or --tee. Raises click.ClickException, also if it is an input."""
+    file = given[option]
     if file is None:
         return None
     import fcntl
@@ -12932,7 +13284,7 @@ def open_rejects(file: str | None, inputs: Iterable[os.stat_result]) -> int | No
         if is_one_of(fd, [os.fstat(1)]) and not fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND:
             raise ValueError("is also the standard output")
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"--rejects {escape(file)}: {reason_of(error)}") from None
+        raise click.ClickException(f"--{option} {escape(file)}: {reason_of(error)}") from None
     return fd
 
 
@@ -12966,7 +13318,7 @@ def main() -> int:
         hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
         with contextlib.suppress(OSError):
             write_all(2, encode_line(f"agentfmt: {escape(describe_error(error))}{hint}\n"))
-        return ERROR
+        return error.status if isinstance(error, CannotStart) else ERROR
 
 
 def describe_error(error: click.ClickException | OSError) -> str:

@@ -369,14 +369,15 @@ def test_words_of_the_manual_are_whole(page: Path) -> None:
 
 
 def test_manual_can_be_read_in_one_sitting() -> None:
-    assert mandoc(PAGES[0]).count(b"\n") <= 900
+    assert mandoc(PAGES[0]).count(b"\n") <= 1000
 
 
 @pytest.mark.parametrize(
     ("page", "heads"),
     [
         (MANUAL, "NAME, SYNOPSIS, DESCRIPTION, SELECTORS, ENVIRONMENT, EXIT STATUS, EXAMPLES, "
-         "OUTPUT, INPUT, REDACTION, TABLES, DIAGNOSTICS, COMPLETION, SEE ALSO, STANDARDS, CAVEATS"),
+         "OUTPUT, INPUT, RUNS THAT HANG, REDACTION, TABLES, DIAGNOSTICS, COMPLETION, SEE ALSO, "
+         "STANDARDS, CAVEATS"),
         (SIDECAR, "NAME, DESCRIPTION, LOG COLLECTORS, DELIVERY, SHIPPERS, MANY FILES, MANY CORES, "
          "QUERIES, SEE ALSO"),
     ],

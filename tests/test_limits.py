@@ -1,0 +1,262 @@
+"""The command of --run, and limits of time: what is read, how it ends, what is left running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+from support import ENVIRON, assistant, init, result, returned, run, start, started, use, whole_run
+from support import event as line_of
+
+import agentfmt
+from agentfmt import Activity, Limits
+
+WHOLE, OPENED = whole_run().decode(), (init() + started()).decode()
+TASK = {"task_id": "b1", "tool_use_id": "t1"}
+
+
+def claude(*blocks: Any, role: str = "assistant", **more: Any) -> bytes:
+    return line_of(role, message={"role": role, "content": [*blocks]}, **more)
+
+
+BACKGROUND = b"".join(
+    (
+        line_of("system", subtype="init", cwd="/w", model="claude-sonnet-5", tools=["Bash"]),
+        claude(use(command="npm run dev", run_in_background=True)),
+        line_of("system", subtype="task_started", description="npm run dev", **TASK),
+        claude(returned("started"), role="user", tool_use_result={"backgroundTaskId": "b1"}),
+        claude({"type": "text", "text": "It runs."}),
+        result(result="It runs.", num_turns=1),
+    )
+).decode()
+WOKEN = line_of("system", subtype="task_notification", status="completed", **TASK).decode()
+
+
+class Case(NamedTuple):
+    """A script of a shell, in which $S prints a run, $O one up to an open call, and $B one with a
+    server that goes on in the background."""
+
+    script: str
+    status: int = 0
+    said: str = ""  # a part of the messages
+    options: str = ""
+
+
+HANGS = "did not exit within 0.3 s of its"
+SILENT = "failed: timed out: silent for 0.5 s with no call open"
+SERVES = SILENT.removeprefix("failed: ") + ", and in the background: npm run dev"
+CASES = {
+    "good": Case("$S"),
+    "prints on stderr": Case("$S >&2"),
+    "fails after its result": Case("$S; exit 3", 1, "sh exited with 3 after its result"),
+    "fails, and its run": Case("$O; exit 3", 1, "ended without a result after 2 events"),
+    "is killed": Case("$O; kill -9 $$", 1, "sh was killed by SIGKILL"),
+    "stays": Case("$S; exec sleep 60", 0, f"sh was ended: it {HANGS} result", "--grace 0.3"),
+    "ignores SIGTERM": Case("trap '' TERM; $S; sleep 60", 0, HANGS, "--grace 0.3"),
+    "closes its output": Case("$S; exec >&- 2>&-; sleep 60", 0, HANGS, "--grace 0.3"),
+    "goes on": Case("$S; sleep 1; $S", 0, "", "--grace 3 --max-idle 3"),
+    "leaves a process": Case("sleep 60 & $S"),
+    "leaves a quiet process": Case("sleep 60 >/dev/null 2>&1 & $S"),
+    "is silent": Case("$O | head -n 1; sleep 60", 1, SILENT, "--max-idle 0.5"),
+    "says nothing": Case("sleep 60", 1, "sh: timed out: silent for 0.5 s", "--max-idle 0.5"),
+    "works silently": Case("$O; sleep 1; $S | tail -n 4", 0, "", "--max-idle 0.5"),
+    "works too long": Case("$O; sleep 60", 1, "timed out: read a did not end in 0.5 s",
+                           "--max-call 0.5"),
+    "endless": Case("$O; while :; do $S | sed -n 5p; done", 1, "timed out: not over after 1 s",
+                    "--max-time 1"),
+    "a server that stays": Case("$B; sleep 60", 0, SERVES, "--grace 0.2 --max-idle 0.5"),
+    "a task that ends": Case("$B; sleep 0.5; echo \"$W\"; exec sleep 60", 0, HANGS, "--grace 0.3"),
+    "text": Case("echo I have fixed it; sleep 1.5", 1, "run the agent with --output-format"),
+}  # fmt: skip
+
+
+@contextlib.contextmanager
+def nothing_left(script: str) -> Iterator[str]:
+    """The script, whose processes that sleep can be told from all others; none may be left."""
+    mark = f"sleep 60.{os.getpid()}"
+    yield script.replace("sleep 60", mark)
+    found = subprocess.run(["pgrep", "-f", mark], capture_output=True, text=True, check=False)
+    assert not found.stdout
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> dict[str, str]:
+    """The environment in which scripts find their streams."""
+    texts = {"S": WHOLE, "O": OPENED, "B": BACKGROUND}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return {**ENVIRON, "W": WOKEN.strip(), **{name: f"cat {tmp_path / name}" for name in texts}}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_command(name: str, shell: dict[str, str]) -> None:
+    case, begun = CASES[name], time.monotonic()
+    with nothing_left(case.script) as script:
+        ended = run("-q", *case.options.split(), "--run", "sh", "-c", script, env=shell)
+        assert ended.status == case.status, ended.stderr
+        assert case.said in ended.stderr
+        assert case.said or not ended.stderr
+        assert time.monotonic() - begun < 30  # of what sleeps for twice as long
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("--run", "no-such-command"), 127, "--run no-such-command: no such command"),
+        (("--run", "/"), 126, "--run /: Permission denied"),
+        (("--run",), 2, "--run needs a command"),
+        (("x.ndjson", "--run", "cat"), 2, "FILE x.ndjson can't be read as well"),
+        (("--only", "run=-1", "--run", "cat"), 2, "run=-N needs FILEs"),
+    ],
+)
+def test_a_command_that_is_not_started(arguments: tuple[str, ...], status: int, said: str) -> None:
+    ended = run(*arguments)
+    assert (ended.status, said in ended.stderr) == (status, True), ended.stderr
+
+
+def test_a_command_keeps_its_options_and_our_input() -> None:
+    ended = run("-d", "--run", "cat", "-u", "--", "-", data=whole_run())
+    assert (ended.lines, ended.status) == (["Read file a"], 0)
+
+
+@pytest.mark.parametrize(
+    ("script", "codes", "status"),
+    [
+        ("$O; exec sleep 60", [signal.SIGTERM], 143),
+        ("$O; exec sleep 60", [signal.SIGINT], 130),
+        ("$O; exec sleep 60", [signal.SIGHUP], 129),
+        ("trap '' INT; $O; exec sleep 60", [signal.SIGINT, signal.SIGINT], -signal.SIGINT),
+    ],
+)
+def test_a_signal_reaches_the_command(
+    script: str, codes: list[int], status: int, shell: dict[str, str]
+) -> None:
+    with nothing_left(script) as marked:
+        process = start("-q", "--tee", "/dev/stderr", "--run", "sh", "-c", marked, env=shell)
+        assert process.stderr
+        process.stderr.readline()  # the command runs
+        for code in codes:
+            time.sleep(0.3)
+            process.send_signal(code)
+        process.communicate(timeout=30)
+        assert process.returncode == status
+
+
+def test_last_words_behind_a_signal_are_read(shell: dict[str, str]) -> None:
+    script = "trap '$S | tail -n 1; exit' TERM; $S | head -n 4; sleep 60 & wait"
+    process = start("-t", "stream-json", "--run", "sh", "-c", script, env=shell)
+    assert process.stdout
+    begun = [process.stdout.readline() for _ in range(4)]
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=30)
+    assert b"".join([*begun, rest]).splitlines() == [
+        *WHOLE.encode().splitlines()[:4],
+        WHOLE.encode().splitlines()[-1],
+    ]
+
+
+def test_a_reader_that_goes_away_ends_the_command(shell: dict[str, str]) -> None:
+    with nothing_left("sleep 60 & while :; do $S; done") as script:
+        process = start("--run", "sh", "-c", script, env=shell, stdin=subprocess.DEVNULL)
+        assert process.stdout
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=30) == 128 + signal.SIGPIPE
+        assert process.stderr
+        process.stderr.close()
+
+
+# ---------------------------------------------------------------- --tee
+
+
+@pytest.mark.parametrize("command", [("--run", "cat"), ()])
+def test_tee_keeps_every_byte(command: tuple[str, ...], tmp_path: Path) -> None:
+    data, kept = b"prose\n" + whole_run() + b'{"cut', tmp_path / "kept"
+    kept.write_bytes(b"before\n")
+    ended = run("-q", "-r", "all", "--tee", str(kept), *command, data=data)
+    assert (ended.status, kept.read_bytes()) == (3, b"before\n" + data)
+    (tmp_path / "new").unlink(missing_ok=True)
+    run("-q", "--tee", str(tmp_path / "new"), *command, data=data)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk_ends_the_command(shell: dict[str, str]) -> None:
+    with nothing_left("$S; sleep 60") as script:
+        ended = run("-q", "--tee", "/dev/full", "--run", "sh", "-c", script, env=shell)
+    assert (ended.status, ended.stderr) == (2, "agentfmt: --tee: No space left on device\n")
+
+
+# ---------------------------------------------------------------- pipes, the clock
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--max-idle", "0.5"), "silent for 0.5 s with no call open"),
+        (("--max-time", "1s"), "not over after 1 s"),
+    ],
+)
+def test_a_limit_holds_for_a_pipe(options: tuple[str, ...], why: str) -> None:
+    process = start("-t", "runs", *options)
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(init() + assistant("Hm."))
+    process.stdin.flush()
+    row = process.stdout.readline().decode()
+    process.stdin.close()
+    process.stdin = None
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert f"failed: timed out: {why}\n" in said.decode()
+    assert f'"reason":"timed out: {why}","failure":"timeout"' in row
+
+
+def limits_at(now: float, activity: Activity, **options: float) -> Limits:
+    """Limits that were begun at 0, and looked at now."""
+    limits = Limits(**options)
+    limits.begun = limits.heard = 0
+    limits.activity = lambda: activity
+    limits.deadline, limits.why = min(limits.deadlines(now), default=(float("inf"), ""))
+    return limits
+
+
+def test_deadlines() -> None:
+    idle, busy = Activity({}, (), 0), Activity({1: lambda: "shell make"}, (), 0)
+    assert limits_at(7, idle, max_idle=10, max_time=60).deadline == 10
+    assert limits_at(7, busy, max_idle=10, max_time=60).deadline == 60
+    called = limits_at(7, busy, max_idle=10, max_time=60, max_call=20)
+    assert (called.deadline, called.why) == (27, "shell make did not end in 20 s")
+    assert limits_at(7, idle).deadline == float("inf")
+    assert limits_at(7, idle, max_idle=10).near(7) == "  ends in 3 s"
+    assert limits_at(3, idle, max_idle=10).near(3) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "shown"),
+    [("90", 90, "1 min 30 s"), ("90s", 90, "1 min 30 s"), ("10m", 600, "10 min"),
+     ("1h30m", 5400, "1 h 30 min"), ("0.5", 0.5, "0.5 s"), ("0", 0, "0 s")],
+)  # fmt: skip
+def test_times(text: str, seconds: float, shown: str) -> None:
+    assert agentfmt.parse_time(text) == seconds
+    assert agentfmt.format_time(seconds) == shown
+
+
+@pytest.mark.parametrize("text", ["", "m", "10x", "-1", "1m2h", "nan", "1 h", "1e3"])
+def test_times_that_are_none(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="expected one such as 90, 90s, 10m, 1h30m"):
+        agentfmt.parse_time(text)
+
+
+def test_the_name_of_a_signal() -> None:
+    assert agentfmt.signal_name(9) == "SIGKILL"
+    assert re.fullmatch(r"SIG\w+|signal 63", agentfmt.signal_name(63))
