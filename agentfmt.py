@@ -1,7 +1,8 @@
 # /// script
 # requires-python = ">=3.10"
 # dependencies = [
-#     "click>=8.1", "google-re2>=1.1", "ijson>=3.2,<4", "markdown-it-py>=3", "msgspec>=0.18.6"
+#     "click>=8.1", "google-re2>=1.1", "ijson>=3.2,<4", "markdown-it-py>=3", "msgspec>=0.18.6",
+#     "tree-sitter>=0.23", "tree-sitter-bash>=0.23"
 # ]
 # ///
 """agentfmt: read the event stream of a headless coding agent and write it in another form.
@@ -43,6 +44,7 @@ Contents, in the order of the file:
     sessions         one table of conversations: whose a line is, and when a session is over
     words            the assistant's words, each text once
     notes            what writers read of runs: open calls, counts, how runs ended
+    command lines    the commands that a line of a shell runs
     selecting        selectors, and which events are printed
     tokens           what the tokens of each issuer look like; private keys; known values
     names and forms  which names are those of secrets, and how a value is written behind one
@@ -1279,7 +1281,7 @@ def words_of(event: Any) -> str:
 IN_THE_MIDDLE = "error_unfinished"  # the subtype of a result that no line of a session states
 # What a failed run needs, in a word for whoever starts it again: the first wording that is found.
 RUN_FAILURES = {
-    "matched": r"\A--fail-on ",
+    "matched": r"\A--fail-on |\Ano event matched --fail-unless ",
     "limit": (
         r"(?i)\b429\b|rate[ _-]?limit|quota|usage limit|hit your .{0,40}limit"
         r"|limit (?:reached|exceeded)|budget|credits?\b|billing|too many requests"
@@ -6287,6 +6289,7 @@ class Run:
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
+        self.unmet: list[Any] = []  # selectors of --fail-unless that no event has matched
         self.error: str | None = None  # the message of the last error event
         self.failure: str | None = None  # a word for that, or for the reason
         self.acted = False  # there was a call
@@ -6329,17 +6332,18 @@ class Runs:
         self,
         reporter: Reporter,
         fail_on: Sequence[Any] = (),
+        fail_unless: Sequence[Any] = (),
         limits: Limits | None = None,
         *,
         locates: bool = False,
         tells: bool = True,
     ) -> None:
-        """``fail_on`` are selectors. ``locates``: calls get their FILE:LINE. ``tells``: messages
-        say why runs failed; else a summary does, unless the run is hidden."""
+        """``fail_on`` and ``fail_unless`` are selectors. ``locates``: calls get their FILE:LINE.
+        ``tells``: messages say why runs failed; else a summary does, unless the run is hidden."""
         self.locates, self.tells = locates, tells
         self.reporter = reporter
         self.limits = limits or Limits()
-        self.fail_on = fail_on
+        self.fail_on, self.fail_unless = fail_on, fail_unless
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.file = FileNotes(Source(""))
         self.as_read = b""  # the current one, as it was read
@@ -6393,7 +6397,7 @@ class Runs:
     # Actions of transitions.
 
     def check_outside(self, _session: Session, event: Event) -> None:
-        self.check_fail_on(event, self.matches)
+        self.check_selectors(event, self.matches)
 
     def need_no_run(self, _session: Session, _event: Event) -> None:
         self.file.has_run = True
@@ -6447,7 +6451,8 @@ class Runs:
         run.number, run.started_ms = self.file.runs, line_time(self.as_read)
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in AGENT_TYPES else OPEN
-        self.check_fail_on(event, run.matches)
+        run.unmet = [*self.fail_unless]
+        self.check_selectors(event, run.matches)
         if run.session:
             run.label = self.reporter.redaction.identity(run.session)
         self.file.outside.pop(EARLY, None)
@@ -6460,18 +6465,21 @@ class Runs:
         run = cast("Run", session.run)
         run.events += self.fresh
         run.state = BEGUN if event.type in AGENT_TYPES else run.state
-        self.check_fail_on(event, run.matches)
+        self.check_selectors(event, run.matches)
 
-    def check_fail_on(self, event: Event, matches: Matches) -> None:
+    def check_selectors(self, event: Event, matches: Matches) -> None:
         """Note matches of --fail-on, which fail a run whatever its result says: how many, and where
-        the first was. A call counts once."""
-        if self.fail_on and event.run and event.type == "tool_call":
-            event.started = event.run.calls.get(event.call_id)
+        the first was; a call counts once. And what --fail-unless wants, once it is there."""
+        run = event.run
+        if run and event.type == "tool_call" and (self.fail_on or run.unmet):
+            event.started = run.calls.get(event.call_id)
         for choice in self.fail_on:
-            noted = event.started and choice.matches(event.started)
-            if not noted and choice.matches(event):
+            noted = event.started and choice.matches(event.started, unclear=True)
+            if not noted and choice.matches(event, unclear=True):
                 count, where = matches.get(choice.text, (0, self.where()))
                 matches[choice.text] = (count + 1, where)
+        if run and run.unmet:
+            run.unmet = [choice for choice in run.unmet if not choice.matches(event, well=True)]
 
     def begin(self, session: Session, event: Event) -> None:
         run = cast("Run", session.run)
@@ -6489,18 +6497,17 @@ class Runs:
         idle = failure is None and run.agent == Cursor.name and not run.acted
         if idle and is_idle(Node(details(event))):  # its result has all words
             failure = IDLE, "error"
-        if failure is None and not run.matches:
+        unmet = (f"no event matched --fail-unless {choice.text}" for choice in run.unmet)
+        gates = "; ".join(filter(None, (describe_matches(run.matches), *unmet)))
+        if failure is None and not gates:
             run.succeeded = True
             self.end(session)
         else:
-            stated, matches = (
-                self.redacted(*failure or ("", ""), run),
-                describe_matches(run.matches),
-            )
+            stated = self.redacted(*failure or ("", ""), run)
             if failure and failure[0]:
                 run.failure = stated_failure(event, failure[0])
-            why = stated or matches or run.error or "its result does not say that it succeeded"
-            self.fail(session, why, why if why == matches else excerpt(why))
+            why = stated or gates or run.error or "its result does not say that it succeeded"
+            self.fail(session, why, why if why == gates else excerpt(why))
         self.file.prose = ""
 
     #  state  kind         actions, in this order
@@ -6748,7 +6755,7 @@ class Sessions:
     def look_ahead(self, session: Any, speaker: Session | None) -> None:
         """Find out which of the next events go on by themselves."""
         run, named, going_on, counted = session.run if session else None, NO_SESSION, NONE, NONE
-        if run is None or run.state != BEGUN or self.runs.fail_on:
+        if run is None or run.state != BEGUN or self.runs.fail_on or run.unmet:
             self.running = None
         else:
             self.running, here = session, self.here
@@ -7339,6 +7346,110 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
     return {name: number for name, number in numbers.items() if number is not None}
 
 
+# ---------------------------------------------------------------- command lines
+#
+# The commands that a line of a shell runs, each by itself: of lists, pipelines, bodies, subshells
+# and substitutions, and those that other commands start.
+# A line in, lists of words out, without quotes and redirections. It must not know events.
+
+
+class UnclearError(ValueError):
+    """What a command line runs can't be told from it."""
+
+
+def commands_in(line: str, depth: int = 0) -> Iterator[list[str]]:
+    """The words of each command of a line for bash. Raises UnclearError."""
+    import tree_sitter
+    import tree_sitter_bash
+
+    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    root = parser.parse(line.encode("utf-8", "replace")).root_node
+    if root.has_error or depth > MAX_DEPTH:
+        raise UnclearError
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        nodes += reversed(node.children)
+        if node.type == "command":
+            words = [word_of(part) for part in node.named_children if part.type not in NO_WORDS]
+            yield from started_by(words, depth)
+        elif node.type in ("declaration_command", "unset_command"):
+            yield source_of(node).split()
+
+
+NO_WORDS = frozenset(
+    "variable_assignment file_redirect heredoc_redirect herestring_redirect".split()
+)
+
+
+def source_of(node: Any) -> str:
+    return bytes(node.text).decode("utf-8", "replace")
+
+
+def word_of(node: Any) -> str:
+    """A word without its quotes; expansions stay as they are spelled."""
+    text = source_of(node)
+    if node.type in ("command_name", "concatenation"):
+        return "".join(map(word_of, node.children))
+    if node.type == "raw_string":
+        return text[1:-1]
+    if node.type == "ansi_c_string":
+        return text[2:-1].encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
+    if node.type == "string":
+        return re.sub(r'\\([$`"\\]|\n)', lambda match: match[1].strip("\n"), text[1:-1])
+    return re.sub(r"\\(\n|.)", lambda match: match[1].strip("\n"), text)
+
+
+def started_by(words: Sequence[str], depth: int) -> Iterator[list[str]]:
+    """A command, by its program without directory, and those that it starts."""
+    program = words[0].rpartition("/")[2] if words else ""
+    if not program or any(sign in program for sign in "$`(*{"):
+        raise UnclearError
+    rest = list(words[1:])
+    yield [program, *rest]
+    if program in SHELL_NAMES:
+        flags = (at for at, word in enumerate(rest) if re.fullmatch("-[a-zA-Z]*c", word))
+        scripts = rest[next(flags, len(rest)) + 1 :][:1]
+    else:
+        scripts = [" ".join(rest)] if program == "eval" else []
+    for script in scripts:
+        yield from commands_in(script, depth + 1)
+    if program == "find":
+        for at, word in enumerate(rest):
+            if word in ("-exec", "-execdir", "-ok", "-okdir") and rest[at + 1 :]:
+                yield from started_by(rest[at + 1 :], depth)
+    elif program in STARTERS and (started := without_options(rest, STARTERS[program])):
+        yield from started_by(started, depth)
+
+
+def without_options(words: list[str], with_value: str) -> list[str]:
+    """What follows the options of a program that starts another, and its own first arguments:
+    `N` in ``with_value`` stands for one of these, other words for options with a value."""
+    left, skipped = list(words), with_value.split().count("N")
+    while left:
+        word = left[0]
+        if word.startswith("-") and word != "-":
+            separate = word in with_value.split() and "=" not in word
+            del left[: 2 if separate else 1]
+        elif skipped or re.fullmatch(r"[A-Za-z_]\w*=.*", word, re.DOTALL):
+            skipped -= "=" not in word or not word[0].isalpha()
+            del left[0]
+        else:
+            break
+    return left
+
+
+SHELL_NAMES = frozenset("sh bash zsh dash ksh fish".split())
+# Programs that start another one -> their options with a value of its own.
+STARTERS = {
+    "sudo": "-u -g -h -p -C -D -r -t -T -U --user --group --host --prompt --chdir",
+    "doas": "-u -C", "env": "-u -C --unset --chdir", "timeout": "-k -s --kill-after --signal N",
+    "time": "-f -o", "nice": "-n", "ionice": "-c -n -p", "stdbuf": "-i -o -e", "exec": "-a",
+    "xargs": "-a -d -E -I -L -n -P -s --max-args --max-procs --replace --arg-file --delimiter",
+    **dict.fromkeys("nohup setsid command builtin".split(), ""),
+}  # fmt: skip
+
+
 # ---------------------------------------------------------------- selecting
 #
 # Selectors, and which events are printed.
@@ -7431,6 +7542,23 @@ def event_targets(event: Event) -> Named:
 TARGET_MEMBERS = "command path filePath pattern globPattern query searchTerm url".split()
 
 
+def event_commands(event: Event) -> Iterator[Sequence[str]]:
+    """The commands that a call of a shell runs, each with its program and with the program's
+    directory. What Cursor states of them counts, too. Raises UnclearError."""
+    if event.type != "tool_call" or tool_of(event)[0] != "shell":
+        return
+    for name, group in call_groups(event):
+        given = group.get("command") if name == "args" else None
+        parsed = Node(group)["parsingResult"]
+        if Node(parsed)["parsingFailed"] is True:
+            raise UnclearError
+        stated = [as_text(one["fullText"]) for one in Node(parsed).each("executableCommands")]
+        argv = [word for word in given if isinstance(word, str)] if isinstance(given, list) else []
+        lines = filter(None, (as_text(given), *stated))
+        for words in itertools.chain(started_by(argv, 0) if argv else (), *map(commands_in, lines)):
+            yield (" ".join(words),)
+
+
 def event_parents(event: Event) -> Named:
     """The call whose sub-agent an event belongs to; only its start may name it."""
     begun = event.started.parent_tool_use_id if event.started else None
@@ -7457,6 +7585,7 @@ SELECTOR_KEYS: dict[str, Callable[[Event], Named]] = {
     "status": event_statuses,
     "path": event_paths,
     "target": event_targets,
+    "command": event_commands,
     "parent": event_parents,
     "session": event_sessions,
     "run": event_runs,
@@ -7478,9 +7607,13 @@ class Term(NamedTuple):
     negated: bool = False
     pattern: Any = None
 
-    def matches(self, event: Event) -> bool:
+    def matches(self, event: Event, *, unclear: bool = False) -> bool:
+        """``unclear`` is the answer if it can't be told."""
         seen, negated = self.pattern.match, self.negated
-        return any(any(map(seen, named)) != negated for named in SELECTOR_KEYS[self.key](event))
+        try:
+            return any(any(map(seen, named)) != negated for named in SELECTOR_KEYS[self.key](event))
+        except UnclearError:
+            return unclear
 
     def counts_back(self) -> bool:
         """Does it count runs from the end of a FILE?"""
@@ -7493,8 +7626,13 @@ class Selector(NamedTuple):
     text: str
     terms: tuple[Term, ...]
 
-    def matches(self, event: Event) -> bool:
-        return all(term.matches(event) for term in self.terms)
+    def matches(self, event: Event, *, unclear: bool = False, well: bool = False) -> bool:
+        """``well``: a call has to have ended, and well unless a term asks for its status."""
+        if well and event.type == "tool_call":
+            asked = any(term.key == "status" for term in self.terms)
+            if event.subtype != "completed" or not (asked or outcome_of(event).status == "ok"):
+                return False
+        return all(term.matches(event, unclear=unclear) for term in self.terms)
 
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
@@ -7542,11 +7680,11 @@ def compile_term(term: Term) -> re.Pattern[str]:
 # Common mistakes in a term, which could match nothing, and hints.
 ANY_KEY = "|".join(KEYS)
 SELECTOR_MISTAKES = (
-    (rf"\s.*|.*\s|(?!target!?=).*\s(?:{ANY_KEY})!?=.*", "no blanks around a term"),
-    (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
+    (rf"\s.*|.*\s|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*", "no blanks around a term"),
+    (rf"!\s*({ANY_KEY})=(.*)|(?!target|command)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
     (r"!\s*(.*)", r"did you mean tool!=\1?"),
     (rf"({ANY_KEY}):(.+)", r"did you mean \1=\2?"),
-    (r"(?!(?:path|target|parent|session)!?=).*\|.*", 'repeat the option for "or"'),
+    (r"(?!(?:path|target|command|parent|session)!?=).*\|.*", 'repeat the option for "or"'),
     (rf"(?!(?:{ANY_KEY})!?=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
     (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),
@@ -7633,7 +7771,7 @@ def check_together(terms: Sequence[Term]) -> None:
         key: [term.glob for term in terms if term.key == key and not term.negated]
         for key in SELECTOR_KEYS
     }
-    if not keys.isdisjoint(("tool", "status", "path", "target")):
+    if not keys.isdisjoint(("tool", "status", "path", "target", "command")):
         given["type"].append("tool_call")
         given["tool"] += given["word"]
     else:
@@ -12506,8 +12644,11 @@ def make_maker(
     return EventMaker(kind, native, converts, blanks, lines, unread, silent, sums, strict)
 
 
-def unread_types(writer: Writer, drop: Sequence[Selector], *, thinking: bool) -> tuple[str, ...]:
+def unread_types(
+    writer: Writer, only: Sequence[Selector], drop: Sequence[Selector], *, thinking: bool
+) -> tuple[str, ...]:
     """The types of words that nothing is to become of."""
+    thinking = thinking or any(choice.names("thinking") for choice in only)
     reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
     dropped = [kind for kind in SPOKEN_TYPES if writer.prints_events and drops_type(kind, drop)]
     return tuple(kind for kind in reads if not reads[kind] or kind in dropped)
@@ -12551,6 +12692,7 @@ def convert(
     only: Sequence[Selector] = (),
     drop: Sequence[Selector] = (),
     fail_on: Sequence[Selector] = (),
+    fail_unless: Sequence[Selector] = (),
     redaction: EventRedactor | None = None,
     limits: Limits | None = None,
     reporter: Reporter,
@@ -12562,19 +12704,18 @@ def convert(
     ``to`` is a key of WRITERS, ``view`` the text beside it, ``dialect`` auto or one of TRANSLATORS.
     ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto, none, or a
     member of envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` those that fail a
-    run. ``limits`` has ended the streams if one is reached. ``reporter`` gets errors and knows the
-    exit status. Raises ReaderGone, OutputError, and any exception of ``streams``. The format of
-    events is Cursor's:
-    https://cursor.com/docs/cli/reference/output-format
+    run, ``fail_unless`` those that it needs. ``limits`` has ended the streams if one is reached.
+    ``reporter`` gets errors and knows the exit status. Raises ReaderGone, OutputError, and any
+    exception of ``streams``. Events: https://cursor.com/docs/cli/reference/output-format
     """
     notes = Notes(reporter)
     writer, others = make_writers(to, view, notes)
     kind = SpokenEvent if redaction else writer.event_type
-    thinking = thinking or any(choice.names("thinking") for choice in only)
-    unread = unread_types(writer, drop, thinking=thinking)
-    silent = writer.silent and not fail_on
+    unread = unread_types(writer, only, drop, thinking=thinking)
+    silent = writer.silent and not (fail_on or fail_unless)
     maker = make_maker(kind, to, (writer, *others), redaction, unread, silent=silent)
-    runs = Runs(reporter, fail_on, limits, locates=writer.locates, tells=not view.summary)
+    gates = (fail_on, fail_unless, limits)
+    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)
     selection = Selection(only, drop, reporter.message) if only or drop else None
@@ -12769,7 +12910,7 @@ def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     return [head + comma + name for name in left if name.startswith(last)]
 
 
-SELECTORS = ("only", "drop", "fail_on")  # options that take one
+SELECTORS = ("only", "drop", "fail_on", "fail_unless")  # options that take one
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
 TIME: dict[str, Any] = {"metavar": "TIME", "type": parse_time}
 SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
@@ -12912,6 +13053,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
     "Verdict",
     ("--fail-on", SELECTOR, "Fail runs that have a matching event; repeatable."),
+    ("--fail-unless", SELECTOR,
+     "Fail runs without a matching event, such as a command that ended well; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
     "Help",
     ("--list", {"type": click.Choice([*LISTS]), "callback": print_list, "is_eager": True,

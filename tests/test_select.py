@@ -619,3 +619,106 @@ def test_a_path_of_a_call_outside_any_run(option: str) -> None:
     late = event("tool_call", subtype="completed", tool_call=call, parent_tool_use_id="call-1")
     ended = convert(whole_run() + late, *STREAM, option, "path=src/*")
     assert (ended.status, late in ended.stdout) == (option == "--fail-on", option != "--drop")
+
+
+# ---------------------------------------------------------------- command lines
+
+COMMANDS = {
+    "pip install pycurl": "pip install pycurl",
+    "git commit -m 'curl is fine'": "git commit -m curl is fine",
+    "cd r && /usr/bin/git -C r push": "cd r | git -C r push",
+    "FOO=1 sudo -u root rm -r x": "sudo -u root rm -r x | rm -r x",
+    "env A=b timeout -k 3 5 make": "env A=b timeout -k 3 5 make | timeout -k 3 5 make | make",
+    "ls | xargs -n 1 nohup rm": "ls | xargs -n 1 nohup rm | nohup rm | rm",
+    r"find . -exec rm -f {} \;": "find . -exec rm -f {} ; | rm -f {} ;",
+    "sh -c 'curl x; bash -lc \"git push\"'": 'sh -c curl x; bash -lc "git push" | curl x | bash -lc git push | git push',
+    "cat <<'E'\ncurl x\nE": "cat",
+    "cat <<E\n$(curl x)\nE": "cat | curl x",
+    "echo $(curl x) `wget y`": "echo $(curl x) `wget y` | curl x | wget y",
+    "diff <(curl a) b > /tmp/curl": "diff <(curl a) b | curl a",
+    "if true; then a; fi; for i in x; do b; done": "true | a | b",
+    "case $x in y) z;; esac & (a; b)\n{ c; }": "z | a | b | c",
+    r"""r''m x; \rm y; $'\x72m' z; "r"m w""": "rm x | rm y | rm z | rm w",
+    "eval 'git push'": "eval git push | git push",
+    "PATH=x": "",
+    "$CMD x": None,
+    'bash -c "$X"': None,
+    "git push 'x": None,
+}
+
+
+def shell_line(line: Any, **more: Any) -> bytes:
+    return b"".join(
+        call("shellToolCall", "c", {"command": line, **more}, {"success": {"exitCode": 0}})
+    )
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_of_a_line(line: str) -> None:
+    expected = COMMANDS[line]
+    data = init() + shell_line(line) + result()
+    if expected is None:
+        with pytest.raises(agentfmt.UnclearError):
+            [*agentfmt.commands_in(line)]
+        assert convert(data, "--fail-on", "command=no such thing").status == 1
+        assert convert(data, "--fail-unless", "command=no such thing").status == 1
+        assert convert(data, "--drop", "command=no such thing", *STREAM).stdout == data
+    else:
+        assert " | ".join(map(" ".join, agentfmt.commands_in(line))) == expected
+        for command in filter(None, expected.split(" | ")[-1:]):
+            glob = re.sub(r"[*?[]", "?", command).replace(",", r"\,")
+            assert convert(data, "--fail-on", f"command={glob}").status == 1
+        assert convert(data, "--fail-on", "command=no such thing").status == 0
+
+
+def test_commands_of_other_spellings() -> None:
+    argv = init() + shell_line(["bash", "-lc", "cd x && git push"]) + result()
+    assert convert(argv, "--fail-on", "command=git push*").status == 1
+    assert convert(argv, "--fail-on", "command=git pull*").status == 0
+    stated = {"parsingFailed": False, "executableCommands": [{"fullText": "/bin/rm -r y"}]}
+    parsed = init() + shell_line("make clean", parsingResult=stated) + result()
+    assert convert(parsed, "--fail-on", "command=rm *").status == 1
+    assert convert(parsed, "--fail-on", "command=make *").status == 1
+    failed = init() + shell_line("make", parsingResult={"parsingFailed": True}) + result()
+    assert convert(failed, "--fail-on", "command=no such thing").status == 1
+
+
+# ---------------------------------------------------------------- what a success has to show
+
+
+@pytest.mark.parametrize(
+    ("choice", "shown"),
+    [
+        ("read", True), ("read,status=ok", True), ("status=nonzero", True), ("change", False),
+        ("shell", False), ("shell,status=*", True), ("edit,status=denied", True), ("user", True),
+        ("path=src/*", True), ("path=docs/*", False), ("command=x", False),
+        ("command=x,status=nonzero", True),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("to", ["text", "runs", "stream-json"])
+def test_a_success_has_to_show_what_is_wanted(choice: str, shown: bool, to: str) -> None:
+    data = b"".join((init(), user(), *READ, *SHELL, *EDIT, result()))
+    ended = convert(data, "-t", to, "--fail-unless", choice, "--fail-unless", "read")
+    why = f"no event matched --fail-unless {choice}"
+    assert (ended.status, why in ended.stderr) == (int(not shown), not shown)
+    if to == "runs" and not shown:
+        [row] = ended.objects
+        assert (row["verdict"], row["failure"], row["reason"]) == ("failed", "matched", why)
+
+
+def test_each_run_has_to_show_it() -> None:
+    ended = convert(
+        whole_run("one") + b"".join((init("two"), user("two"), result("two"))),
+        "--fail-unless", "read", "--fail-unless", "tool=change",
+    )  # fmt: skip
+    assert ended.stderr.splitlines() == [
+        "agentfmt: run one (stdin:1) failed: no event matched --fail-unless tool=change",
+        "agentfmt: run two (stdin:7) failed: no event matched --fail-unless read; "
+        "no event matched --fail-unless tool=change",
+    ]
+    assert convert(whole_run(), "--fail-unless", "read", "--fail-on", "read").status == 1
+
+
+def test_a_call_that_goes_on_shows_nothing() -> None:
+    data = init() + READ[0] + result()
+    assert convert(data, "--fail-unless", "read").status == 1
