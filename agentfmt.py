@@ -882,6 +882,8 @@ class Source:
         self.documents = False  # JSON that is not lines
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
         self.recognized = False  # an event has shown its agent
+        self.has_events = False  # one has shown its agent, or opened a run
+        self.wrapped = False  # a log collector wrote it
         self.decode: Callable[[bytes], Any] = (
             bytes  # for the lines of the agent that wrote the last
         )
@@ -2151,12 +2153,12 @@ class Reporter:
         self.explain_early(file)
 
     def explain_early(self, file: FileNotes, *, silent: bool = False) -> None:
-        """Explain a FILE without a run after some lines, or when it falls silent, unless a run is
-        to be expected, since it shows an agent."""
-        due = file.source.at >= (1 if silent else LINES_TO_HINT)
-        if file.told or file.has_run or not due:
-            return
+        """Explain a FILE without a run after some events, or when it falls silent, unless a run is
+        to be expected, since it shows an agent. Lines of a CI job or of a log may come first."""
         outside = file.outside.values()
+        due = silent or (outside and file.source.at >= LINES_TO_HINT)
+        if file.told or file.has_run or file.source.wrapped or not (due and file.source.at):
+            return
         if not (any(group.known for group in outside) if outside else file.source.recognized):
             self.explain(file)
 
@@ -2249,6 +2251,8 @@ STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
 #
 # Frames of whole lines or documents, envelopes of log collectors, lines to events.
 # Chunks in, events out; a damaged line affects no other. It must not know agents or runs.
+
+PROSE = "prose"  # the reason for a line that isn't damaged, but no event of this FILE
 
 # Heads of a FILE that may become either, and of documents: their first line that isn't blank is `{`
 # alone, `[` alone, or `[` followed by `{` or `]`.
@@ -2460,11 +2464,11 @@ NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
+EVENTS_PROBED = 100  # events of no agent, and without an envelope, after which none is expected
 ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
 )  # fmt: skip
 MAX_LAYERS = 2  # of envelopes: one collector may read what another wrote
-EVENTS_PROBED = 100  # events of no agent, and without an envelope, after which none is expected
 COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
 LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
@@ -2535,13 +2539,15 @@ def says_kind(line: Mapping[str, Raw]) -> bool:
 
 
 class Unwrapper:
-    """Removes one layer of envelopes from frames. The first envelope of a FILE decides which kind
-    is looked for; other lines stay as they are."""
+    """Removes one layer of envelopes from frames. The first event that shows its agent decides for
+    all of its FILE whether lines are in envelopes, and where in these; an event that comes in
+    another way was put there by somebody else, and is prose."""
 
     def __init__(self, source: Source, limit: int, unwrap: str) -> None:
         self.source, self.limit = source, limit
         self.named = unwrap != "auto"
-        self.places = (unwrap,) if self.named else ENVELOPES
+        self.place = unwrap if self.named else ""  # of the last line
+        self.decided = self.named
         self.probed = 0
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
         self.size = 0  # bytes of these
@@ -2551,26 +2557,32 @@ class Unwrapper:
             if isinstance(frame, RejectedPiece) or not frame:
                 yield frame
                 continue
-            lines = map(self.open, lines_of(frame))
-            for kind, group in itertools.groupby(lines, type):
+            lines = iter(lines_of(frame))
+            while not self.decided and (line := next(lines, b"")):
+                yield self.open(line)
+                self.decided = self.source.has_events or self.probed > EVENTS_PROBED
+            opened = map(self.open, lines) if self.place else lines
+            for kind, group in itertools.groupby(opened, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
-            if self.probed > EVENTS_PROBED:
+            if self.decided and not self.place:
                 yield from wrapped
         if self.begun:
             yield b"\n".join((*self.begun.values(), b""))
 
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
-        undecided = self.places is ENVELOPES
-        if self.probed > EVENTS_PROBED:
-            return line
-        candidates = contents(line, self.places, named=self.named)
-        piece = next((piece for piece in candidates if not undecided or is_certain(piece)), None)
+        known = self.decided or self.begun
+        candidates = contents(line, (self.place,) if known else ENVELOPES, named=self.named)
+        piece = next((piece for piece in candidates if known or is_certain(piece)), None)
         if piece:
-            self.places, self.probed = (piece.place,), 0
+            self.source.wrapped, self.place = True, piece.place
             return self.join(piece)
-        self.probed += undecided and b'"type"' in line
+        brace = line.find(b"{", 0, MAX_PREFIX + 1)
+        if not self.decided:
+            self.place, self.probed = "", self.probed + (b'"type"' in line)
+        elif brace >= 0 and holds_event(line[brace:], MAX_LAYERS):
+            return RejectedPiece(line, PROSE)
         return line
 
     def join(self, piece: Wrapped) -> Frame:
@@ -2617,25 +2629,37 @@ class Reader:
         self.source = source
         self.event_type = event_type
         source.decode = msgspec.json.Decoder(event_type).decode
-        self.prefixed = False  # an event followed a prefix
+        self.prefix: str | None = None  # of each event, once one has shown its agent
+        self.last_prefix = ""  # of the last line
 
     def read(self, frame: Frame) -> Iterable[tuple[bytes, Any]]:
         """The lines of a frame with their events; whoever takes them counts those that pass."""
         if isinstance(frame, RejectedPiece):
             return [(frame.data, self.reject(frame))]
         lines = lines_of(frame)
+        if self.decide():  # an event without it is somebody else's
+            return self.read_one_by_one(lines)
         try:  # msgspec doesn't validate the strings that it skips
             if not frame.isascii():
                 b"".join([line for line in lines if not line.isascii()]).decode()
-            return zip(lines, [*map(self.source.decode, lines)], strict=True)
+            events, self.last_prefix = [*map(self.source.decode, lines)], ""
+            return zip(lines, events, strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(lines)
 
+    def decide(self) -> str | None:
+        """What stands before each event of the FILE, if one has shown its agent."""
+        if self.prefix is None and self.source.has_events:
+            self.prefix = self.last_prefix
+        return self.prefix
+
     def reject(self, piece: RejectedPiece) -> Rejected:
+        if piece.reason is PROSE:
+            return Rejected(None)
         if not piece.reason:
             self.source.at -= 1  # it goes on in a line that counts
             return Rejected("")
-        braced = self.prefixed or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+        braced = self.decide() or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
         return Rejected(piece.reason if braced else None)
 
     def read_one_by_one(self, lines: list[bytes]) -> Iterator[tuple[bytes, Any]]:
@@ -2672,11 +2696,14 @@ class Reader:
             if several := self.read_several(text[brace:]):
                 return several
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            damaged = brace == 0 or (self.prefixed and brace < MAX_PREFIX)
+            damaged = brace == 0 or (self.prefix and brace < MAX_PREFIX)
             return reason if damaged else None
         if brace and event.type is None and not says_kind(members(text[brace:])):
             return None
-        self.prefixed = self.prefixed or brace > 0
+        prefix, expected = prefix_kind(text[:brace]), self.decide()
+        if expected is not None and prefix != expected:
+            return None
+        self.last_prefix = prefix
         return [(text[brace:], event)]
 
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
@@ -2698,6 +2725,18 @@ class Reader:
             return [(part, read_again(self.event_type, part)) for part in parts if named]
         except (*DECODE_ERRORS, ValueError):
             return []
+
+
+def prefix_kind(prefix: bytes) -> str:
+    """What the prefixes of a log collector's lines have in common: not numbers, such as those of
+    times, nor the names of months and days."""
+    text = prefix.removeprefix(BOM).decode("utf-8", "replace")
+    return " ".join(re.sub(r"[0-9]+(?:[.,:][0-9]+)*", "0", CALENDAR.sub("", text)).split())
+
+
+CALENDAR = regex(
+    r"\b(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b"
+)
 
 
 def read_again(kind: type[T], text: bytes) -> T:
@@ -3199,13 +3238,13 @@ class Translator:
     ``own`` are no other agent's, whatever they hold, and those of ``heads`` are lines of a session
     that was saved, which may name it. Where its ``init_names`` the session, other
     lines may lack it; ``names_all``: a member of its own names it in every line; ``named_late``:
-    only the last line names it; ``takes_strays``: its errors may come before all else, and name
-    nobody.
+    only the last line names it; ends of the types in ``named_ends`` always name it;
+    ``takes_strays``: its errors may come before all else, and name nobody.
     """
 
     name: ClassVar[str]
     translates: ClassVar[bool] = True
-    own = heads = deltas = frozenset[str | None]()
+    own = heads = deltas = named_ends = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = names_all = named_late = takes_strays = False
@@ -3706,6 +3745,7 @@ class Cursor(Translator):
 
     name = "cursor"
     translates = False
+    named_ends = frozenset(("result",))
 
     def finish(self) -> None:
         """There is nothing to add."""
@@ -3749,6 +3789,7 @@ class Claude(Translator):
     """
 
     name = "claude"
+    named_ends = frozenset(("result",))
     init_names = True
     own = frozenset(CONTROL_TYPES | {"stream_event", "rate_limit_event"})
     names_session: ClassVar = {"": "sessionId"}
@@ -3762,6 +3803,7 @@ class Claude(Translator):
     by_schema = False  # a schema is given for the answer
     last_call: str | None = None  # the tool that the agent itself used last
     lost = ""  # a sub-agent in the background that was stopped, and the agent said nothing since
+    states_tokens = False  # a message stated tokens
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -3870,14 +3912,21 @@ class Claude(Translator):
         if printed and self.ended:
             self.event.kind = RUNLESS  # what a command of the host printed
             return
+        failed = line.error or line.is_api_error_message is True
+        if role == "assistant" and not failed and self.is_hosts_message():
+            self.event.kind = RUNLESS
+            return
         if printed:
             self.doubt = printed[2].strip() if printed[1] == "stderr" else ""
         self.woken = False
         if role == "assistant" and self.parent is None:
             self.final, self.lost = self.event, ""
         self.begin_message(line.message and line.message.id)
-        if line.error or line.is_api_error_message is True:
+        if failed:
             self.report_error([message_text(content), line.error], fatal=self.saved)
+        self.blocks(role, line, content)
+
+    def blocks(self, role: str, line: Any, content: Any) -> None:
         say = self.say if role == "assistant" else self.hear
         if isinstance(content, str):
             say(content)
@@ -3893,6 +3942,18 @@ class Claude(Translator):
                 self.follow_call(block)
             elif block.type is not None and role == "assistant":
                 self.doubt = ""  # it may be an act, of a kind that is new
+
+    def is_hosts_message(self) -> bool:
+        """Did the host write a message in the model's place? It is no word of the agent's."""
+        raw = self.event.raw
+        if not (SYNTHETIC in raw or NO_TOKENS.search(raw)):
+            self.states_tokens = self.states_tokens or b'"output_tokens"' in raw
+            return False
+        message = Node(details(self.event))["message"]
+        if Node(message)["model"] == "<synthetic>":
+            return True
+        tokens = as_object(Node(message)["usage"])
+        return self.states_tokens and bool(tokens) and not any(map(as_count, tokens.values()))
 
     def follow_call(self, block: Any) -> None:
         self.last_call = block.name if self.parent is None else self.last_call
@@ -4019,6 +4080,9 @@ class Claude(Translator):
             identity, None, failed=failed, kind=kind, existed=existed, later=later, **outcome
         )
 
+
+SYNTHETIC = b'"<synthetic>"'  # the model of messages that the host wrote
+NO_TOKENS = regex(rb'"output_tokens": ?0\b')
 
 # Why the model stopped, where that is no success: the word for the failure, and what to say.
 CLAUDE_STOPS = {
@@ -4236,7 +4300,8 @@ class SavedClaude(Saved, Claude):
                 as_block(part, getattr(line.toolCallResult, "status", None))
         text = ""
         if role == "assistant":
-            self.work(line)
+            if line.isApiErrorMessage is True or not self.is_hosts_message():
+                self.work(line)
         elif not (self.parent or line.isMeta is True or line.isCompactSummary is True):
             text = prompt_text(line)
         stops = text.startswith("[Request interrupted by user")
@@ -4256,7 +4321,7 @@ class SavedClaude(Saved, Claude):
             if self.typed or self.asks:
                 self.ask_all()
             model = (message and message.model) or line.model
-            self.model = self.model if model in (None, "<synthetic>") else model
+            self.model = model or self.model
             self.cut = bool(message and message.stop_reason == "tool_use")
         if self.maker.sums and self.in_turn:
             self.count(line, line.usageMetadata or (message and message.usage))
@@ -5143,6 +5208,7 @@ class Droid(Translator):
     """`droid exec -o stream-json`."""
 
     name = "droid"
+    named_ends = frozenset(("completion",))
     places = places_in("message text", "reasoning text")
     thought: Any = None  # the last thought's ID: a thought may come twice
     failed = False  # the loop stated its error; what the command says after it is no other one
@@ -6447,7 +6513,7 @@ class Runs:
     def start(self, session: Session, event: Event) -> None:
         event.run = session.run = run = Run(event.session_id or None, self.where())
         session.had_run = True
-        self.file.runs += 1
+        self.file.runs, self.file.source.has_events = self.file.runs + 1, True
         run.number, run.started_ms = self.file.runs, line_time(self.as_read)
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in AGENT_TYPES else OPEN
@@ -6703,8 +6769,7 @@ class Sessions:
                     runs.track(run, event)
                 yield event
                 continue
-            if type(event) is Rejected:
-                self.reject(line, event)
+            if kind is None and self.is_rejected(line, event):
                 continue
             event.raw = runs.as_read = line
             runs.fresh = True
@@ -6745,12 +6810,21 @@ class Sessions:
         if runs.failures:
             yield from runs.ends()
 
-    def reject(self, line: bytes, rejected: Rejected) -> None:
-        reporter = self.runs.reporter
-        if rejected.reason == "":
+    def is_rejected(self, line: bytes, event: Any) -> bool:
+        """Report a line that isn't an event, or is in another wrapping than those of its FILE."""
+        reporter, file = self.runs.reporter, self.here.file
+        reason = None
+        if type(event) is Rejected:
+            reason = event.reason
+        else:
+            event.raw = line
+            if not (file.source.has_events and wraps_event(event)):
+                return False
+        if reason == "":
             reporter.save_rejected(line)
         else:
-            reporter.reject(self.here.file, rejected.reason, line)
+            reporter.reject(file, reason, line)
+        return True
 
     def look_ahead(self, session: Any, speaker: Session | None) -> None:
         """Find out which of the next events go on by themselves."""
@@ -6780,6 +6854,9 @@ class Sessions:
         Raises OutputError if only Cursor's lines may be printed.
         """
         speaker = self.speaker_of(event)
+        if is_strangers_end(event, speaker or self.here.acting):
+            event.kind = OTHER
+            return None, (event,)
         if speaker is None or speaker.translator is None:
             event.kind = event_kind(event) if event.kind is ACT else event.kind
             return speaker, (event,)
@@ -6852,7 +6929,7 @@ class Sessions:
         if session and session is not last:
             here.recognized = here.agents[session.agent or ""] = session
             here.agents[translator.name if translator else Cursor.name] = session
-            here.file.source.recognized = True
+            here.file.source.recognized = here.file.source.has_events = True
             here.file.source.decode = translator.decode if translator else self.decode
         return session
 
@@ -6996,6 +7073,14 @@ def stated_agent(event: Event, agent: str) -> str:
     """The agent that an event of a converted stream states, else the one that it shows."""
     stated = details(event).get("converted_from")
     return stated if stated in AGENTS else agent
+
+
+def is_strangers_end(event: Event, session: Session | None) -> bool:
+    """Does an end name no session, in an open run of an agent whose ends always name theirs?"""
+    if event.session_id or not (session and session.run) or session.anonymous or not session.key:
+        return False
+    reader = type(session.translator) if session.translator else Cursor
+    return event.type in reader.named_ends
 
 
 def is_saved(session: Session) -> bool:

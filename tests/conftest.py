@@ -12,7 +12,10 @@ for code in (signal.SIGHUP, signal.SIGINT):  # ignored by nohup or a job in the 
     if signal.getsignal(code) is signal.SIG_IGN:
         signal.signal(code, signal.SIG_DFL)
 
-hypothesis.settings.register_profile("quick", max_examples=40, deadline=None)
+# In CI the examples are always the same: what fails there has to fail again.
+hypothesis.settings.register_profile(
+    "quick", max_examples=40, deadline=None, derandomize="CI" in os.environ
+)
 hypothesis.settings.register_profile("long", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("AGENTFMT_HYPOTHESIS", "quick"))
 

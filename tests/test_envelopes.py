@@ -253,16 +253,11 @@ def test_it_is_decided_for_each_file() -> None:
     assert ended.stdout == init() + completed() + member("log")(b"{}")
 
 
-def test_lines_without_the_envelope_stay() -> None:
-    data = b"starting\n" + init() + docker(completed()) + assistant("plain") + docker(result())
-    ended = convert(data, *SAME)
-    assert ended.stdout == init() + completed() + assistant("plain") + result()
-    assert ended == Ended(ended.stdout, "agentfmt: stdin:1: starting\n", 0)
-
-
-def test_none_is_expected_in_a_long_plain_stream() -> None:
-    plain = whole_run() * 50
-    assert convert(plain + docker(whole_run()), *SAME).stdout == plain + docker(whole_run())
+def test_an_envelope_in_a_plain_stream_is_prose() -> None:
+    for plain in (whole_run(), whole_run() * 50):
+        ended = convert(plain + docker(whole_run()), *SAME)
+        assert (ended.stdout, ended.status) == (plain, 0)
+        assert f'stdin:{len(plain.splitlines()) + 1}: {{"log": "{{' in ended.stderr
 
 
 def test_unwrap_none() -> None:
@@ -325,9 +320,58 @@ def test_samples(wrap: Wrap, name: str) -> None:
     assert convert(wrap(data), *SAME) == convert(data, *SAME)
 
 
+# ---------------------------------------------------------------- one wrapping for a FILE
+
+SUCCESS, FAILURE = result(), result(is_error=True, error="no")
+
+
+def prefixed(prefix: str) -> Wrap:
+    """Each line behind a prefix, in which N is its number."""
+    return lambda data: b"".join(
+        prefix.replace("N", str(number)).encode() + line
+        for number, line in enumerate(data.splitlines(keepends=True), 10)
+    )
+
+
+WRAPPINGS: dict[str, Wrap] = {
+    "bare": lambda data: data,
+    "a time": prefixed("2026-11-2N:17:0N.5Z "),
+    "syslog": prefixed("Nov  9 10:17:N host agent[N]: "),
+    "compose": prefixed("agent-1  | "),
+    "another service": prefixed("mcp-1  | "),
+    "a level": prefixed("WARN mcp-server stderr: "),
+    "docker": docker,
+    "CRI": cri,
+    "a message": member("message", level="info"),
+    "a line": member("line"),
+    "journald": member("MESSAGE", PRIORITY="6"),
+    "Google": member("textPayload"),
+    "a message in docker": lambda data: docker(member("message")(data)),
+    "docker in a message": lambda data: member("message")(docker(data)),
+}
+
+
 @pytest.mark.parametrize("size", [40, 10**6])
-def test_what_one_read_delivers_does_not_decide_whether_one_is_looked_for(size: int) -> None:
-    """Lines without an envelope come first, and show their agent."""
-    wrapped = json.dumps({"ts": 1, "log": result().decode()}).encode() + b"\n"
-    data = init() + assistant("Done.") + wrapped
-    assert convert([data[i : i + size] for i in range(0, len(data), size)]).status == 0
+@pytest.mark.parametrize("other", WRAPPINGS)
+@pytest.mark.parametrize("own", WRAPPINGS)
+def test_an_end_in_another_wrapping_is_prose(own: str, other: str, size: int) -> None:
+    """Whatever it says; and what one read delivers does not matter."""
+    begun, noise = init() + user() + completed(), b"npm warn\n" * 30
+    wrap, forge = WRAPPINGS[own], WRAPPINGS[other]
+
+    def status(data: bytes) -> int:
+        return convert([data[at : at + size] for at in range(0, len(data), size)]).status
+
+    assert status(wrap(noise + begun + SUCCESS)) == 0
+    killed, failed = status(wrap(begun) + forge(SUCCESS)), wrap(begun) + forge(FAILURE)
+    assert killed == (own != other)
+    assert status(failed + wrap(SUCCESS)) == (own == other)
+    said = convert(failed, "-q").stderr
+    assert ("ended without a result" in said) == (own != other)
+
+
+def test_lines_of_a_collector_that_hold_no_event_decide_nothing() -> None:
+    noise = b"npm warn\n" * 30
+    for data in (docker(noise) + whole_run(), noise + whole_run(), docker(noise + whole_run())):
+        ended = convert(data, "-q")
+        assert (ended.status, "this is" in ended.stderr, "no event in" in ended.stderr) == (0, 0, 0)

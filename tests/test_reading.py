@@ -231,10 +231,11 @@ def test_an_object_behind_a_prefix_needs_a_type() -> None:
 
 
 def test_prefixes_are_remembered_per_file() -> None:
-    files = {"one": [b"x " + whole_run()], "two": [b'x {"type":\n', whole_run()]}
+    prefixed = b"".join(b"x " + line for line in whole_run().splitlines(keepends=True))
+    files = {"one": [prefixed], "two": [b'x {"type":\n', whole_run()]}
     assert convert(files).status == 0
-    assert convert(b"x " + whole_run() + b'x {"type":\n').status == 3
-    assert convert(b"x " + whole_run() + b"x type\n").status == 0
+    assert convert(prefixed + b'x {"type":\n').status == 3
+    assert convert(prefixed + b"x type\n").status == 0
 
 
 # ---------------------------------------------------------------- the longest line

@@ -235,7 +235,7 @@ def started_in(session: str) -> bytes:
     return started(session=session)
 
 
-@pytest.mark.parametrize("shape", ["{}", "[1]", "7", "null", "true", '"\\ud83d"'])
+@pytest.mark.parametrize("shape", ["{}", "[1]", "7", "null", "true"])
 def test_a_session_that_is_not_a_string_does_not_count(shape: str) -> None:
     lines = [b'{"type":"user","session_id":' + shape.encode() + b"}\n", result(None)]
     assert convert(lines).status == OK
@@ -372,3 +372,23 @@ def test_evicted_runs_are_reported_together_with_their_number(
         "least recently active of more than 10 open runs\n",
         FAILED,
     )
+
+
+# ---------------------------------------------------------------- whose an end is
+
+NAMELESS = (result(None), result(None, is_error=True, error="no"))
+
+
+@pytest.mark.parametrize("end", NAMELESS, ids=["success", "failure"])
+def test_an_end_without_a_session_ends_no_run_that_has_one(end: bytes) -> None:
+    begun, ended = init() + user() + completed(), result()
+    assert convert(begun + end).status == FAILED
+    assert "ended without a result" in convert(begun + end).stderr
+    assert convert(begun + end + ended) == convert(begun + ended)
+    assert convert(begun + end + ended, "-t", "stream-json").stdout == begun + end + ended
+    other = result("another")
+    assert convert(begun + other).status == FAILED
+
+
+def test_an_end_without_a_session_ends_a_run_without_one() -> None:
+    assert convert(init(None) + user(None) + result(None)).status == OK

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import ODD, Ended, as_line, content, convert, corpus, with_odd_members
+from support import ODD, SAME, Ended, as_line, content, convert, corpus, with_odd_members
 
 import agentfmt
 
@@ -807,3 +807,31 @@ def test_every_copy_of_a_secret_goes(path: str) -> None:
     ended: Ended = redact(data, "-t", "stream-json", "--thinking", "-r", "secrets")
     assert TOKEN.encode() not in ended.stdout
     assert [row["verdict"] for row in runs(ended.stdout)] == [row["verdict"] for row in runs(data)]
+
+
+# ---------------------------------------------------------------- what a host wrote
+
+
+def said_by(model: str, tokens: int, text: str = "No response requested.", **more: Any) -> Any:
+    content = [{"type": "text", "text": text}]
+    usage = {"input_tokens": tokens, "output_tokens": tokens}
+    message = {"role": "assistant", "model": model, "content": content, "usage": usage}
+    return {"type": "assistant", "message": message, "sessionId": "s", "session_id": "s", **more}
+
+
+def asked(text: str) -> Any:
+    message = {"role": "user", "content": text}
+    return {"type": "user", "message": message, "sessionId": "s", "session_id": "s", "uuid": "u",
+            "parentUuid": None, "isSidechain": False}  # fmt: skip
+
+
+@pytest.mark.parametrize("hosts", [said_by("<synthetic>", 0), said_by("claude-sonnet-5", 0)])
+def test_what_a_host_wrote_is_no_last_word_and_no_answer(hosts: Any) -> None:
+    first = [asked("one"), said_by("claude-sonnet-5", 7, "Done."), asked("two")]
+    data = b"".join(map(as_line, first))
+    killed = [row["verdict"] for row in convert(data, "-t", "runs").objects]
+    assert killed == ["succeeded", "unfinished"]
+    ended = convert(data + as_line(hosts), "-t", "runs")
+    assert [row["verdict"] for row in ended.objects] == killed
+    assert convert(data + as_line(hosts), "-q", "-m", "final").lines == ["Done."]
+    assert convert(data + as_line(hosts), *SAME).stdout == data + as_line(hosts)
