@@ -145,6 +145,7 @@ EXITS = """Exit status:
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
 DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
 LAST_SECONDS = 20  # of computing after a signal: DRAIN takes one, of very short lines eight
+STUCK_SECONDS = 1  # for a write after a signal: a supervisor waits little before it kills
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
 MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are redacted and released
@@ -750,6 +751,10 @@ class OutputError(Exception):
     """An output cannot be written; the message says which and why."""
 
 
+class StuckError(Exception):
+    """After a signal, nobody has read the output for STUCK_SECONDS; how many bytes are left."""
+
+
 class Signals:
     """Remembers the signal that asks the program to end, and wakes the waiting read. Another one,
     or LAST_SECONDS of computing, end it at once, even within a regular expression. ``forward``
@@ -758,6 +763,9 @@ class Signals:
     def __init__(self) -> None:
         self.caught = 0
         self.forward: Callable[[int], object] | None = None
+        self.writing = self.stuck = False
+        self.lost = 0  # bytes that nobody has read
+        signal.signal(signal.SIGALRM, self._end_write)
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
@@ -777,6 +785,24 @@ class Signals:
         else:
             signal.signal(code, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_VIRTUAL, LAST_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, STUCK_SECONDS, STUCK_SECONDS)
+
+    def _end_write(self, _code: int, _frame: object) -> None:
+        if self.writing:
+            raise StuckError(0)
+
+    def write(self, write: Callable[[int, bytes], object], data: bytes) -> None:
+        """Write to the standard output, unless nobody reads it after a signal."""
+        if self.stuck:
+            self.lost += len(data)
+            return
+        self.writing = True
+        try:
+            write(1, data)
+        except StuckError as error:
+            self.stuck, self.lost = True, error.args[0]
+        finally:
+            self.writing = False
 
 
 def open_chunks(
@@ -912,6 +938,8 @@ def write_all(fd: int, data: bytes) -> None:
             room = select.poll()
             room.register(fd, select.POLLOUT)
             room.poll()
+        except StuckError:
+            raise StuckError(len(view)) from None
 
 
 def write_ci_safe(fd: int, data: bytes) -> None:
@@ -13181,7 +13209,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     signals = Signals()
     view = view_of(given)
     write = write_ci_safe if given["ci_safe"] else write_all
-    out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs))
+    out = Output(functools.partial(signals.write, write), status_line(given["to"], view, inputs))
     reporter = Reporter(out, redaction, open_append("rejects", given, inputs))
     for glob in given["secret_env"]:
         if why := unused_variables(glob):
@@ -13195,6 +13223,9 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
+        if signals.lost and select.select((), (2,), (), 0)[1]:
+            lost = plural(signals.lost, "byte")
+            reporter.message(f"stdout: {lost} could not be written, since nobody reads them")
         return 128 + signals.caught
     except OutputError as error:
         reporter.error(str(error))

@@ -13,6 +13,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -1019,3 +1020,32 @@ def test_a_file_ends_as_it_would_on_stdin(path: str, tmp_path: Path) -> None:
         given.write_bytes(data)
         statuses = {status_of("-t", "runs", stdin=given)}
         assert statuses == {status_of("-t", "runs", str(given), stdin=Path(os.devnull))}
+
+
+# ---------------------------------------------------------------- a reader that is stuck
+
+
+@pytest.mark.parametrize("merged", [False, True], ids=["", "2>&1"])
+@pytest.mark.parametrize("to", ["stream-json", "text"])
+def test_one_signal_ends_it_though_nobody_reads(to: str, merged: bool) -> None:
+    """What could not be written is counted, unless the message would wait for the same reader."""
+    given = b"".join((init(), *(completed(str(number)) for number in range(30_000))))
+    with tempfile.TemporaryFile() as file:
+        file.write(given)
+        file.seek(0)
+        errors = subprocess.STDOUT if merged else subprocess.PIPE
+        process = start("-t", to, stdin=file, stderr=errors)
+        assert process.stdout
+        select.select([process.stdout], [], [], 30)
+        time.sleep(0.5)  # until the pipe is full
+        process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        process.wait(timeout=30)
+        assert time.monotonic() - begun < 20  # it ends by itself; else it would wait for ever
+        written, said = process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    if not merged:
+        pattern = rb"agentfmt: stdout: (\d+) bytes could not be written, since nobody reads them\n"
+        match = re.fullmatch(pattern, said)
+        assert match
+        assert to == "text" or (given.startswith(written) and len(written) + int(match[1]) > 10**6)
