@@ -2492,6 +2492,7 @@ NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
+SAYS_NOTHING = BLANKS + b"{}"  # what a line may consist of that says nothing
 EVENTS_PROBED = 100  # events of no agent, and without an envelope, after which none is expected
 ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
@@ -2530,12 +2531,16 @@ def contents(
         yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
     outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
     kind = decode_raw(outer.get("type", b""))
-    if not named and isinstance(kind, str) and kind not in COLLECTED:
+    if not outer or (not named and isinstance(kind, str) and kind not in COLLECTED):
         return
     writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
     for place in places:
-        value, inner = b"", outer
-        for name in place.split("."):
+        first, *names = place.split(".")
+        value, inner = bytes(outer.get(first, b"")), outer
+        if not value:
+            continue
+        inner = members(value)
+        for name in names:
             value = bytes(inner.get(name, b""))
             inner = members(value)
         whole = bool(inner) and (named or place == OBJECT)
@@ -2585,11 +2590,20 @@ class Unwrapper:
             if isinstance(frame, RejectedPiece) or not frame:
                 yield frame
                 continue
-            lines = iter(lines_of(frame))
-            while not self.decided and (line := next(lines, b"")):
-                yield self.open(line)
+            lines, at = lines_of(frame), 0
+            while not self.decided and at < len(lines):  # what follows a line may depend on it
+                says = (
+                    number for number in range(at, len(lines)) if lines[number].strip(SAYS_NOTHING)
+                )
+                empty, at = at, next(says, len(lines))
+                if empty < at:
+                    yield b"".join(lines[empty:at])
+                elif at < len(lines):
+                    yield self.open(lines[at])
+                    at += 1
                 self.decided = self.source.has_events or self.probed > EVENTS_PROBED
-            opened = map(self.open, lines) if self.place else lines
+            rest = lines[at:] if at else lines
+            opened = map(self.open, rest) if self.place else rest
             for kind, group in itertools.groupby(opened, type):
                 pieces: Any = group
                 yield from (b"".join(pieces),) if kind is bytes else pieces
@@ -6179,7 +6193,7 @@ def recognize(line: bytes) -> str | None:
     """The agent that a line shows, or None."""
     own = members(line)
     kind = decode_raw(own.get("type", b""))
-    signs = signs_in(kind, own) if isinstance(kind, str) else typeless_signs(own)
+    signs = signs_in(kind, own) if isinstance(kind, str) else typeless_signs(own) if own else ()
     return next((agent for agent, holds in signs if holds), None)
 
 
