@@ -166,7 +166,7 @@ MAX_TAIL = 64 * 1024  # characters of an output among which its last lines are l
 MAX_TARGET = 2000  # characters of a target: more than any terminal is wide
 CACHED_DECISIONS = 1000  # kinds of events whose selection is remembered
 MAX_FILES = 10_000  # changed files that a summary tells apart
-MAX_DEPTH = 10  # sub-agents, one inside another, that indent a line
+MAX_DEPTH = 10  # sub-agents, one inside another, that indent a line, or stand in a report
 PROMPT_ROWS = 3  # of a prompt that are shown
 TAIL = 5  # last lines of a failed command that -v shows
 SHORT_TEXT = 80  # characters of an argument that can be the target of an unknown tool
@@ -11435,6 +11435,9 @@ class Document(Writer):
         """Write an item, or keep it for that of the call whose sub-agent it belongs to."""
         if parent is None:
             return self.put(part, forms)
+        if len(part.notes.above(parent)) >= MAX_DEPTH:
+            add_count(self.missing, "deeper action")
+            return ()
         whole, brief = next(iter(forms.values())), forms.get("subagent", forms["action"])
         whole = whole if self.held < MAX_NESTED else brief
         self.held += len(whole) + len(brief)

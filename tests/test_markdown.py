@@ -615,3 +615,24 @@ def test_what_a_sub_agent_did_outlives_its_hidden_call() -> None:
     text = report(data, "--drop", "tool=task")
     assert "\n- ✅ Read `a`\n" in text
     assert "subagent" not in text.splitlines()[2]
+
+
+@pytest.mark.parametrize("to", ["markdown", "html"])
+def test_what_sub_agents_of_sub_agents_did_has_a_bound(to: str) -> None:
+    """What is deeper is said, and not lost from the counts."""
+    sizes = []
+    for deep in (50, 100):
+        calls = [(f"t{number}", f"t{number - 1}" if number else None) for number in range(deep)]
+        lines = [started(call, "taskToolCall") for call, _ in calls]
+        lines += [completed(call, "taskToolCall") for call, _ in reversed(calls)]
+        parents = [parent for _, parent in (*calls, *reversed(calls))]
+        nested = [
+            json.dumps(json.loads(line) | {"parent_tool_use_id": parent}).encode() + b"\n"
+            for line, parent in zip(lines, parents, strict=True)
+        ]
+        ended = convert(b"".join((init(), *nested, result())), "-t", to)
+        text = ended.stdout.decode().replace("\N{NO-BREAK SPACE}", " ")
+        assert f"{deep - 1} subagent actions" in text
+        assert f"{deep - agentfmt.MAX_DEPTH} deeper actions not shown" in text
+        sizes.append(len(ended.stdout))
+    assert sizes[1] - sizes[0] < 1000
