@@ -3846,6 +3846,8 @@ class Claude(Translator):
     last_call: str | None = None  # the tool that the agent itself used last
     lost = ""  # a sub-agent in the background that was stopped, and the agent said nothing since
     states_tokens = False  # a message stated tokens
+    hosts_words = ""  # what the host wrote in the agent's place, and the agent wrote nothing since
+    hosts_error = False  # they are an error
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -3861,9 +3863,11 @@ class Claude(Translator):
         """What may be large stays undecoded."""
         block: Any = shape("type thinking id name tool_use_id", "input content", "is_error",
                            base=TextBlock)  # fmt: skip
-        message = shape(anys="id", base=Message, content=list[block] | str)
+        own = {"content": list[block] | str, "usage": Tokens | Other}
+        message = shape("model", anys="id", base=Message, **own)
         event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
-        texts, anys = "tool_use_id error hook_name", "is_api_error_message timestamp"
+        texts = "tool_use_id error hook_name"
+        anys = "is_api_error_message isApiErrorMessage timestamp"
         own = {"message": message, "event": event, "tool_use_result": Returned}
         return shape(texts, "tool_result_meta", anys, base=base, **own)
 
@@ -3954,18 +3958,15 @@ class Claude(Translator):
         if printed and self.ended:
             self.event.kind = RUNLESS  # what a command of the host printed
             return
-        failed = line.error or line.is_api_error_message is True
-        if role == "assistant" and not failed and self.is_hosts_message():
-            self.event.kind = RUNLESS
+        if role == "assistant" and self.is_hosts_message(line):
+            self.hear_host(line)
             return
         if printed:
             self.doubt = printed[2].strip() if printed[1] == "stderr" else ""
         self.woken = False
         if role == "assistant" and self.parent is None:
-            self.final, self.lost = self.event, ""
+            self.final, self.lost, self.hosts_words = self.event, "", ""
         self.begin_message(line.message and line.message.id)
-        if failed:
-            self.report_error([message_text(content), line.error], fatal=self.saved)
         self.blocks(role, line, content)
 
     def blocks(self, role: str, line: Any, content: Any) -> None:
@@ -3985,17 +3986,36 @@ class Claude(Translator):
             elif block.type is not None and role == "assistant":
                 self.doubt = ""  # it may be an act, of a kind that is new
 
-    def is_hosts_message(self) -> bool:
-        """Did the host write a message in the model's place? It is no word of the agent's."""
-        raw = self.event.raw
-        if not (SYNTHETIC in raw or NO_TOKENS.search(raw)):
-            self.states_tokens = self.states_tokens or b'"output_tokens"' in raw
+    def is_hosts_message(self, line: Any) -> bool:
+        """Did the host write a message in the model's place? Then it is an error, or the model has
+        no name, or it took no tokens, though others did. Qwen Code's own errors are its words."""
+        message = line.message
+        if message is None:
             return False
-        message = Node(details(self.event))["message"]
-        if Node(message)["model"] == "<synthetic>":
+        if states_error(line) or message.model == SYNTHETIC:
             return True
-        tokens = as_object(Node(message)["usage"])
-        return self.states_tokens and bool(tokens) and not any(map(as_count, tokens.values()))
+        usage = message.usage
+        if usage is None:
+            return False
+        if type(stated := getattr(usage, "outputTokens", None)) is int and stated:
+            self.states_tokens = True  # nearly always
+            return False
+        counts = self.usage_in(usage)
+        self.states_tokens = self.states_tokens or any(counts.values())
+        if not self.states_tokens or counts.get("outputTokens") != 0 or any(counts.values()):
+            return False
+        return ERROR_ANSWER.search(message_text(message.content)) is None
+
+    def hear_host(self, line: Any) -> None:
+        """What the host writes is no word of the agent's, no answer and no act. It may fail."""
+        text = message_text(line.message.content).strip()
+        self.hosts_error = states_error(line) or ERROR_ANSWER.match(text) is not None
+        if self.parent is None:
+            self.hosts_words = text
+        if self.hosts_error:
+            self.report_error([text, line.error], fatal=self.saved)
+        else:
+            self.event.kind = RUNLESS
 
     def follow_call(self, block: Any) -> None:
         self.last_call = block.name if self.parent is None else self.last_call
@@ -4037,6 +4057,9 @@ class Claude(Translator):
         asked = next((bytes(own[key]) for key in STRUCTURED if key in own), b"null")
         if asked != b"null" and not decode_raw(own.get("result", b"")):
             own["result"] = compact(asked).decode()
+        repeats_host = decode_raw(own.get("result", b"")) == self.hosts_words != ""
+        if repeats_host and self.latest_own == "assistant":  # whose words are the answer
+            own.pop("result")
         for key in ("type", "subtype", "session_id"):
             own.pop(key, None)
         if self.wakes and ended == "success":
@@ -4044,7 +4067,7 @@ class Claude(Translator):
         else:
             self.wakes = 0
             self.end(ended, **own)
-            self.lost, self.final = "", None
+            self.lost, self.final, self.hosts_words = "", None, ""
             self.last_call = self.last_call if ended == "success" else None
 
     def flaw(self, result: Any) -> Flaw | None:
@@ -4061,8 +4084,11 @@ class Claude(Translator):
             return f"it was stopped (terminal_reason {end})", CLAUDE_ENDS.get(end, "interrupted")
         if self.by_schema and not structured:
             return "it gave no answer by the schema that was asked for", None
-        if final["error"] and answer and answer == self.last_words(result)[0]:
-            return f"its answer is only an error: {answer}", failure_in(answer)
+        if answer and answer == self.hosts_words:
+            if self.hosts_error:
+                return f"its answer is only an error: {answer}", failure_in(answer)
+            if self.latest_own == "tool_call":
+                return f"its answer is only its host's: {answer}", "unfinished"
         return self.unanswered() if self.lost else None
 
     def unanswered(self) -> Flaw | None:
@@ -4123,8 +4149,13 @@ class Claude(Translator):
         )
 
 
-SYNTHETIC = b'"<synthetic>"'  # the model of messages that the host wrote
-NO_TOKENS = regex(rb'"output_tokens": ?0\b')
+SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
+
+
+def states_error(line: Any) -> bool:
+    """Does a message say that it is an error, in the stream's spelling or in a saved session's?"""
+    return bool(line.error) or True in (line.is_api_error_message, line.isApiErrorMessage)
+
 
 # Why the model stopped, where that is no success: the word for the failure, and what to say.
 CLAUDE_STOPS = {
@@ -4315,7 +4346,7 @@ class SavedClaude(Saved, Claude):
             "model stop_reason", anys="id", base=Message, usage=Tokens | Other, **blocks
         )
         texts = "sessionId uuid parentUuid agentId cwd model"
-        anys = "isApiErrorMessage isSidechain isMeta isCompactSummary durationMs usageMetadata"
+        anys = "isSidechain isMeta isCompactSummary durationMs usageMetadata"
         own = {"message": message, "toolUseResult": Returned, "toolCallResult": Returned}
         return shape(texts, "systemPayload", anys, base=streamed, **own)
 
@@ -4335,15 +4366,17 @@ class SavedClaude(Saved, Claude):
     def message(self, role: str, line: Any) -> None:
         self.cwd = line.cwd or self.cwd
         line.tool_use_result = line.toolUseResult or line.toolCallResult
-        line.is_api_error_message = line.isApiErrorMessage
         if line.message and line.message.parts:
             line.message.content = line.message.parts
             for part in line.message.parts:
                 as_block(part, getattr(line.toolCallResult, "status", None))
         text = ""
         if role == "assistant":
-            if line.isApiErrorMessage is True or not self.is_hosts_message():
-                self.work(line)
+            hosts = self.is_hosts_message(line)
+            if states_error(line) or not hosts:
+                self.work()
+            if not hosts:
+                self.follow_message(line)
         elif not (self.parent or line.isMeta is True or line.isCompactSummary is True):
             text = prompt_text(line)
         stops = text.startswith("[Request interrupted by user")
@@ -4353,15 +4386,19 @@ class SavedClaude(Saved, Claude):
         if stops:  # what it stopped stands in the same line
             self.stop()
 
-    def work(self, line: Any) -> None:
+    def work(self) -> None:
         """The agent works on a prompt, or without one."""
-        message = line.message
         if not self.parent:
             if self.asks and not self.calls and self.latest_own == "assistant":
                 self.end_turn("superseded by the next prompt")
             self.go_on()
             if self.typed or self.asks:
                 self.ask_all()
+
+    def follow_message(self, line: Any) -> None:
+        """Note of a message of the agent's what the end of its run needs."""
+        message = line.message
+        if not self.parent:
             model = (message and message.model) or line.model
             self.model = model or self.model
             self.cut = bool(message and message.stop_reason == "tool_use")

@@ -825,13 +825,31 @@ def asked(text: str) -> Any:
             "parentUuid": None, "isSidechain": False}  # fmt: skip
 
 
-@pytest.mark.parametrize("hosts", [said_by("<synthetic>", 0), said_by("claude-sonnet-5", 0)])
-def test_what_a_host_wrote_is_no_last_word_and_no_answer(hosts: Any) -> None:
+HOSTS_WORDS = {
+    "model": (said_by("<synthetic>", 0), "unfinished"),
+    "escaped": (said_by("<synthetic>", 0), "unfinished"),  # as other encoders write < and >
+    "tokens": (said_by("claude-sonnet-5", 0), "unfinished"),
+    "error": (said_by("<synthetic>", 0, "API Error: 529", isApiErrorMessage=True), "failed"),
+    "error-stream": (said_by("claude-x", 3, "API Error: 529", is_api_error_message=True), "failed"),
+    "command": (said_by("<synthetic>", 0, "Unknown skill: x"), "failed"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTS_WORDS)
+def test_what_a_host_wrote_is_no_last_word_and_no_answer(name: str) -> None:
+    hosts, verdict = HOSTS_WORDS[name]
+    line = as_line(hosts)
+    if name == "escaped":
+        line = line.replace(b"<synthetic>", rb"\u003csynthetic\u003e")
     first = [asked("one"), said_by("claude-sonnet-5", 7, "Done."), asked("two")]
     data = b"".join(map(as_line, first))
     killed = [row["verdict"] for row in convert(data, "-t", "runs").objects]
     assert killed == ["succeeded", "unfinished"]
-    ended = convert(data + as_line(hosts), "-t", "runs")
-    assert [row["verdict"] for row in ended.objects] == killed
-    assert convert(data + as_line(hosts), "-q", "-m", "final").lines == ["Done."]
-    assert convert(data + as_line(hosts), *SAME).stdout == data + as_line(hosts)
+    ended = convert(data + line, "-t", "runs").objects
+    assert [(row["verdict"], row["model"]) for row in ended] == [
+        ("succeeded", "claude-sonnet-5"), (verdict, "claude-sonnet-5")
+    ]  # fmt: skip
+    assert convert(data + line, "-q", "-m", "final").lines == ["Done."]
+    assert convert(data + line, *SAME).stdout == data + line
+    again = as_line(said_by("claude-sonnet-5", 7, "Well."))  # what was wrong before is over
+    assert convert(data + line + again, "-m", "final").stdout == b"Done.\nWell.\n"

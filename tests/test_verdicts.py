@@ -123,6 +123,7 @@ INIT = claude("system", subtype="init", cwd="/w", tools=["Bash"], claude_code_ve
 QWEN = claude("system", subtype="init", cwd="/w", tools=[], qwen_code_version="0.21.9")
 AMP = {**INIT, "session_id": "T-1"}
 BY_SCHEMA = {**INIT, "tools": ["Bash", {"name": "StructuredOutput"}]}
+CLAUDE_WORKS = [INIT, says(use("Bash"), out=9), told([returned("ok")])]
 API_ERROR = "[API Error: 401 status code (no body)]"
 QUOTA = '[API Error: {"error":{"details":[{"ids":[1]}]}} (Status: 429)]\nPlease wait and try again.'
 BLOCKED = claude(
@@ -238,6 +239,12 @@ def saved_claude(stop: str | None, text: str = "So", **members: Any) -> list[Lin
     return [{**shared, **line} for line in (asked, answer)]
 
 
+def host_says(text: str, **members: Any) -> Line:
+    line = says(text, out=0, **members)
+    line["message"]["model"] = "<synthetic>"
+    return line
+
+
 def saved_codex(phase: str | None, last: str | None) -> list[Line]:
     answer = {"type": "message", "role": "assistant", "phase": phase}
     return [
@@ -280,6 +287,21 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
         [INIT, ends("Unknown slash command: x", out=0)], "command: x", "error",
     ),
     "claude-explains-skills": ([INIT, says("Unknown skill: x", out=4), ends()], "", None),
+    # What the host of Claude Code wrote in the model's place, and its result repeats.
+    "claude-host-in-its-work": (
+        [*CLAUDE_WORKS, host_says("No."), ends("No.")], "only its host's: No.", "unfinished",
+    ),
+    "claude-host-fails": (
+        [*CLAUDE_WORKS, host_says("No.", isApiErrorMessage=True), ends("No.")], "error: No.",
+        "error",
+    ),
+    "claude-host-after-the-answer": (
+        [*CLAUDE_WORKS, says("Done.", out=5), host_says("No."), ends("No.")], "", None,
+    ),
+    "claude-host-recovers": (
+        [*CLAUDE_WORKS, host_says("No.", error="x"), says("Done.", out=5), ends("Done.")], "", None,
+    ),
+    "claude-host-command": ([INIT, host_says("3 files"), ends("3 files")], "", None),
     # Why the model stopped, or the host.
     "amp-max-tokens": (
         [AMP, {**ends(stop_reason="max_tokens"), "session_id": "T-1"}], "cut off", "limit",
