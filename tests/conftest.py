@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -18,6 +19,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("long", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("AGENTFMT_HYPOTHESIS", "quick"))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # the many tests stay: a full collection need not look at them again and again
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -17,7 +17,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,9 +30,7 @@ from support import (
     Ended,
     assistant,
     completed,
-    content,
     convert,
-    corpus,
     init,
     label,
     result,
@@ -695,6 +692,12 @@ def test_verbose_is_four_options() -> None:
     assert run("-v", "--tail", "0", data=data) == run("-d", "-m", "chat", "-s", data=data)
 
 
+@pytest.mark.parametrize("data", [whole_run(), whole_run()[:300], whole_run().replace(b"a", b"\0")])
+def test_a_file_ends_as_it_would_on_stdin(data: bytes, file: File) -> None:
+    given = ("-t", "runs", file("stream", data))
+    assert run(*given[:2], data=data).status == run(*given).status
+
+
 def test_quiet_is_the_verdict_alone() -> None:
     assert run("-q", data=whole_run()) == Ended(b"", "", 0)
     assert run("-q", "-m", "final", data=whole_run()) == Ended(b"Done.\n", "", 0)
@@ -988,38 +991,6 @@ def test_a_number_of_lines_that_is_none(number: str) -> None:
 
 def test_help_is_free_of_formulas() -> None:
     assert "x>=0" not in run("--help").stdout.decode()
-
-
-STREAMS = [
-    *corpus("captures", suffix=".ndjson"),
-    *corpus("recordings", suffix=".ndjson"),
-    *corpus("sessions", suffix=".jsonl"),
-]
-
-
-def status_of(*args: str, stdin: Path) -> int:
-    """The command's status, in a child that has the module: many of it take no time."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    with open(stdin, "rb") as file, open(os.devnull, "wb") as nowhere:
-        for number, opened in enumerate((file, nowhere, nowhere)):
-            os.dup2(opened.fileno(), number)
-        sys.argv = ["agentfmt", *args]
-        os._exit(agentfmt.main())
-
-
-@pytest.mark.parametrize("path", STREAMS)
-def test_a_file_ends_as_it_would_on_stdin(path: str, tmp_path: Path) -> None:
-    """Whole; and once more cut within a line, as a killed agent leaves it, and with a damaged
-    line."""
-    whole, given = content(path), tmp_path / "stream"
-    third = len(whole) // 3
-    damaged = whole[:third] + b'"\0}' + whole[third:]
-    for data in (whole, whole[: 2 * third], damaged):
-        given.write_bytes(data)
-        statuses = {status_of("-t", "runs", stdin=given)}
-        assert statuses == {status_of("-t", "runs", str(given), stdin=Path(os.devnull))}
 
 
 # ---------------------------------------------------------------- a reader that is stuck

@@ -61,6 +61,17 @@ def test_what_one_read_delivers_does_not_matter(path: str, view: str) -> None:
     assert convert(short_enough(data), *VIEWS[view]) == convert(data, *VIEWS[view])
 
 
+@pytest.mark.parametrize("path", KNOWN)
+def test_a_file_ends_as_it_would_on_stdin(path: str) -> None:
+    """Whole; and once more cut within a line, as a killed agent leaves it, and with a damaged
+    line."""
+    whole = content(path)
+    third = len(whole) // 3
+    for data in (whole, whole[: 2 * third], whole[:third] + b'"\0}' + whole[third:]):
+        named = convert({os.path.basename(path): [data]}, "-t", "runs")
+        assert named.status == convert(data, "-t", "runs").status
+
+
 # ---------------------------------------------------------------- the same values
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import GRAMMARS, PEM, PRINTED, Grammar, Planted, hide, made, pem, spellings
 
@@ -56,10 +56,11 @@ def test_a_rule_leaves_what_is_too_short_for_it(number: int) -> None:
             assert [*agentfmt.rule_spans(rule, short.text.encode())] == []
 
 
+@settings(max_examples=150)
 @given(st.data())
-@pytest.mark.parametrize("rule", agentfmt.RULES, ids=ids(agentfmt.RULES))
-def test_whatever_a_rule_matches_is_looked_at(rule: agentfmt.Rule, data: st.DataObject) -> None:
-    """The first look asks for no more than the rule."""
+def test_whatever_a_rule_matches_is_looked_at(data: st.DataObject) -> None:
+    """The first look asks for no more than the rule; odd texts, beside those above."""
+    rule = data.draw(st.sampled_from(agentfmt.RULES))
     source = re.compile("".join(rule.parts()), re.ASCII)
     text = data.draw(st.from_regex(source, fullmatch=True, alphabet=st.characters(codec="ascii")))
     if agentfmt.expression(rule.expression()).search(text.encode()):
