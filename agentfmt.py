@@ -109,7 +109,7 @@ import click
 import msgspec
 from msgspec import Raw, Struct
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 # ---------------------------------------------------------------- vocabulary

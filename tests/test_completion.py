@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import ENVIRON, HERE, TIMEOUT
+from support import ENVIRON, MANUAL, TIMEOUT
 
 import agentfmt
 
@@ -24,8 +24,9 @@ SHELLS = {
     "zsh": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
-with open(os.path.join(os.path.dirname(HERE), "README.md"), encoding="utf-8") as file:
-    [BLOCK] = re.findall(r"^```sh completion\n(.*?)^```$", file.read(), re.DOTALL | re.MULTILINE)
+[BLOCK] = re.findall(
+    r"^\.Sh COMPLETION$.*?^\.Bd -.*?\n(.*?)^\.Ed$", MANUAL, re.DOTALL | re.MULTILINE
+)
 SOURCES = dict(zip(SHELLS, BLOCK.splitlines(), strict=True))
 BEFORE = {"zsh": "autoload compinit; compinit -u -D; "}
 
