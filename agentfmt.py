@@ -714,6 +714,21 @@ def edit_strings(
     return splice(raw, edits) if edits else raw
 
 
+Place: TypeAlias = "tuple[str, ...]"  # names of members, outermost first
+Places: TypeAlias = "tuple[Place, ...]"
+
+
+def blank_strings(raw: bytes, places: Places) -> bytes:
+    """Blank the strings of a line at some places and below them."""
+    if UNICODE not in raw and not any(b'"%b"' % place[-1].encode() in raw for place in places):
+        return raw  # nearly always; an escape may spell a name
+    values = (string for string in find_strings(raw) if not string.is_key)
+    there = (
+        string for string in values if any(string.path[: len(place)] == place for place in places)
+    )
+    return edit_strings(raw, there, lambda _string: "")
+
+
 def splice(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
     """Replace spans of a text, given in order, by other texts."""
     done: list[Any] = []
@@ -1164,8 +1179,6 @@ Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
 
 NOTHING, NO_BODY = Success(), ToolCall()
 SUCCESS = frozenset(Success.__struct_fields__)
-Place: TypeAlias = "tuple[str, ...]"  # names of members, outermost first
-Places: TypeAlias = "tuple[Place, ...]"
 
 
 @with_plain_setter
@@ -1212,6 +1225,7 @@ ACT = "act"  # opens a run, or goes on in it
 END = "end"  # ends the run
 OTHER = "other"  # belongs to the run
 IMPLIED = "implied"  # stands for an end that no line states: that of a run, else of the input
+NO_RUN = "no run"  # stands for a FILE that has none
 # Those of another agent's lines that say nothing in our words. They belong to the run that is open;
 # where none is, they show:
 ASIDE = "aside"  # that there was one whose end nobody knows
@@ -1310,21 +1324,36 @@ def words_of(event: Any) -> str:
 
 IN_THE_MIDDLE = "error_unfinished"  # the subtype of a result that no line of a session states
 # What a failed run needs, in a word for whoever starts it again: the first wording that is found.
+STATUS_CODE = r"(?<![\w.])(?<!\.\w\w:)(?:{})(?!:?\w)"  # of HTTP, but no place in a file
 RUN_FAILURES = {
-    "matched": r"\A--fail-on |\Ano event matched --fail-unless ",
+    "budget": (
+        r"(?i)max(?:imum)?[ _-]?(?:(?:number of|allowed|session|agent|tool|steps?|api)[ _-]?)*"
+        r"(?:turn|step|action|iteration|budget|cost)|(?:turn|step|iteration|cost)s? limit"
+        r"|\b(?:stopped|finished): max|\bbudget (?:\w+ ){0,2}(?:exceed|reach|exhaust|spent)"
+        r"|(?:exceed|reach|exhaust|over)\w* (?:\w+ ){0,3}budget\b"
+    ),
+    "overloaded": (
+        rf"(?i){STATUS_CODE.format('503|529')}|overload|at (?:full )?capacity|capacity[ _]exhausted"
+        r"|\bno capacity|service (?:is )?(?:currently |temporarily )?unavailable|high demand"
+        r"|\b(?:server|service|model|engine) is (?:currently |too )?busy"
+    ),
     "limit": (
-        r"(?i)\b429\b|rate[ _-]?limit|quota|usage limit|hit your .{0,40}limit"
-        r"|limit (?:reached|exceeded)|budget|credits?\b|billing|too many requests"
-        r"|max(?:imum)?[ _](?:session |number of )?(?:turns|actions)|\b(?:stopped|finished): max"
+        rf"(?i){STATUS_CODE.format('429')}|rate[ _-]?limit|quota|usage limit"
+        r"|hit your .{0,40}limit|limit (?:reached|exceeded)|credits?\b|billing|payment required"
+        r"|too many requests|resource[ _]exhausted|insufficient[ _](?:balance|funds)"
+        r"|max_output_tokens"
     ),
     "auth": (
-        r"(?i)\b40[13]\b|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b|authenticat|api[ _-]?key"
-        r"|credentials|(?:invalid|expired) .{0,20}token"
+        rf"(?i){STATUS_CODE.format('401|403')}|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b"
+        r"|authenticat|api[ _-]?key|credentials|(?:invalid|expired) .{0,20}token"
     ),
-    "timeout": r"(?i)\btim(?:ed|e) ?out",
-    "interrupted": r"(?i)interrupted|aborted|cancell?ed",
-    "unfinished": rf"ended without a|superseded by|{IN_THE_MIDDLE}",
+    "timeout": (
+        rf"(?i){STATUS_CODE.format('504')}|\btim(?:ed|e)[ -]?out|ETIMEDOUT|deadline exceeded"
+    ),
+    "interrupted": r"(?i)(?<!connection )(?:interrupted|\baborted|cancell?ed)",
+    "unfinished": rf"{IN_THE_MIDDLE}|ended without an answer",
 }
+FAILURE_WORDS = (*RUN_FAILURES, "matched", "error")  # matched: a gate of the command line
 
 
 def failure_in(reason: str) -> str | None:
@@ -1508,11 +1537,11 @@ def line_counts(call: Outcome) -> tuple[int | None, int | None]:
     result = call.found
     added, removed = as_count(result.linesAdded), as_count(result.linesRemoved)
     if call.tool == "write":
-        created = next(counts_in((result.linesCreated, added)), None)
-        return created, None if created is None else 0
+        added = next(counts_in((result.linesCreated, added)), None)
+        removed = None if added is None else 0
     if added is None and removed is None and decode_raw(result.diffString) is not None:
         marks = [line[:1] for line in diff_lines(result)]
-        return marks.count("+"), marks.count("-")
+        return marks.count("+"), 0 if call.tool == "write" else marks.count("-")
     return added, removed
 
 
@@ -1949,12 +1978,20 @@ class FinishedCall:
         return call_duration(self.outcome)
 
     @functools.cached_property
+    def started_ms(self) -> int | None:
+        """When it began, in milliseconds since 1970, if a line states that."""
+        for event in filter(None, (self.event, self.event.started)):
+            tool_of(event)
+            stated = as_time((event.tool_call or {}).get("startedAtMs"))
+            if stated is not None:
+                return stated
+        begun = self.event.started or self.event
+        return line_time(begun.raw) if begun.subtype == "started" else None
+
+    @property
     def span(self) -> tuple[int, int] | None:
-        """When it began and ended, in milliseconds since 1970, if that is known."""
-        event, took = self.event, self.took
-        since = as_time((event.tool_call or {}).get("startedAtMs"))
-        if since is None and event.started:
-            since = line_time(event.started.raw)
+        """When it began and ended, if that is known."""
+        since, took = self.started_ms, self.took
         return None if since is None or took is None else (since, since + took)
 
     @functools.cached_property
@@ -2100,6 +2137,8 @@ class FileNotes:
         self.has_run = self.has_head = self.ended = False
         self.limit = ""  # that ended the reading of it
         self.told = ""  # the last of STORIES that was told
+        self.story = ""  # what it said
+        self.promptless = False  # a session was saved in it before any prompt
         self.outside: dict[
             object, OutsideEvents
         ] = {}  # by the session, or the next run that counts
@@ -2196,7 +2235,7 @@ class Reporter:
         name, what = next(story for story in stories if story[1])
         if name != file.told:
             self.message(what)
-        file.told = name
+        file.told, file.story = name, what.removeprefix(file.source.name).lstrip(": ")
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names of tools or types, without secrets."""
@@ -2940,7 +2979,13 @@ class ForeignCall(Struct, gc=False):
 
     def __call__(self) -> dict[str, Any]:
         """The members of its line."""
-        return self.line("started", self.told_as({"args": self.spelled_args()}))
+        clocks = {name: str(time) for name, time in self.clocks().items()}
+        return self.line("started", self.told_as({"args": self.spelled_args()}, clocks))
+
+    def clocks(self) -> dict[str, int]:
+        """Cursor's time of its start, if its line states one."""
+        since = as_time(self.since)
+        return {} if since is None else {"startedAtMs": since}
 
     def line(self, subtype: str, call: dict[str, Any]) -> dict[str, Any]:
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
@@ -2948,7 +2993,7 @@ class ForeignCall(Struct, gc=False):
 
     def told(self) -> dict[str, Any]:
         """What its line says of the call, as if it had been decoded."""
-        return self.told_as(ToolCall(args=self.args()))
+        return self.told_as(ToolCall(args=self.args()), self.clocks())
 
     def held(self, _variant: str) -> None:
         """It has no result yet."""
@@ -3059,14 +3104,13 @@ class Answer(Struct, gc=False):
         found = Success(**{name: as_held(name, held[name]) for name in held if name in SUCCESS})
         return self.call.told_as(ToolCall(args=args, result={variant: found}), self.clocks())
 
-    def clocks(self) -> dict[str, int | None]:
-        """Cursor's times of a call, by its lines'; no end if its duration is stated."""
+    def clocks(self) -> dict[str, int]:
+        """Cursor's times of a call, by its lines'; no end if its duration is stated, or if lines
+        were written at once."""
         stated = [self.facts.get(name) for name in ("executionTime", "durationMs")]
-        if not elapsed(self.call.since, self.until):
-            return {}  # lines that were written at once don't tell
-        times = {"startedAtMs": as_time(self.call.since)}
         ends = stated == [None, None] and not self.call.beside
-        return times | ({"completedAtMs": as_time(self.until)} if ends else {})
+        until = as_time(self.until) if ends and elapsed(self.call.since, self.until) else None
+        return self.call.clocks() | ({} if until is None else {"completedAtMs": until})
 
     def overwrites(self) -> bool:
         """Did a file that was written whole exist before? It says so, or its text does."""
@@ -3116,7 +3160,7 @@ def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
         if moved or what == "Delete":
             yield "delete", {"path": path}
         if moved:
-            yield "write", {"path": moved, "patch": lines}
+            yield "write", {"path": moved, "movedFrom": path, "patch": lines}
         elif what == "Add":
             added = (line[1:] for line in lines.split("\n") if line.startswith("+"))
             yield "write", {"path": path, "fileText": "".join(f"{line}\n" for line in added)}
@@ -3296,7 +3340,9 @@ class Translator:
     shown = False  # an event showed whose it is
     cost: float | None = None  # dollars of all steps so far, if lines state them
     cwd: Any = None  # as lines state it, if no init does
-    model: Any = None
+    model: Any = None  # the agent's own, of the last line that names one
+    models: tuple[str, ...] = ()  # all that worked in the run, sub-agents' too
+    first_model: Any = None  # as the init states it, which may be that of the run before
     fatal_error = ""  # an error that fails the run, unless a result follows
     doubt = ""  # why a success is none, unless the agent itself says or does something after this
     apart = False  # lines showed that there was a run, and no more of it
@@ -3465,6 +3511,7 @@ class Translator:
     def begin(self, **members: Any) -> None:
         self.begun, self.first, self.doubt = True, self.stamp, IDLE
         members |= {"timestamp_ms": as_time(self.stamp)}
+        self.first_model = decode_raw(members.get("model"))
         self.make("system", "init", converted_from=self.agent, **members)
 
     def begin_once(self, **members: Any) -> None:
@@ -3562,7 +3609,8 @@ class Translator:
             members |= values
         if subtype not in ("success", ""):
             reason = [values.get(name) for name in ("error", "errors", "message", "result")]
-            word = values.get("failure") or failure_in(f"{error_message(reason)} {subtype}")
+            said = f"{values.get('api_error_status')} {error_message(reason)} {subtype}"
+            word = values.get("failure") or failure_in(said)
             members["failure"] = word or ("error" if error_message(reason) else None)
         stated = {"is_error": subtype != "success"} if subtype else {}
         if members.get("duration_ms") is None:
@@ -3571,6 +3619,10 @@ class Translator:
             members.setdefault("total_cost_usd", self.cost)
         if self.model is not None:
             members.setdefault("model", self.model)
+        used = [*dict.fromkeys((*self.models, *as_object(values.get("modelUsage"))))]
+        if used not in ([], [self.first_model]):
+            members["models"] = used
+        self.models = ()
         self.make("result", subtype or None, **stated, **members)
         self.fatal_error = ""
         of_run = (self.calls, self.finished, self.usage, self.counted, self.messages, self.spoken)
@@ -3625,6 +3677,14 @@ class Translator:
         if (dollars := as_dollars(cost)) is not None:
             self.cost = (self.cost or 0) + dollars
         return usage
+
+    def use_model(self, model: Any) -> None:
+        """Note which model works, if a line says so: for the agent itself, or for a sub-agent."""
+        if not isinstance(model, str) or not model or model.startswith("<"):  # the host itself
+            return
+        self.model = self.model if self.parent else model
+        if model not in self.models and len(self.models) < MAX_NAMES:
+            self.models += (model,)
 
     def report_error(self, message: Any, *, fatal: bool = False) -> None:
         """Make an error event; ``fatal``: the run has failed unless a result follows."""
@@ -3791,17 +3851,6 @@ class Cursor(Translator):
 
     def finish(self) -> None:
         """There is nothing to add."""
-
-
-def blank_strings(raw: bytes, places: Places) -> bytes:
-    """Blank the strings of a line at some places and below them."""
-    if UNICODE not in raw and not any(b'"%b"' % place[-1].encode() in raw for place in places):
-        return raw  # nearly always; an escape may spell a name
-    values = (string for string in find_strings(raw) if not string.is_key)
-    there = (
-        string for string in values if any(string.path[: len(place)] == place for place in places)
-    )
-    return edit_strings(raw, there, lambda _string: "")
 
 
 # ---------------------------------------------------------------- Claude
@@ -4399,9 +4448,8 @@ class SavedClaude(Saved, Claude):
         """Note of a message of the agent's what the end of its run needs."""
         message = line.message
         if not self.parent:
-            model = (message and message.model) or line.model
-            self.model = model or self.model
             self.cut = bool(message and message.stop_reason == "tool_use")
+        self.use_model((message and message.model) or line.model)
         if self.maker.sums and self.in_turn:
             self.count(line, line.usageMetadata or (message and message.usage))
 
@@ -4882,7 +4930,8 @@ class SavedCodex(Saved, Codex):
     def context(self, payload: Any) -> None:
         path = Node(payload.source)["subagent.thread_spawn.agent_path"]
         self.path = first_text(path) or self.path
-        self.cwd, self.model = payload.cwd or self.cwd, payload.model or self.model
+        self.cwd = payload.cwd or self.cwd
+        self.use_model(payload.model)
 
     def texts_in(self, payload: Any) -> Iterator[tuple[str, bool]]:
         """Texts, and whether no other type of line held them before."""
@@ -5128,6 +5177,7 @@ class Gemini(Translator):
         elif kind == "result":
             error = error_message(line["error"]) or self.fatal_error or None
             ended = "success" if line["status"] == "success" and not self.fatal_error else "error"
+            self.models = (*as_object(line["stats.models"]),)
             took = {"duration_ms": line["stats.duration_ms"], "usage": line["stats"]}
             self.end(ended, error=error, **took)
         elif kind == "error" and line["severity"] != "warning":
@@ -5347,7 +5397,7 @@ class Copilot(Saved):
         r"user\.message|session\.(start|resume|tools_updated|\w+_loaded)"
         r"|assistant\.(turn_start|intent|((tool_call|streaming)_delta|(message|reasoning)(_\w+)?)$)"
     )
-    models = ("model", "newModel", "selectedModel")
+    names_model = ("model", "newModel", "selectedModel")
     saved = False  # until a line shows it
     clocks = True
     streamed: Any = None  # the message whose deltas came
@@ -5389,8 +5439,7 @@ class Copilot(Saved):
             self.report_error(line["data"], fatal=True)
 
     def open_run(self, kind: str, data: Any) -> None:
-        if not self.parent:
-            self.model = first_text(*map(data.__getitem__, self.models)) or self.model
+        self.use_model(first_text(*map(data.__getitem__, self.names_model)))
         begins = self.ended and not self.parent and re.match(self.beginnings, kind)
         if kind in ("session.start", "session.resume") or self.saved:
             self.follow_saved(kind, data)
@@ -5571,7 +5620,7 @@ class Pi(Saved):
         if message.role == "assistant":
             self.final = message
             self.add_usage(message.usage, cost=Node(message.usage)["cost.total"])
-            self.model = message.model or self.model
+            self.use_model(message.model)
             if message.stopReason in self.failures:
                 self.report_error([message.errorMessage, message.stopReason], fatal=self.ended)
 
@@ -5917,7 +5966,7 @@ class Cline(Translator):
             stated = {name: line[own] for name, own in names.items()}
             failure = first_text(self.fatal_error, text if reason == "error" else "")
             why = None if good else failure or f"finished: {reason}"
-            self.model = line["model.id"] or self.model
+            self.use_model(line["model.id"])
             self.end("success" if good else "error", result=text, error=why, **stated)
 
     def follow(self, what: Any, of: Any, event: Any) -> None:
@@ -6000,7 +6049,7 @@ class Goose(Translator):
             self.closing = self.closing if message["id"] == self.message else ""
             self.message = message["id"]
             self.begin_message(self.message)
-            self.model = message["metadata.inference.requestedModel"] or self.model
+            self.use_model(message["metadata.inference.requestedModel"])
             if message["metadata.userVisible"] is not False:
                 for block in message.each("content"):
                     self.block(block, message["role"])
@@ -6430,7 +6479,7 @@ class Run:
         self.agent = "cursor"
         self.started_ms: int | None = None  # since 1970, as its first event states
         self.reason: str | None = None  # why it failed
-        self.unselected = False  # its session is not selected
+        self.unselected: bool | None = None  # it is left out, and nothing of it counts
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
@@ -6482,10 +6531,12 @@ class Runs:
         *,
         locates: bool = False,
         tells: bool = True,
+        picks: bool = False,
     ) -> None:
         """``fail_on`` and ``fail_unless`` are selectors. ``locates``: calls get their FILE:LINE.
-        ``tells``: messages say why runs failed; else a summary does, unless the run is hidden."""
-        self.locates, self.tells = locates, tells
+        ``tells``: messages say why runs failed; else a summary does. ``picks``: only some runs are
+        selected, and nothing else counts."""
+        self.locates, self.tells, self.picks = locates, tells, picks
         self.reporter = reporter
         self.limits = limits or Limits()
         self.fail_on, self.fail_unless = fail_on, fail_unless
@@ -6535,8 +6586,10 @@ class Runs:
         """The implied ends: events without a line. Then report why runs failed."""
         yield from self.take_implied()
         for run, why in self.failures:
-            if self.tells or run.unselected:
-                self.reporter.failure(f"{run} failed: {why}")
+            if not run.unselected:
+                self.reporter.failed = True
+                if self.tells:
+                    self.reporter.message(f"{run} failed: {why}")
         self.failures.clear()
 
     # Actions of transitions.
@@ -6545,7 +6598,7 @@ class Runs:
         self.check_selectors(event, self.matches)
 
     def need_no_run(self, _session: Session, _event: Event) -> None:
-        self.file.has_run = True
+        self.file.has_run = self.file.promptless = True
 
     def note_head(self, _session: Session, _event: Event) -> None:
         self.file.has_head = True
@@ -6652,7 +6705,10 @@ class Runs:
             if failure and failure[0]:
                 run.failure = stated_failure(event, failure[0])
             why = stated or gates or run.error or "its result does not say that it succeeded"
-            self.fail(session, why, why if why == gates else excerpt(why))
+            if why == gates:
+                self.fail(session, why, why, "matched")
+            else:
+                self.fail(session, why, excerpt(why), run.failure or "error")
         self.file.prose = ""
 
     #  state  kind         actions, in this order
@@ -6687,16 +6743,19 @@ class Runs:
         run.calls.clear()  # they refer to the run, and events are not collected
         self.reporter.report_unshown(self.file)
 
-    def fail(self, session: Session, why: str, shown: str) -> None:
+    def fail(self, session: Session, why: str, shown: str, failure: str) -> None:
+        """``failure`` is a word for why."""
         run = cast("Run", session.run)
         self.end(session)
-        run.reason, self.reporter.failed = why, True
+        run.reason, run.failure = why, failure
         self.failures.append((run, shown))
 
-    def close_unfinished(self, session: Session, why: str, shown: str = "") -> None:
+    def close_unfinished(
+        self, session: Session, why: str, shown: str = "", failure: str | None = None
+    ) -> None:
         """Fail a run without a terminal event."""
         self.implied_ends.append(implied_end(session.run))
-        self.fail(session, why, shown or why)
+        self.fail(session, why, shown or why, failure or "unfinished")
 
     def give_up(self, session: Session) -> None:
         """Close the run, if any, of a session that is one too many; one message at the end counts
@@ -6706,6 +6765,7 @@ class Runs:
             self.first_given_up = self.first_given_up or str(session.run)
             self.given_up += 1
             self.implied_ends.append(implied_end(session.run))
+            session.run.failure = "unfinished"
             self.end(session)
 
     def end_unfinished(self, session: Session) -> None:
@@ -6714,7 +6774,8 @@ class Runs:
         if run is None:
             return
         if known := self.limits.reached or run.error:
-            self.close_unfinished(session, known, excerpt(known))
+            failure = failure_in(self.limits.reached) or run.failure
+            self.close_unfinished(session, known, excerpt(known), failure)
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
@@ -6722,20 +6783,22 @@ class Runs:
             why.append(f"{plural(len(run.calls), 'call')} open ({names})")
         if session.file.prose:
             why.append(session.file.prose)
-        self.close_unfinished(session, "; ".join(why))
+        self.close_unfinished(session, "; ".join(why), failure=failure_in(session.file.prose))
 
-    def end_file(self) -> None:
-        """The verdict of a FILE, after those of its runs."""
+    def end_file(self) -> Iterator[Event]:
+        """The verdict of a FILE, after those of its runs, and what stands for one without a run."""
         file, reporter = self.file, self.reporter
         reporter.report_unshown(file)
-        if matches := describe_matches(self.matches):
-            reporter.failure(f"{matches} after the end of a run")
-        self.matches = {}
+        matches, self.matches = describe_matches(self.matches), {}
         file.ended, file.limit = True, self.limits.reached
         unknown = any(group.certain or not file.has_run for group in file.outside.values())
-        if unknown or not (file.has_run or reporter.has_error):
+        if matches and not self.picks:
+            reporter.failure(f"{matches} after the end of a run")
+        if (unknown or not (file.has_run or reporter.has_error)) and not self.picks:
             reporter.failed = True
             reporter.explain(file)
+        if not file.runs and (file.promptless or not file.has_run):
+            yield file_without_run(file)
 
     def end_input(self) -> None:
         if self.given_up:
@@ -6749,6 +6812,17 @@ def implied_end(run: Run | None) -> Event:
     return SpokenEvent(run=run, unprinted=True, kind=IMPLIED)
 
 
+def file_without_run(file: FileNotes) -> Event:
+    """What stands for a FILE without a run: its name, why it has none, and a word for that."""
+    why = file.story
+    if file.promptless:
+        why = "a saved session without a prompt"
+    elif file.told == "end" and file.prose:
+        why = file.prose
+    word, name = failure_in(file.prose), file.source.name
+    return SpokenEvent(subtype=word, text=why, where=name, unprinted=True, kind=NO_RUN)
+
+
 def describe_matches(matches: Matches) -> str:
     return "; ".join(
         f"--fail-on {text} matched {f'{count} times, first ' if count > 1 else ''}at {where}"
@@ -6759,7 +6833,7 @@ def describe_matches(matches: Matches) -> str:
 def stated_failure(event: Event, reason: str) -> str | None:
     """The word for an error: as it is stated, or by the wording of its reason."""
     stated = details(event).get("failure")
-    valid = stated in (*RUN_FAILURES, "error")
+    valid = stated in FAILURE_WORDS
     return str(stated) if valid else failure_in(f"{reason} {event.subtype or ''}")
 
 
@@ -7117,7 +7191,7 @@ class Sessions:
         for session in (*over, self.here.unnamed):
             self.end_session(session, self.runs.end_unfinished)
         yield from self.take_due()
-        self.runs.end_file()
+        yield from self.runs.end_file()
 
     def end_input(self) -> Iterator[Event]:
         self.runs.end_input()
@@ -7270,12 +7344,15 @@ class Totals:
         self.failures: dict[str, int] = {}  # finished calls that failed, by tool
         self.unknown: dict[str, int] = {}  # events of unknown type, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
+        self.stating: dict[str, int] = {}  # how many runs state each of these
         self.markers: dict[str, int] = {}  # markers in its events, by rule
         self.redactions: dict[str, int] = {}  # those of them that were printed
         self.rejected: dict[str, int] = {}  # lines that aren't events, since the last run's end
         self.unused = 0  # secret values that are too weak to search for
-        self.files: set[int] = set()  # hashes of the paths of changed files
+        self.runless = 0  # FILEs without a run
+        self.files: dict[str, FileChange] = {}  # by their path in the run's directory
         self.model = ""
+        self.models: dict[str, None] = {}  # all of them, in order
 
     @property
     def tokens_read(self) -> int | None:
@@ -7290,9 +7367,18 @@ class Totals:
         if event.done:
             self.count_call(event.done)
         elif event.type == "result" or (event.type == "system" and event.subtype == "init"):
-            self.model = first_text(details(event).get("model"), self.model)
+            self.count_models(details(event))
         elif event.type not in KNOWN_TYPES and event.kind == OTHER:
             add_count(self.unknown, event.type or "without a type")
+
+    def count_models(self, members: dict[str, Any]) -> None:
+        """Note the models that an init or a result names; a list has all that worked."""
+        self.model = first_text(members.get("model"), self.model)
+        listed = [*filter(None, map(as_text, as_list(members.get("models"))))][:MAX_NAMES]
+        if listed:
+            self.models = dict.fromkeys(listed)
+        elif self.model:
+            self.models[self.model] = None
 
     def count_call(self, call: FinishedCall) -> None:
         ending = ending_of(call.event)
@@ -7301,16 +7387,52 @@ class Totals:
         nested = call.event.parent_tool_use_id is not None
         name = add_count(self.nested if nested else self.actions, tool)
         self.failures[name] = self.failures.get(name, 0) + failed
-        changed = tool in CHANGING_TOOLS and not failed and line_counts(call.outcome) != (0, 0)
-        if changed and len(self.files) < MAX_FILES:
-            path = target_in(tool, call.args, "") or call.event.call_id
-            self.files |= {hash(path)} if path else set()
+        if tool in CHANGING_TOOLS and not failed:
+            self.count_change(call)
+
+    def count_change(self, call: FinishedCall) -> None:
+        """Note what a call did to a file, and to the one that it moved."""
+        lines = line_counts(call.outcome)
+        path = target_in(call.outcome.tool, call.args, call.here) or call.event.call_id or ""
+        key, moved = os.path.normpath(os.path.join(call.here, path)), call.args.get("movedFrom")
+        before = self.files.get(key)
+        if lines == (0, 0) or not path or (before is None and len(self.files) >= MAX_FILES):
+            return
+        change = "moved" if moved else CHANGES[call.outcome.tool]
+        if moved:
+            self.files.pop(os.path.normpath(os.path.join(call.here, moved)), None)
+        if before:
+            change = JOINED_CHANGES.get((before.change, change), change)
+            lines = sum_known(before.added, lines[0]), sum_known(before.removed, lines[1])
+        self.files[key] = FileChange(path.removeprefix("./"), change, *lines)
 
     def add(self, other: Totals) -> None:
-        for kind in ("verdicts", "actions", "nested", "failures", "unknown", "stated"):
+        for kind in ("verdicts", "actions", "nested", "failures", "unknown", "stated", "stating"):
             add_counts(getattr(self, kind), getattr(other, kind))
         add_counts(self.redactions, other.redactions)
-        self.files |= other.files if len(self.files) < MAX_FILES else set()
+        self.files |= other.files if len(self.files) < MAX_FILES else {}
+
+
+class FileChange(Struct, gc=False):
+    """What a run did to a file; the lines are None if a change of it doesn't state them."""
+
+    path: str
+    change: str
+    added: int | None
+    removed: int | None
+
+
+CHANGES = {"write": "created", "edit": "edited", "delete": "deleted"}  # by tool
+# Of a file that was changed before, where that is not the last change.
+JOINED_CHANGES = {
+    ("created", "edited"): "created",
+    ("moved", "edited"): "moved",
+    ("deleted", "created"): "edited",
+}
+
+
+def sum_known(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
 
 
 def add_counts(counts: dict[str, Any], new: Mapping[str, float]) -> None:
@@ -7445,6 +7567,7 @@ class Notes:
                 continue
             if run is None and event.kind == IMPLIED:  # the end of the input
                 self.add_outside(self.total)
+            self.total.runless += event.kind == NO_RUN
             yield event
 
     def tallied(self, lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -7468,6 +7591,7 @@ class Notes:
     def note_end(self, event: Event, run: Run, totals: Totals) -> None:
         """Note how a run ended."""
         totals.stated = result_numbers(event, self.costs)
+        totals.stating = dict.fromkeys(totals.stated, 1)
         verdict = "succeeded" if run.succeeded else "failed"
         add_count(totals.verdicts, verdict if run.state == ENDED else "interrupted")
         self.add_outside(totals)
@@ -7506,7 +7630,6 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
         before = costs.get(session, 0)
         numbers["cost"] = cost - before if before <= cost else cost
         remember(costs, session, cost, MAX_RUNS)
-    numbers["priced"] = None if cost is None else 1  # how many runs state it
     return {name: number for name, number in numbers.items() if number is not None}
 
 
@@ -7998,18 +8121,27 @@ class Selection:
     def __init__(
         self, only: Sequence[Selector], drop: Sequence[Selector], tell: Callable[[str], object]
     ) -> None:
-        """``tell`` takes a message: that --only names runs or sessions which aren't there."""
+        """``tell`` takes why it fails: --only names runs or sessions which aren't there."""
         self.only, self.drop, self.tell = only, drop, tell
         keys = {term.key for choice in (*only, *drop) for term in choice.terms}
         self.simple = keys <= KINDS_ALONE  # cacheable by kind of event
         self.known: dict[object, bool] = {}
         self.only_runs = [choice.of_run() for choice in only]
         self.drop_runs = [choice for choice in drop if choice.of_run() == choice]
-        self.found = not (only and all(choice.terms for choice in self.only_runs))  # such a run
+        self.picks = bool(only) and all(choice.terms for choice in self.only_runs)
+        self.found = False  # a run that is selected
+        self.there: dict[str, tuple[int, dict[str, None]]] = {}  # FILE -> its runs, their sessions
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, decisions = self.simple, self.known
         for event in events:
+            if event.run is None and event.kind in (IMPLIED, NO_RUN):
+                missing = self.picks or (self.drop_runs and self.there)
+                if event.kind == IMPLIED and missing and not self.found:  # the end of all
+                    self.tell(self.not_found())
+                if event.kind == IMPLIED or not self.picks:
+                    yield event
+                continue
             kind = (event.type, event.subtype, *event_tools(event)) if simple else None
             if kind is None or kind not in decisions:
                 if len(decisions) > CACHED_DECISIONS:  # the input may have any number of types
@@ -8017,17 +8149,31 @@ class Selection:
                 decisions[kind] = self.keeps(event)
             if not decisions[kind]:
                 event.unprinted = True
-            if not self.found and event.run is None and event.kind == IMPLIED:  # the end of all
-                given = " or ".join(escape(choice.text) for choice in self.only)
-                self.tell(f"--only {given}: no such run")
             yield event
+
+    def not_found(self) -> str:
+        """What to say if no run is picked: which there are."""
+        what = "no such run" if self.picks else "no run is left"
+        option, choices = ("--only", self.only) if self.picks else ("--drop", self.drop_runs)
+        given = " or ".join(escape(choice.text) for choice in choices)
+        there = first_names(
+            f"{file} has {plural(runs, 'run')}" + f" of {first_names(sessions)}" * bool(sessions)
+            for file, (runs, sessions) in self.there.items()
+        )
+        return f"{option} {given}: {what}: {there or 'there is none at all'}"
+
+    def note(self, run: Run) -> None:
+        """Note that there is a run, for a message."""
+        file = run.where.rpartition(":")[0]
+        runs, sessions = self.there.get(file, (0, {}))
+        if run.label and len(sessions) <= NAMES_SHOWN:
+            sessions[short_label(run)] = None
+        self.there[file] = max(runs, run.number), sessions
 
     def keeps(self, event: Event) -> bool:
         """A result is dropped only if it or its whole run is named, so that a filtered stream keeps
         its verdicts."""
         if not self.keeps_run(event):
-            if event.run:
-                event.run.unselected = True
             return False
         result = event.type == "result"
         drop = (choice for choice in self.drop if not result or choice.names("result"))
@@ -8041,10 +8187,17 @@ class Selection:
         return (event for event in events if event.run is None or not event.run.unselected)
 
     def keeps_run(self, event: Event) -> bool:
-        """Is anything of the event's run printed?"""
+        """Is anything of the event's run printed? Its first event decides."""
+        run = event.run
+        if run and run.unselected is not None:
+            return not run.unselected
         asked = not self.only or any(choice.matches(event) for choice in self.only_runs)
-        self.found = self.found or asked
-        return asked and not any(choice.matches(event) for choice in self.drop_runs)
+        asked = asked and not any(choice.matches(event) for choice in self.drop_runs)
+        if run:
+            run.unselected = not asked
+            self.found = self.found or asked
+            self.note(run)
+        return asked
 
 
 # ---------------------------------------------------------------- tokens
@@ -9450,7 +9603,7 @@ WORDS = frozenset(
     "files_with_matches count TIMEOUT_BEHAVIOR_BACKGROUND TIMEOUT_BEHAVIOR_CANCEL "
     "TODO_STATUS_PENDING TODO_STATUS_IN_PROGRESS TODO_STATUS_COMPLETED TODO_STATUS_CANCELLED "
     "SIGHUP SIGINT SIGKILL SIGTERM SIGSEGV SIGABRT SIGPIPE".split()
-) | frozenset((IN_THE_MIDDLE, *TRANSLATORS, *RUN_FAILURES))
+) | frozenset((IN_THE_MIDDLE, *TRANSLATORS, *FAILURE_WORDS))
 STRUCTURE: dict[str, Callable[[str], object]] = {
     WORD_KIND: WORDS.__contains__,
     NAME_KIND: re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}").fullmatch,
@@ -9480,8 +9633,8 @@ TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | classify(ID
 FIELDS: dict[str, Any] = (
     classify(
         "paths",
-        "path filePath paths workingDirectory targetDirectory targetDirectories ignore globPattern "
-        "glob file files deletedFile url relatedCursorRulePaths absPath",
+        "path filePath paths movedFrom workingDirectory targetDirectory targetDirectories ignore "
+        "globPattern glob file files deletedFile url relatedCursorRulePaths absPath",
     )
     | classify("commands", "command simpleCommands description")
     | classify("prompts", "prompt")
@@ -9530,7 +9683,7 @@ SHAPE: dict[str, Any] = (
         REFERENCE_KIND,
         "session_id call_id model_call_id request_id parent_tool_use_id",
     )
-    | classify(MODEL_KIND, "model")
+    | classify(MODEL_KIND, "model models")
     | classify(
         DIGITS_KIND,
         "timestamp_ms duration_ms duration_api_ms is_error attempt is_resume total_cost_usd "
@@ -11013,6 +11166,7 @@ class Summary(Writer):
         took = round(1000 * (time.monotonic() - notes.since))
         if self.last.screen.live and not self.last.total and took >= 1000:
             notes.totals.stated.setdefault("took", took)
+            notes.totals.stating["took"] = 1
 
     def name_of(self, run: Run) -> str:
         """A single run on a terminal needs no name, one that did not succeed the place."""
@@ -11075,16 +11229,17 @@ def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int
     for rank, kind in zip((2, 3, 7, 7), TOKENS, strict=True):
         if number := totals.stated.get(kind):
             unit = next(units, "")
-            yield rank, f"{number:,}{unit}{'s' * (unit != '' and number != 1)} {kind}"
-    runs, priced = run_count(totals), int(totals.stated.get("priced", 0))
-    cost = format_cost(totals.stated.get("cost", 0))
-    yield 1, cost and cost + (f" in {priced} of {runs} runs" if priced < runs else "")
-    yield 5, plural(int(totals.stated.get("turns", 0)), "turn").removeprefix("0 turns")
+            counted = f"{number:,}{unit}{'s' * (unit != '' and number != 1)} {kind}"
+            yield rank, at_least(kind, totals) + counted
+    cost, turns = format_cost(totals.stated.get("cost", 0)), int(totals.stated.get("turns", 0))
+    yield 1, cost and at_least("cost", totals) + cost
+    yield 5, at_least("turns", totals) + plural(turns, "turn") if turns else ""
     yield 6, excerpt(totals.model)
     yield from ((0, plural(number, noun)) for noun, number in totals.rejected.items())
     redactions = {name: number for name, number in totals.redactions.items() if number > 0}
     yield 0, format_counts(redactions, "redaction")
     yield 0, f"{plural(totals.unused, 'secret value')} not used" if totals.unused else ""
+    yield 0, f"{plural(totals.runless, 'FILE')} without a run" if totals.runless else ""
 
 
 def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
@@ -11095,9 +11250,14 @@ def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
     return truncate(text, room)
 
 
+def at_least(number: str, totals: Totals) -> str:
+    """What stands before a sum to which not all runs state their part."""
+    return "at least " if totals.stating.get(number, 0) < run_count(totals) else ""
+
+
 def time_spent(totals: Totals) -> str:
     took = int(totals.stated.get("took", 0))
-    return f" in {format_duration(took)}" if took else ""
+    return f" in {at_least('took', totals)}{format_duration(took)}" if took else ""
 
 
 def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: bool = True) -> str:
@@ -12241,13 +12401,11 @@ class Table(Writer):
         raise NotImplementedError
 
 
-def failure_word(event: Event, run: Run) -> str:
+def failure_word(run: Run) -> str | None:
     """Why a run failed, in a word."""
-    if run.state != ENDED:
-        return "interrupted"
-    word = failure_in(run.reason or "")
-    word = word if word == "matched" else run.failure or word
-    return word or ("unfinished" if event.kind == IMPLIED else "error")
+    if run.succeeded:
+        return None
+    return run.failure if run.state == ENDED else "interrupted"
 
 
 class RunTable(Table):
@@ -12259,6 +12417,19 @@ class RunTable(Table):
     @property
     def silent(self) -> bool:
         return self.view.messages != "final"  # it reads prompts, which come whole
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        for event in events:
+            if event.kind == NO_RUN:
+                yield encode_json(self.row_without_run(event))
+            else:
+                yield from super().lines((event,))
+
+    def row_without_run(self, event: Any) -> dict[str, Any]:
+        """The row of a FILE without a run."""
+        row = self.row(event, Run(None, event.where), RunNotes(), "")
+        stated = {"verdict": "none", "reason": event.text, "failure": event.subtype}
+        return row | {"run": None, "agent": None} | stated
 
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
         run, answer, final = event.run, "", self.view.messages == "final"
@@ -12280,17 +12451,17 @@ class RunTable(Table):
             {"tool": name, "actions": number, "failures": totals.failures.get(name, 0)}
             for name, number in counts.items()
         ]
-        why = "" if run.succeeded else failure_word(event, run)
         ended = event.kind == END and event.subtype != IN_THE_MIDDLE
         return {
             "session": run.label,
             "run": run.number,
             "agent": run.agent,
             "model": totals.model or None,
+            "models": [*totals.models],
             "prompt": notes.prompt or None,
             "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
             "reason": run.reason,
-            "failure": why or None,
+            "failure": failure_word(run),
             "location": run.where,
             "started_ms": notes.started_ms,
             "duration_ms": numbers.get("took"),
@@ -12298,6 +12469,7 @@ class RunTable(Table):
             "actions": sum(counts.values()),
             "failures": sum(totals.failures.values()),
             "tools": tools,
+            "files": [*totals.files.values()],
             "tokens_in": numbers.get("in"),
             "tokens_out": numbers.get("out"),
             "tokens_cached": numbers.get("from cache"),
@@ -12335,6 +12507,7 @@ class CallTable(Table):
             "exit_code": as_integer(outcome.found.exitCode),
             "lines_added": added,
             "lines_removed": removed,
+            "started_ms": call.started_ms,
             "duration_ms": call.took,
             "parent": call.parent,
             "location": (begun or event).where,
@@ -12382,7 +12555,7 @@ class RunWriter(Writer):
                 del self.kept[run]
                 for call in notes.unfinished():
                     self.call(call, kept, notes, ended=False)
-                yield self.end(event, run, kept, notes)
+                yield self.end(run, kept, notes)
             elif kept.is_full:
                 yield self.part(run, kept, notes)
 
@@ -12513,12 +12686,12 @@ class Otlp(RunWriter):
         why = None if status == "ok" else call.action.outcome or status
         trace.add(f"execute_tool {call.name}", ids, span, fields, why)
 
-    def end(self, event: Event, run: Run, trace: Trace, notes: RunNotes) -> bytes:
+    def end(self, run: Run, trace: Trace, notes: RunNotes) -> bytes:
         stated, live = notes.totals.stated, not self.last.total
         end = max(trace.last, trace.first + int(stated.get("took", 0)))
         if live and trace.begun is None:
             end = max(end, round(time.time() * 1000))
-        failure = None if run.succeeded else failure_word(event, run)
+        failure = failure_word(run)
         fields = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": run.agent,
@@ -12683,7 +12856,7 @@ class Atif(RunWriter):
         if len(result) > 1:
             step.setdefault("observation", {"results": []})["results"].append(result)
 
-    def end(self, event: Event, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
+    def end(self, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
         stated = notes.totals.stated
         if not kept.main.steps:  # the format's readers want one
             kept.main.step("system", None, run.reason or "nothing more was said or done")
@@ -12696,7 +12869,7 @@ class Atif(RunWriter):
         }
         facts = {
             "verdict": "succeeded" if run.succeeded else "failed",
-            "failure": None if run.succeeded else failure_word(event, run),
+            "failure": failure_word(run),
             "reason": run.reason,
             "started_ms": notes.started_ms,
             "duration_ms": as_count(stated.get("took")),
@@ -12875,17 +13048,17 @@ def convert(
     ``reporter`` gets errors and knows the exit status. Raises ReaderGone, OutputError, and any
     exception of ``streams``. Events: https://cursor.com/docs/cli/reference/output-format
     """
-    notes = Notes(reporter)
-    writer, others = make_writers(to, view, notes)
+    writer, others = make_writers(to, view, notes := Notes(reporter))
     kind = SpokenEvent if redaction else writer.event_type
     unread = unread_types(writer, only, drop, thinking=thinking)
     silent = writer.silent and not (fail_on or fail_unless)
     maker = make_maker(kind, to, (writer, *others), redaction, unread, silent=silent)
     gates = (fail_on, fail_unless, limits)
-    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary)
+    selection = Selection(only, drop, reporter.failure) if only or drop else None
+    picks = selection is not None and selection.picks
+    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary, picks=picks)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)
-    selection = Selection(only, drop, reporter.message) if only or drop else None
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
     shortener = Shortener(max_event, reporter) if max_event else None
 
@@ -13371,7 +13544,8 @@ def count_back(
     convert(streams, to="runs", reporter=reporter, out=out, **read)
     if "-" in files:
         os.lseek(0, begin, os.SEEK_SET)
-    places = (decode_raw(row)["location"] for row in b"".join(rows).splitlines())
+    found = map(decode_raw, b"".join(rows).splitlines())
+    places = (row["location"] for row in found if row["verdict"] != "none")
     runs = collections.Counter(place.rpartition(":")[0] for place in places)
     return {name: [item.count_back(runs) for item in options[name]] for name in SELECTORS}
 

@@ -61,13 +61,15 @@ def test_a_run() -> None:
     data += result(duration_ms=5, usage=usage, total_cost_usd=0, num_turns=3)
     (row,) = rows(data, "runs")
     assert row == {
-        "session": SESSION, "run": 1, "agent": "cursor", "model": "Auto", "prompt": "do",
+        "session": SESSION, "run": 1, "agent": "cursor", "model": "Auto", "models": ["Auto"],
+        "prompt": "do",
         "verdict": "succeeded",
         "reason": None, "failure": None, "location": "stdin:1", "started_ms": 1700000000000,
         "duration_ms": 5, "turns": 3,
         "actions": 2, "failures": 1,
         "tools": [{"tool": "read", "actions": 1, "failures": 0},
                   {"tool": "shell", "actions": 1, "failures": 1}],
+        "files": [],
         "tokens_in": 10, "tokens_out": 0, "tokens_cached": 3, "tokens_cache_written": 4,
         "cost_usd": 0, "answer": None,
     }  # fmt: skip
@@ -150,12 +152,20 @@ AGENTS = "cursor claude codex gemini opencode droid copilot pi".split()
     ("why", "word"),
     [
         ("You exceeded your current quota. " * 20, "limit"), ("429 Too Many Requests", "limit"),
-        ("You've hit your usage limit.", "limit"), ("Reached max turns (8)", "limit"),
+        ("You've hit your usage limit.", "limit"), ("T: [resource_exhausted] Error", "limit"),
         ("Credit balance is too low", "limit"), ("rate_limit_error: slow down", "limit"),
+        ("Reached max turns (8)", "budget"), ("Reached max session turns for this", "budget"),
+        ("Reached maximum budget ($1)", "budget"), ("Max number of steps reached: 3", "budget"),
+        ("Budget has been exceeded! Current cost: 2, Max budget: 1", "budget"),
+        ("API Error: Repeated 529 Overloaded errors", "overloaded"),
+        ("503 UNAVAILABLE: The model is overloaded " * 30, "overloaded"),
+        ("Selected model is at capacity.", "overloaded"),
         ("401 Unauthorized: bad key", "auth"), ("Invalid API key. Please run /login", "auth"),
         ("Not logged in", "auth"), ("OAuth token expired: authenticate again", "auth"),
         ("Request was aborted.", "interrupted"), ("Cancelled by the user", "interrupted"),
-        ("Connection refused", "error"), ("The model is overloaded " * 30, "error"),
+        ("Request timed out.", "timeout"), ("504 Gateway Timeout", "timeout"),
+        ("Connection refused", "error"), ("read ECONNABORTED", "error"),
+        ("at run (/srv/app.js:401:12)", "error"), ("TypeError in main.py:429", "error"),
     ],
 )  # fmt: skip
 def test_why_a_run_failed(agent: str, why: str, word: str) -> None:
@@ -174,9 +184,18 @@ def test_a_run_that_is_matched(verdict: bool) -> None:
     assert (row["reason"] == "429") == verdict
 
 
-@pytest.mark.parametrize("end", [b"", init()])
-def test_a_run_that_did_not_end(end: bytes) -> None:
-    assert {row["failure"] for row in rows(init() + user() + end, "runs")} == {"unfinished"}
+@pytest.mark.parametrize(
+    ("end", "word"),
+    [
+        (b"", "unfinished"), (init(), "unfinished"), (started() * 428, "unfinished"),
+        (b"Error: usage limit reached\n", "limit"), (b"HTTP 529\n", "overloaded"),
+    ],
+)  # fmt: skip
+def test_a_run_that_did_not_end(end: bytes, word: str) -> None:
+    """What was printed behind its last event may tell why; numbers of our own words don't."""
+    found = [row["failure"] for row in rows(init() + user() + end, "runs")]
+    assert found[0] == word
+    assert {*found} <= {word, "unfinished"}
 
 
 def test_costs_of_messages_are_added() -> None:
@@ -197,17 +216,79 @@ def test_costs_of_messages_are_added() -> None:
     ]  # fmt: skip
     total = convert(data, "-q", "-s").stderr.splitlines()[-1]
     assert "3 runs" in total
-    assert "$1.50 in 2 of 3 runs" in total
+    assert "at least 12 tokens in, at least 2 out, at least $1.50" in total
 
 
 def test_a_run_of_several_models() -> None:
     """The row and the result name the last one that states itself; what the result states of each
-    stays in it."""
+    stays in it. The row lists all that worked."""
     usage = {"a": {"costUSD": 0.5}, "b": {"costUSD": 0.25}}
     data = init() + result(model="b", modelUsage=usage, total_cost_usd=0.75)
     (row,) = rows(data, "runs")
     assert (row["model"], row["cost_usd"]) == ("b", 0.75)
     assert rows(data, "json")[0]["modelUsage"] == usage
+
+
+def changed(path: str, tool: str, call_id: str, **found: Any) -> bytes:
+    """A call that ended well, or as ``found`` says."""
+    held = found if "rejected" in found else {"success": found}
+    return completed(call_id, tool, held, args={"path": path})
+
+
+def test_files_of_a_run() -> None:
+    """Each once, whatever was done to it, and however its path is spelled; no change that was
+    refused, failed, or was none."""
+    diff = {"diffString": "@@ -1 +1,2 @@\n-a\n+b\n+c"}
+    data = init() + changed("/work/new.py", "editToolCall", "1", diffString="+a\n+b")
+    data += changed("./new.py", "editToolCall", "2", linesAdded=3, linesRemoved=1)
+    data += changed("old.py", "editToolCall", "3", **diff)
+    data += changed("no.py", "editToolCall", "4", rejected={"reason": "no"})
+    data += changed("same.py", "editToolCall", "5", linesAdded=0, linesRemoved=0)
+    data += changed("gone.py", "deleteToolCall", "6") + changed("/etc/x", "editToolCall", "7")
+    data += started("8", "editToolCall") + result()
+    (row,) = rows(data, "runs")
+    found = [tuple(file.values()) for file in row["files"]]
+    assert [*row["files"][0]] == ["path", "change", "added", "removed"]
+    assert found == [
+        ("new.py", "created", 5, 1), ("old.py", "edited", 2, 1), ("gone.py", "deleted", None, None),
+        ("/etc/x", "edited", None, None),
+    ]  # fmt: skip
+    assert "4 files changed" in convert(data, "-q", "-s").stderr
+
+
+def test_files_of_a_patch() -> None:
+    """One that is moved has its new name."""
+    patch = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b/a.py\n@@\n-x\n+y\n+z\n"
+    patch += "*** Add File: c.py\n+one\n*** Delete File: d.py\n*** End Patch"
+    call = {"type": "tool_use", "id": "t", "name": "apply_patch", "input": {"input": patch}}
+    done = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
+    data = event("system", subtype="init", uuid="u", cwd="/work")
+    data += event("assistant", message={"content": [call]}, uuid="u")
+    data += event("user", message={"content": [done]}, uuid="u") + result(uuid="u")
+    for lines in (data, convert(data, "-t", "cursor").stdout):
+        (row,) = rows(lines, "runs")
+        assert [(file["path"], file["change"]) for file in row["files"]] == [
+            ("b/a.py", "moved"), ("c.py", "created"), ("d.py", "deleted"),
+        ]  # fmt: skip
+
+
+def test_a_file_without_a_run_has_a_row() -> None:
+    """So that whoever counts the logs of a night sees all of them."""
+    files = {
+        "empty": b"", "prose": b"Error: usage limit reached\n", "good": whole_run(),
+        "other": b"\x89PNG\r\n", "unknown": b'{"type":"x"}\n', "damaged": b'{"type":\n',
+    }  # fmt: skip
+    found = rows({name: [data] for name, data in files.items()}, "runs")
+    assert [(row["location"], row["verdict"], row["failure"]) for row in found] == [
+        ("empty", "none", None), ("prose", "none", "limit"), ("good:1", "succeeded", None),
+        ("other", "none", None), ("unknown", "none", None), ("damaged", "none", None),
+    ]  # fmt: skip
+    assert all([*row] == columns("runs") for row in found)
+    assert found[1]["reason"] == "Error: usage limit reached"
+    ended = convert({name: [data] for name, data in files.items()}, "-t", "text", "-q", "-s")
+    assert ended.status == 1
+    for to in agentfmt.WRITERS:
+        assert convert({"empty": [b""]}, "-t", to).stdout.count(b"\n\n") < 2
 
 
 # ---------------------------------------------------------------- calls
@@ -226,7 +307,7 @@ def test_calls() -> None:
     assert shell == {
         "session": SESSION, "run": 1, "call_id": "c2", "tool": "shell", "name": "shell",
         "target": "false", "status": "nonzero", "outcome": "exit 1, 7 ms", "exit_code": 1,
-        "lines_added": None, "lines_removed": None, "duration_ms": 7,
+        "lines_added": None, "lines_removed": None, "started_ms": None, "duration_ms": 7,
         "parent": "c0", "location": "stdin:3", "cwd": "/work",
     }  # fmt: skip
     assert (read["status"], read["outcome"], read["exit_code"]) == (

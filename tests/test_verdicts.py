@@ -28,13 +28,16 @@ UNTOLD = {
 }  # fmt: skip
 
 
+NEWER = {"false/gemini-max-turns.ndjson": "budget"}  # words that the table doesn't know
+
+
 def samples() -> list[Any]:
     """The rows of cases.tsv: (file, exit status, the word for the failure)."""
     (table,) = corpus("verdicts", suffix="cases.tsv")
     if table.marks:
         return [pytest.param("", 0, "", marks=table.marks, id="absent")]
     rows = [line.split("\t") for line in content(table.values[0]).decode().splitlines()[1:]]
-    told = [(file, int(status), word) for file, _, status, word, *_ in rows]
+    told = [(file, int(status), NEWER.get(file, word)) for file, _, status, word, *_ in rows]
     assert {file for file, status, _ in told if status} >= {
         f"false/{name}.ndjson" for name in UNTOLD
     }
@@ -342,7 +345,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "gemini-loop": (gemini(warns("Loop detected, stopping execution")), "Loop", "error"),
     "gemini-blocked": (gemini(warns("Agent execution blocked: quota")), "blocked", "limit"),
     "gemini-other-warning": (gemini(warns("Deprecated")), "", None),
-    "droid-error": (droid(LOOP_ERROR), "529 overloaded", "error"),
+    "droid-error": (droid(LOOP_ERROR), "529 overloaded", "overloaded"),
     "droid-error-and-text": (droid(LOOP_ERROR, text="Done."), "", None),
     # Nothing said, nothing done.
     "claude-nothing": ([INIT, ends("", out=0, num_turns=1)], "said nothing", "error"),
