@@ -416,20 +416,20 @@ def test_what_the_pipe_holds_at_a_signal_is_written(begin: Begin, code: int, sta
 def test_the_writer_learns_what_was_not_read(
     begin: Begin, tmp_path: Any, code: int, status: int, pause: float
 ) -> None:
-    """Numbered events, 7 endings: each write that succeeded is in the output, once.
+    """Numbered events, 4 endings: each write that succeeded is in the output, once.
 
     Only a pipe of Linux can be closed to its writer; elsewhere a line may come between the last
     read and close, but rarely does.
     """
     lost = []
-    for ending in range(7):
+    for ending in range(4):
         with open(os.path.join(tmp_path, "out"), "w+b") as out:
             process = begin(*SAME, stdout=out)
             assert process.stdin
             fd, taken = process.stdin.fileno(), 1
             os.write(fd, b'{"type":"x","n":0}\n')
             wait_until(lambda name=out.name: os.path.getsize(name) > 0)  # type: ignore[misc]
-            ended = threading.Timer(0.05 + ending / 200, process.send_signal, [code])
+            ended = threading.Timer(0.05 + ending / 100, process.send_signal, [code])
             ended.start()
             with contextlib.suppress(BrokenPipeError):
                 while True:
@@ -948,8 +948,8 @@ def test_documents_that_are_abandoned_within_a_string(data: bytes) -> None:
         pytest.param(b"[" * 300_000, id="brackets"),
         pytest.param(b"[\n" * 150_000, id="brackets on lines"),
         pytest.param(b"[{" * 150_000, id="both"),
-        pytest.param(b"{\n" + b'{"a":' * 100_000, id="objects"),
-        pytest.param(b"{\n]" * 10_000, id="unbalanced"),
+        pytest.param(b"{\n" + b'{"a":' * 30_000, id="objects"),
+        pytest.param(b"{\n]" * 2_000, id="unbalanced"),
         pytest.param(b"\xff" * 100_000 + b"\n{", id="no UTF-8"),
         pytest.param(b'{"type":"user"}\n' * 5_000, id="users"),
         pytest.param(b'{"type":"result"}\n' * 5_000, id="results"),

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import GRAMMARS, PEM, PRINTED, Grammar, Planted, hide, made, pem, spellings
+from support import scanner_of
 
 import agentfmt
 from agentfmt import Scanner
@@ -575,7 +576,7 @@ def test_names_with_a_suffix(name: str) -> None:
 
 
 def knowing(*values: str) -> Scanner:
-    return Scanner({"known": list(values)}, {})
+    return scanner_of({"known": list(values)})
 
 
 KNOWN = [
