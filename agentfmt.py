@@ -1229,12 +1229,11 @@ NO_RUN = "no run"  # stands for a FILE that has none
 # Those of another agent's lines that say nothing in our words. They belong to the run that is open;
 # where none is, they show:
 ASIDE = "aside"  # that there was one whose end nobody knows
-SAVED = "saved"  # that there need be none: a saved session may hold no prompt
-HEAD = "head"  # that a session was saved, which holds no run so far
+SAVED = "saved"  # that a session was saved, which holds no run so far
 RUNLESS = "runless"  # nothing
 EARLY = "early"  # what belongs to the next run of their FILE, whatever session that names
 STRAY = "stray"  # an error that names nobody, of the next run of an agent that has such errors
-APART = (ASIDE, SAVED, HEAD, RUNLESS, EARLY, STRAY)
+APART = (ASIDE, SAVED, RUNLESS, EARLY, STRAY)
 UNREADABLE = "unreadable"  # of a run that nobody reads: in an envelope, or excluded by --from
 GOING_ON = (ACT, *APART)  # kinds that change nothing of a run that is begun
 NO_SESSION = object()  # differs from any event's session
@@ -2134,11 +2133,10 @@ class FileNotes:
         self.due = ""  # what its last line begins, and the next one may go on with
         self.rejected = 0  # lines since the last end of a run
         self.runs = 0  # that began in it
-        self.has_run = self.has_head = self.ended = False
+        self.has_run = self.is_saved = self.ended = False
         self.limit = ""  # that ended the reading of it
         self.told = ""  # the last of STORIES that was told
         self.story = ""  # what it said
-        self.promptless = False  # a session was saved in it before any prompt
         self.outside: dict[
             object, OutsideEvents
         ] = {}  # by the session, or the next run that counts
@@ -2297,9 +2295,9 @@ def no_events(_report: Reporter, file: FileNotes) -> str:
     return f"{file.source.name}: no events: {file.prose + hint if file.prose else AS_EVENTS}"
 
 
-def only_a_head(_report: Reporter, file: FileNotes) -> str:
+def saved_without_run(_report: Reporter, file: FileNotes) -> str:
     message = f"{file.source.name}: only the head of a saved session, without a run"
-    return message if file.has_head and not file.has_run else ""
+    return message if file.is_saved and not file.has_run else ""
 
 
 def over_limit(_report: Reporter, file: FileNotes) -> str:
@@ -2309,7 +2307,7 @@ def over_limit(_report: Reporter, file: FileNotes) -> str:
 # What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
 STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
     "limit": over_limit,
-    "form": what_it_is, "events": events_outside, "head": only_a_head, "text": text_so_far,
+    "form": what_it_is, "events": events_outside, "saved": saved_without_run, "text": text_so_far,
     "empty": nothing, "end": no_events,
 }  # fmt: skip
 
@@ -2961,6 +2959,7 @@ OVERWRITTEN_FILE = regex(
 )
 ERROR_TAG = regex(r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z")
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
+CLOCKS = ("startedAtMs", "completedAtMs")
 
 
 class ForeignCall(Struct, gc=False):
@@ -2979,26 +2978,24 @@ class ForeignCall(Struct, gc=False):
 
     def __call__(self) -> dict[str, Any]:
         """The members of its line."""
-        clocks = {name: str(time) for name, time in self.clocks().items()}
-        return self.line("started", self.told_as({"args": self.spelled_args()}, clocks))
+        return self.line("started", {"args": self.spelled_args()})
 
-    def clocks(self) -> dict[str, int]:
-        """Cursor's time of its start, if its line states one."""
-        since = as_time(self.since)
-        return {} if since is None else {"startedAtMs": since}
-
-    def line(self, subtype: str, call: dict[str, Any]) -> dict[str, Any]:
+    def line(self, subtype: str, body: Any, ended: int | None = None) -> dict[str, Any]:
+        call = self.told_as(body, ended)
+        call |= {name: str(call[name]) for name in CLOCKS if name in call}
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def told(self) -> dict[str, Any]:
         """What its line says of the call, as if it had been decoded."""
-        return self.told_as(ToolCall(args=self.args()), self.clocks())
+        return self.told_as(ToolCall(args=self.args()))
 
     def held(self, _variant: str) -> None:
         """It has no result yet."""
 
-    def told_as(self, body: Any, clocks: Mapping[str, Any] = {}) -> dict[str, Any]:
+    def told_as(self, body: Any, ended: int | None = None) -> dict[str, Any]:
+        """The same with a body, and with Cursor's names for when it started and ended."""
+        clocks = known_members(dict(zip(CLOCKS, (as_time(self.since), ended), strict=True)))
         return {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name, **clocks}
 
     def args(self) -> dict[str, Any]:
@@ -3082,8 +3079,7 @@ class Answer(Struct, gc=False):
     def __call__(self) -> dict[str, Any]:
         args = self.call.spelled_args()
         body = {"args": args, "result": self.result(args)}
-        clocks = {name: str(time) for name, time in self.clocks().items()}
-        return self.call.line("completed", self.call.told_as(body, clocks))
+        return self.call.line("completed", body, self.ended())
 
     def result(self, args: dict[str, Any]) -> dict[str, Any]:
         """Cursor's result of a call with these arguments."""
@@ -3102,15 +3098,15 @@ class Answer(Struct, gc=False):
         args = self.call.args()
         ((variant, held),) = make_result(self, args, self.facts).items()
         found = Success(**{name: as_held(name, held[name]) for name in held if name in SUCCESS})
-        return self.call.told_as(ToolCall(args=args, result={variant: found}), self.clocks())
+        return self.call.told_as(ToolCall(args=args, result={variant: found}), self.ended())
 
-    def clocks(self) -> dict[str, int]:
-        """Cursor's times of a call, by its lines'; no end if its duration is stated, or if lines
-        were written at once."""
+    def ended(self) -> int | None:
+        """When it ended, by its lines, if it doesn't state how long it took. Lines that were
+        written at once don't tell."""
         stated = [self.facts.get(name) for name in ("executionTime", "durationMs")]
-        ends = stated == [None, None] and not self.call.beside
-        until = as_time(self.until) if ends and elapsed(self.call.since, self.until) else None
-        return self.call.clocks() | ({} if until is None else {"completedAtMs": until})
+        if stated != [None, None] or self.call.beside or not elapsed(self.call.since, self.until):
+            return None
+        return as_time(self.until)
 
     def overwrites(self) -> bool:
         """Did a file that was written whole exist before? It says so, or its text does."""
@@ -3251,6 +3247,12 @@ def line_members(
     return known_members(line)
 
 
+def mcp_name(server: Any, tool: Any) -> str:
+    """The name of a server's tool. What isn't stated is no part of it."""
+    server, tool = as_text(server), as_text(tool)
+    return f"mcp__{server}__{tool}" if server and tool else tool or server or "mcp"
+
+
 def find_code(pattern: str, text: str) -> int | None:
     """The exit status of a command if its output states it."""
     codes = re.findall(pattern, text)
@@ -3335,6 +3337,7 @@ class Translator:
     names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = names_all = named_late = takes_strays = False
     saved = False  # is it a session that the agent saved? No line ends its runs.
+    clocks = False  # lines are written when things happen: calls that overlap state their times
     # What few conversations set has its value here: of more than thirty attributes of an object the
     # interpreter looks up each in a dictionary.
     shown = False  # an event showed whose it is
@@ -3586,6 +3589,10 @@ class Translator:
             for each in called.each():
                 self.add("tool_call", "started", each, each.id, parent)
         self.calls[identity] = called
+        if not self.clocks and len(self.calls) > 1:
+            beside = [sibling for sibling in self.calls.values() if sibling.parent == parent]
+            for sibling in beside if beside[1:] else ():
+                sibling.beside = True
 
     def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
         """Complete a call, or all that a patch is; for their ``outcome`` see ``Answer``."""
@@ -3715,21 +3722,14 @@ class Saved(Translator):
     """A session that an agent saved: a prompt opens a run, and the next one ends it."""
 
     saved = True
-    clocks = False  # lines are written when things happen
     cut = False  # the agent's last message goes on
     took: int | None = None  # the run's milliseconds, if a line says so
 
     def finish(self) -> None:
-        self.end_turn("ended without an answer") if self.saved else super().finish()
-
-    def call(self, identity: Any, *call: Any, **how: Any) -> None:
-        """Of several calls that are open, lines don't say when each ended: they stand together."""
-        super().call(identity, *call, **how)
-        if self.clocks or len(self.calls) == 1:
-            return
-        beside = [sibling for sibling in self.calls.values() if sibling.parent == self.parent]
-        for sibling in beside if beside[1:] else ():
-            sibling.beside = True
+        if self.saved:
+            self.end_turn("ended without an answer")
+        else:
+            super().finish()
 
     def begin_prompt(self, *texts: str) -> None:
         """Begin the run of a prompt, in one text or more; that ends the run before."""
@@ -4187,8 +4187,9 @@ class Claude(Translator):
         if about := self.background.get(identity):
             name = as_text(decode_raw(next(iter(about.values()))))
             self.ongoing.setdefault(identity, name or called.tool)
-        goes_on = result.backgroundTaskId or (called.tool == "task" and result.isAsync is True)
-        outcome: dict[str, Any] = {"facts": {"isBackground": True} if goes_on else {}}
+        outcome: dict[str, Any] = {"facts": {}}
+        if is_only_started(called.tool, result):
+            outcome["facts"] = {"isBackground": True}
         if called.tool == "shell":
             outcome["code"] = claude_code(block.content, result, failed=failed)
         later = functools.partial(claude_result, called, block.content, result, failed=failed)
@@ -4262,8 +4263,16 @@ NO_FILE, NO_RESULT = ClaudeFile(), ClaudeResult()
 CLAUDE_FACTS: dict[str, dict[str, str]] = {
     "shell": {"stdout": "stdout", "stderr": "stderr", "executionTime": "durationMs"},
     "glob": {"files": "filenames", "totalFiles": "numFiles"},
-    "task": {"durationMs": "totalDurationMs", "isBackground": "isAsync"},
+    "task": {"durationMs": "totalDurationMs"},
 }
+LAUNCHED = ("async_launched", "teammate_spawned")
+
+
+def is_only_started(tool: str, result: Any) -> bool:
+    """Does a command go on, or what a call started: a sub-agent, a teammate?"""
+    if result.backgroundTaskId:
+        return True
+    return tool == "task" and (result.isAsync is True or result.status in LAUNCHED)
 
 
 def claude_result(
@@ -4289,7 +4298,7 @@ def claude_facts(tool: str, result: Any) -> dict[str, Any]:
     patch = decode_raw(result.structuredPatch) if tool in ("edit", "write") else None
     if tool == "read":
         facts["totalLines"] = file.totalLines
-    if result.backgroundTaskId:
+    if is_only_started(tool, result):
         facts["isBackground"] = True
     if tool == "read":
         start, count = as_count(file.startLine), as_count(file.numLines)
@@ -4406,7 +4415,7 @@ class SavedClaude(Saved, Claude):
         if kind in ("assistant", "user", "tool_result") and not alone:
             self.message(kind, line)
             return
-        self.event.kind = HEAD
+        self.event.kind = SAVED
         if subtype == "turn_duration":
             self.took = as_count(line.durationMs)
         elif subtype == "api_error" and not self.parent and self.in_turn:
@@ -4494,6 +4503,12 @@ class SavedClaude(Saved, Claude):
         for text in (*self.typed, *texts):
             self.ask(text)
         self.typed, self.asks = [], False
+
+    def finish(self) -> None:
+        if self.asks and not self.latest:  # the agent never came to act on it
+            self.begin_prompt()
+            self.ask_all()
+        super().finish()
 
     def hear(self, _text: Any) -> None:
         """The prompt is known, and the rest is the host's."""
@@ -4698,7 +4713,9 @@ class Codex(Translator):
         elif what == "file_change":
             for number, change in enumerate(item.changes or ()):
                 name = CODEX_CHANGES.get(change.kind, "edit")
-                self.use(f"{item.id}.{number}", item, name, {"path": change.path}, done=done)
+                self.use(
+                    f"{as_text(item.id)}.{number}", item, name, {"path": change.path}, done=done
+                )
         elif what in ("agent_message", "assistant_message") and done:
             aside = item.phase == "commentary"
             text = item.text if self.maker.native else "".join(plan_parts(as_text(item.text)))
@@ -4796,7 +4813,7 @@ CODEX_CHANGES = {"add": "write", "delete": "delete"}
 # Type of an item -> a tool and its arguments.
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
     "command_execution": lambda item: ("shell", {"command": item.command}),
-    "mcp_tool_call": lambda item: (f"mcp__{item.server}__{item.tool}", item.arguments),
+    "mcp_tool_call": lambda item: (mcp_name(item.server, item.tool), item.arguments),
     "web_search": lambda item: web_call(item.query, Node(item.action)),
     "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
     "plan": lambda item: ("createPlan", {"plan": item.text}),
@@ -4884,6 +4901,7 @@ class SavedCodex(Saved, Codex):
     fragments = places_in()
     names_session: ClassVar = {"session_meta": "payload.id"}
     path = MAIN_AGENT  # where the session stands among its agents
+    asked: str | None = None  # a turn's prompt, as the model got it; nothing came of it yet
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -4909,7 +4927,7 @@ class SavedCodex(Saved, Codex):
         kind, payload = self.event.type, line.payload
         tells = kind in ("event_msg", "response_item")
         self.own = self.heads if kind == "session_meta" else SavedCodex.own
-        self.event.kind = ACT if tells else HEAD
+        self.event.kind = ACT if tells else SAVED
         if payload is None:
             return
         what = payload.type if tells else kind
@@ -4948,12 +4966,27 @@ class SavedCodex(Saved, Codex):
             remember(self.copies, part.strip(), counts | {kind: count})
             yield part, count > most
 
+    def go_on(self) -> None:
+        super().go_on()
+        self.asked = None
+
+    def finish(self) -> None:
+        if self.asked is not None and not self.in_turn:
+            self.begin_prompt(*filter(None, [self.asked]))
+        super().finish()
+
+    def turn_started(self, _payload: Any) -> None:
+        self.asked = self.asked or ""
+
     def prompted(self, payload: Any) -> None:
         if texts := [typed_in(text) for text, new in self.texts_in(payload) if new]:
             self.begin_prompt(*texts)
 
     def spoke(self, payload: Any) -> None:
         thought = "reasoning" in (payload.type or "").lower()
+        if payload.role == "user":  # nearly always the next line says what was typed
+            text = as_text(payload.content) or "\n".join(block_texts(as_list(payload.content)))
+            self.asked = self.asked if text.lstrip().startswith(CODEX_CONTEXT) else text
         if payload.role not in (None, "assistant"):
             return
         if payload.recipient and payload.author != self.path:
@@ -5059,6 +5092,7 @@ class SavedCodex(Saved, Codex):
 
     def turn_ended(self, payload: Any) -> None:
         """A turn without an answer has failed, though only newer versions say why."""
+        self.asked = None
         error = error_message(payload.error)
         if payload.type == "turn_aborted":
             interrupted = payload.reason in (None, "interrupted")
@@ -5098,6 +5132,7 @@ ROLLOUT: dict[str, Callable[[Any, Any], None]] = {
     for move, names in (
         (SavedCodex.context, "session_meta turn_context"),
         (SavedCodex.prompted, "user_message"),
+        (SavedCodex.turn_started, "task_started turn_started"),
         (SavedCodex.spoke, "agent_message agent_reasoning message reasoning"),
         (SavedCodex.called, "function_call custom_tool_call local_shell_call tool_search_call "
                        "web_search_call image_generation_call"),
@@ -5110,6 +5145,7 @@ ROLLOUT: dict[str, Callable[[Any, Any], None]] = {
 SPOKEN_ITEMS = frozenset(
     what for what, move in ROLLOUT.items() if move in (SavedCodex.prompted, SavedCodex.spoke)
 )
+CODEX_CONTEXT = ("<", "# AGENTS.md")  # begin what the host tells the model as if a person had
 # What precedes the output of a command: its exit status, and the time that it took.
 CODEX_HEAD = regex(
     r"(?:(?:Chunk ID:|Script) .*\n)?(?:Exit code: (-?[0-9]{1,9})\n)?"
@@ -5450,7 +5486,7 @@ class Copilot(Saved):
     def follow_saved(self, kind: str, data: Any) -> None:
         """A saved session begins with a line of its own; its lines show where runs begin."""
         self.saved = True
-        self.event.kind = HEAD if kind.startswith("session.") else ACT
+        self.event.kind = SAVED if kind.startswith("session.") else ACT
         if data["sessionId"]:
             self.end_turn("ended without an answer")
         self.cwd = data["context.cwd"] or self.cwd
@@ -5462,8 +5498,9 @@ class Copilot(Saved):
                 self.cut = bool(data["toolRequests"])
 
     def use(self, data: Any) -> None:
-        server, tool = data["mcpServerName"], data["mcpToolName"]
-        name = f"mcp__{server}__{tool}" if server and tool else data["toolName"]
+        name = data["toolName"]
+        if data["mcpServerName"] and data["mcpToolName"]:
+            name = mcp_name(data["mcpServerName"], data["mcpToolName"])
         if name == "report_intent":  # it only says what comes
             self.mark_finished(data["toolCallId"])
         else:
@@ -5508,7 +5545,8 @@ class Copilot(Saved):
         session, code = self.session, line["exitCode"]
         self.session = first_text(line["sessionId"]) or session
         good = code == 0 and code is not False
-        error = {} if good else {"error": self.fatal_error or f"exit {code}"}
+        stated = "no exit code" if code is None else f"exit {code}"
+        error = {} if good else {"error": self.fatal_error or stated}
         outcome = {"duration_ms": line["usage.sessionDurationMs"], "result": self.summary}
         self.end("error" if error else "success", **outcome, **error)
         self.session, self.summary, self.agents = session, None, {}
@@ -5664,9 +5702,8 @@ class Pi(Saved):
             self.finish()
 
     def finish(self) -> None:
-        if self.saved and self.latest == "system":  # nothing was asked
-            self.stop("")
-            self.imply()
+        if self.saved and self.latest == "system":
+            self.end_turn("nothing was asked")
             return
         if self.saved:
             super().finish()
@@ -5900,9 +5937,9 @@ class Antigravity(Translator):
             if agents and not given:
                 roles = first_names(as_text(agent["role"]) for agent in agents)
                 given = {"description": roles, "prompt": agents[0]["initial_prompt"]}
-            self.call(str(index), name, given, once=ended)
+            self.call(as_word(index), name, given, once=ended)
             if ended:
-                self.returned(str(index), info, state)
+                self.returned(as_word(index), info, state)
 
     def returned(self, identity: str, info: Any, state: Any) -> None:
         error, output = error_message(info["error"]), info["output"]
@@ -5922,7 +5959,7 @@ class Antigravity(Translator):
             error = "stopped within a step, though it says success"
         elif not answered:
             denied = first_names(
-                str(action["display_name"]) for action in result.each("denied_actions")
+                as_text(action["display_name"]) for action in result.each("denied_actions")
             )
             error = "no answer, though it says success" + (f"; denied: {denied}" if denied else "")
         else:
@@ -6361,10 +6398,9 @@ def newer_signs(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
 
 def typeless_signs(own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     """The same for a line without a type."""
-    has, values = own.keys(), {name: decode_raw(own.get(name, b"")) for name in TELLING}
+    values = {name: decode_raw(own.get(name, b"")) for name in TELLING}
     role = values["role"]
-    yield "kimi", role == "assistant" and has <= KIMI_MEMBERS and has & {"content", "tool_calls"}
-    yield "kimi", (role == "tool" and "tool_call_id" in has) or role in KIMI_ROLES
+    yield "kimi", role in KIMI_ROLES or (role in ("assistant", "tool") and is_kimis(values))
     yield "cursor", role in ("user", "assistant") and "content" in as_object(values["message"])
     inner = members(bytes(own.get(as_text(values["event"]), b"")))
     sure = values["event"] in ("init", "step_update", "result") or "conversation_id" in inner
@@ -6374,8 +6410,27 @@ def typeless_signs(own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
     yield "acp", rpc and "stopReason" in as_object(values["result"])
 
 
-TELLING = ("role", "message", "event", "jsonrpc", "method", "result")
-KIMI_MEMBERS = {"role", "content", "tool_calls"}
+TELLING = (
+    "role", "message", "event", "jsonrpc", "method", "result", "content", "tool_calls",
+    "tool_call_id",
+)  # fmt: skip
+KIMI_TOOLS = frozenset(
+    "Agent AskUserQuestion Bash CreateSubagent Edit FetchURL Glob Grep PatchFile Read ReadFile "
+    "ReadMediaFile SearchWeb SendDMail SetTodoList Shell StrReplaceFile Task Think TodoList Write "
+    "WriteFile".split()
+)
+
+
+def is_kimis(message: Mapping[str, Any]) -> bool:
+    """Does a message of a chat hold what only Kimi writes: thoughts in a part of their own, its
+    tools, notes on what they returned? Others write the rest of it, too."""
+    parts, line = message_parts(message["content"]), Node(message)
+    if message["tool_call_id"] is not None:
+        return any(KIMI_NOTE.fullmatch(as_text(part["text"])) for part in parts)
+    called = {call["function.name"] for call in line.each("tool_calls")}
+    return bool(called & KIMI_TOOLS) or any("think" in part.value for part in parts)
+
+
 GROK_TOOLS = frozenset("run_terminal_command run_terminal_cmd search_replace list_dir".split())
 
 
@@ -6385,6 +6440,28 @@ def names_grok(tools: Any) -> bool:
 
 def has_parts(message: Any) -> bool:
     return isinstance(message, dict) and "parts" in message
+
+
+# Members of lines that agents save in a form that nothing here reads, with their type, if it has to
+# be this one -> who saved them.
+UNREAD_FORMS = (
+    ("Droid", "session_start", {"id", "cwd"}),
+    ("Gemini CLI", None, {"sessionId", "projectHash"}),
+    ("Grok Build", "user", {"content", "prompt_index"}),
+    ("Grok Build", "assistant", {"content", "model_id"}),
+    ("Kimi", "metadata", {"protocol_version"}),
+    ("OpenCode", None, {"id", "sessionID", "messageID"}),
+    ("OpenCode", None, {"id", "sessionID", "role"}),
+    ("OpenCode", None, {"info", "messages"}),
+)
+
+
+def unread_form(event: Event) -> str:
+    """What a line is that is saved in a form that nothing here reads, or ""."""
+    has = members(event.raw).keys()
+    saved = (who for who, kind, own in UNREAD_FORMS if kind in (None, event.type) and has >= own)
+    who = next(saved, "")
+    return f"a session that {who} saved; not read yet" if who else ""
 
 
 def wraps_event(event: Event) -> bool:
@@ -6597,11 +6674,8 @@ class Runs:
     def check_outside(self, _session: Session, event: Event) -> None:
         self.check_selectors(event, self.matches)
 
-    def need_no_run(self, _session: Session, _event: Event) -> None:
-        self.file.has_run = self.file.promptless = True
-
-    def note_head(self, _session: Session, _event: Event) -> None:
-        self.file.has_head = True
+    def note_saved(self, _session: Session, _event: Event) -> None:
+        self.file.is_saved = True
 
     def outside_run(self, session: Session, event: Event) -> None:
         """An event of a session that had a run is late, and ignored. One of a type that is known,
@@ -6624,6 +6698,7 @@ class Runs:
         new = event.type and event.type not in group.types
         if not group.known and (new or group.count <= LINES_TO_HINT):
             group.known = shows_agent(event, self.as_read)
+            self.file.source.looks_like = self.file.source.looks_like or unread_form(event)
         if event.type and len(group.types) < MAX_NAMES:
             group.types[event.type] = None
         if event.type == "error":
@@ -6726,8 +6801,7 @@ class Runs:
         (ABSENT, ASIDE): (check_outside, outside_run),
         (ABSENT, EARLY): (check_outside, outside_run),
         (ABSENT, STRAY): (check_outside, outside_run),
-        (ABSENT, SAVED): (check_outside, need_no_run),
-        (ABSENT, HEAD): (check_outside, note_head),
+        (ABSENT, SAVED): (check_outside, note_saved),
         (ABSENT, RUNLESS): (check_outside,),
         (ABSENT, UNREADABLE): (outside_run,),
         (OPEN, UNREADABLE): (outside_run,),
@@ -6797,7 +6871,7 @@ class Runs:
         if (unknown or not (file.has_run or reporter.has_error)) and not self.picks:
             reporter.failed = True
             reporter.explain(file)
-        if not file.runs and (file.promptless or not file.has_run):
+        if not (file.runs or file.has_run):
             yield file_without_run(file)
 
     def end_input(self) -> None:
@@ -6814,11 +6888,7 @@ def implied_end(run: Run | None) -> Event:
 
 def file_without_run(file: FileNotes) -> Event:
     """What stands for a FILE without a run: its name, why it has none, and a word for that."""
-    why = file.story
-    if file.promptless:
-        why = "a saved session without a prompt"
-    elif file.told == "end" and file.prose:
-        why = file.prose
+    why = file.prose if file.told == "end" and file.prose else file.story
     word, name = failure_in(file.prose), file.source.name
     return SpokenEvent(subtype=word, text=why, where=name, unprinted=True, kind=NO_RUN)
 

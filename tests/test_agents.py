@@ -238,9 +238,11 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             *THREAD,
             item("mcp_tool_call", server="gh", tool="list", arguments={}, status="failed",
                  error={"message": "no"}),
+            item("mcp_tool_call", id="2", server=None, tool="list_mcp_resources", arguments={}),
+            item("mcp_tool_call", id="3", server="gh", arguments={}),
             TURN_ENDED,
         ],
-        (0, 1, 0), ["{not mcp} gh/list (error: no)"], "",
+        (0, 1, 0), ["{not mcp} gh/list (error: no)", "Listed MCP resources", "Used tool gh"], "",
     ),
     # Gemini
     "gemini-whole": ([INIT, said("Done."), GEMINI_OK], (0, 1, 0), [], ""),
@@ -722,6 +724,15 @@ STREAMS: dict[str, tuple[list[Any], tuple[int, int, int], list[str], str]] = {
             CLAUDE_INIT, CLAUDE_OK,
         ],
         (0, 2, 0), ["Started subagent look (in background)", "Finished subagent look (1.5 s)"], "",
+    ),
+    "claude-teammate": (
+        [
+            CLAUDE_INIT,
+            says("assistant", use("Agent", description="look")),
+            says("user", returned("Spawned."), tool_use_result={"status": "teammate_spawned"}),
+            CLAUDE_OK,
+        ],
+        (0, 1, 0), ["Started subagent look (in background)"], "",
     ),
     "claude-background-stopped": (
         [
@@ -1333,14 +1344,14 @@ REPROS = {  # the status, and the lines with -d
         0, ["{edit} a.py (+1 -1)", "{write} b.py (1 line)", "{delete} c.py"]
     ),
     "figma-token-id": (
-        0, ["{mcp} get_figma_file (1.0 s)", "{not mcp} get_figma_file (error: no)"]
+        0, ["{mcp} get_figma_file", "{not mcp} get_figma_file (error: no)"]
     ),
     "gemini-user-before-init-min": (0, []),
     "oc-done": (0, ["{write} /tmp/claustrum-opencode-capture/hello.txt (1 line)"]),
     "oc-mcp-error": (0, ["{not mcp} ver002turn/web_search (error: boom)"]),
     "opencode-apply-patch-delete": (0, ["{delete} hello.txt"]),
     "redact-loses-status": (
-        0, ["{mcp} get_figma_file (1.0 s)", "{not mcp} get_figma_file (error: no)"]
+        0, ["{mcp} get_figma_file", "{not mcp} get_figma_file (error: no)"]
     ),
 }  # fmt: skip
 

@@ -224,9 +224,31 @@ def test_typed_tokens_are_counted_as_others_of_their_agent() -> None:
         assert translator.usage_in(typed) == translator.usage_in(stated) == counts
 
 
-def test_a_session_without_a_prompt_is_no_failure() -> None:
+def test_a_session_without_a_prompt_is_one_without_a_run() -> None:
     ended = convert(b'{"type":"summary","summary":"x","leafUuid":"l"}\n' + META)
-    assert (ended.status, ended.stderr) == (0, "")
+    assert (ended.status, ended.stderr) == (
+        1,
+        "agentfmt: stdin: only the head of a saved session, without a run\n",
+    )
+
+
+def test_calls_that_overlap_state_no_time_of_their_own() -> None:
+    """Their results are saved at once; when they started is known."""
+
+    def both(*names: str) -> list[tuple[str, Any]]:
+        uses = [{"type": "tool_use", "id": name, "name": "Bash", "input": {}} for name in names]
+        results = [{"type": "tool_result", "tool_use_id": name, "content": "x"} for name in names]
+        return [("assistant", uses), ("user", results)]
+
+    lines = [*both("a", "b"), *both("c")]
+    data = b"".join(at(second, claude(*line)) for second, line in enumerate(lines))
+    made = convert(ASK + data, "-t", "cursor").objects
+    calls = [line for line in made if line["type"] == "tool_call"]
+    ended = [line for line in calls if line["subtype"] == "completed"]
+    assert ["completedAtMs" in line["tool_call"] for line in ended] == [False, False, True]
+    assert all("startedAtMs" in line["tool_call"] for line in calls)
+    took = [row["duration_ms"] for row in convert(ASK + data, "-t", "calls").objects]
+    assert took == [None, None, 1000]
 
 
 def test_a_command_is_a_prompt() -> None:
@@ -690,13 +712,45 @@ def test_a_result_of_pi_whose_call_is_lost() -> None:
         (PI_TURN[:2], [("unfinished", "ended without an answer; 1 call open (shell)")]),
         ([*PI_TURN[:3], *PI_TURN], [("unfinished", "superseded by the next prompt"),
                                     ("succeeded", None)]),
-        ([], [("succeeded", None)]),
+        ([], [("unfinished", "nothing was asked")]),
     ],
 )  # fmt: skip
 def test_runs_of_pi(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
     for head in (PI_HEAD, PI_HEAD.split(b"\n", 1)[1])[: 1 + bool(lines)]:
         rows = runs(head + b"".join(lines))
         assert [(row["verdict"], row["reason"]) for row in rows] == found
+
+
+ASKED_MODEL = codex(
+    "response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]
+)
+CONTEXT = ASKED_MODEL.replace(b'"Go"', b'"<environment_context>x</environment_context>"')
+STARTED = codex("event_msg", type="task_started")
+
+
+@pytest.mark.parametrize(
+    ("lines", "asked"),
+    [
+        pytest.param(META_LINE + TYPED, "Go", id="codex"),
+        pytest.param(META_LINE + CONTEXT + ASKED_MODEL, "Go", id="codex-before-it-is-shown"),
+        pytest.param(META_LINE + STARTED + CONTEXT, None, id="codex-turn"),
+        pytest.param(ASK, "Go", id="claude"),
+        pytest.param(COMMAND, "/review a.py", id="claude-command"),
+        pytest.param(
+            as_line({**json.loads(ASK), "message": {"role": "user", "parts": [{"text": "Go"}]}}),
+            "Go", id="qwen",
+        ),
+    ],
+)  # fmt: skip
+def test_a_session_that_was_killed_at_once_is_an_unfinished_run(
+    lines: bytes, asked: str | None
+) -> None:
+    ended = convert(lines, "-t", "runs")
+    (row,) = ended.objects
+    assert (ended.status, row["verdict"], row["prompt"]) == (1, "unfinished", asked)
+    assert ended.stderr.endswith("failed: ended without an answer\n")
+    again = convert(convert(lines, "-t", "cursor").stdout, "-t", "runs")
+    assert (again.status, again.objects[0]["verdict"]) == (1, "unfinished")
 
 
 # ---------------------------------------------------------------- forms that are not known
@@ -736,17 +790,28 @@ SAVED_BY_KIMI = b"""{"type":"metadata","protocol_version":"1.4","created_at":178
 {"type":"turn.prompt","input":[{"type":"text","text":"Go."}],"time":1784950509921}
 {"type":"turn.ended","turnId":0,"reason":"completed","time":1784950509922}
 """
-NOT_READ = [SAVED_BY_DROID, SAVED_BY_GEMINI, SAVED_BY_GROK, SAVED_BY_KIMI]
+CHAT = b"""{"role":"system","content":"You are."}
+{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"search"}}]}
+{"role":"tool","tool_call_id":"1","content":"ok"}
+{"role":"assistant","content":"Done."}
+"""
+NOT_READ = [
+    (SAVED_BY_DROID, "Droid"), (SAVED_BY_GEMINI, "Gemini CLI"), (SAVED_BY_GROK, "Grok Build"),
+    (SAVED_BY_KIMI, "Kimi"), (WIRE, "Kimi"), (WIRE * 9, "Kimi"), (PART, "OpenCode"),
+    (MESSAGE, "OpenCode"), (EXPORT, "OpenCode"), (REPLY, None), (CHAT, None),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("data", [WIRE, WIRE * 9, PART, MESSAGE, EXPORT, REPLY, *NOT_READ])
+@pytest.mark.parametrize(("data", "who"), NOT_READ)
 @pytest.mark.parametrize("to", ["text", "runs", "stream-json"])
-def test_a_saved_form_that_is_not_known(data: bytes, to: str) -> None:
-    """Kimi's, OpenCode's, a model's replies: one line says so, piped or not; no option helps."""
+def test_a_saved_form_that_is_not_known(data: bytes, who: str | None, to: str) -> None:
+    """One line says whose it is, if that shows, piped or not; no option helps."""
+    what = f"this is a session that {who} saved; not read yet\n"
     for name, shown in (("-", "stdin"), ("saved.json", "saved.json")):
         ended = convert({name: [data]}, "-t", to)
         assert (ended.status, ended.stderr.count("\n")) == (1, 1)
-        assert ended.stderr.startswith(f"agentfmt: {shown}: no agent that I know wrote this")
+        stated = what if who else "no agent that I know wrote this"
+        assert ended.stderr.startswith(f"agentfmt: {shown}: {stated}")
         assert "--from" not in ended.stderr
 
 
