@@ -40,14 +40,19 @@ def rows(data: Any, to: str, *flags: str, **more: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
-def schema(table: str) -> list[str]:
-    """The columns that the manual states."""
+def schema(table: str) -> dict[str, tuple[str, str]]:
+    """The columns that the manual states: the type of each, and when it is null."""
     text = MANUAL.partition(".Sh TABLES")[2].partition(f".Ss {table.capitalize()} as a table")[2]
-    return re.findall(r"^\.It ((?:\S+ , )*\S+)$", text.partition(".El")[0], re.MULTILINE)
+    stated = text.partition(".Bd -literal\n")[2].partition(".Ed")[0]
+    lines = (re.split("  +", line) for line in stated.splitlines()[1:])
+    return {name: (re.split(r"\W", kind)[0], null) for name, kind, null in lines}
 
 
 def columns(table: str) -> list[str]:
-    return [name for item in schema(table) for name in item.split(" , ")]
+    return [*schema(table)]
+
+
+TYPES: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "list": list}
 
 
 # ---------------------------------------------------------------- runs
@@ -460,8 +465,12 @@ def test_the_schema_is_stable(tables: dict[str, str]) -> None:
     for to, path in tables.items():
         lines = Path(path).read_text(encoding="utf-8").splitlines()
         assert len(lines) > 40
-        for line in lines:
-            assert [*json.loads(line)] == columns(to)
+        stated = schema(to)
+        for row in map(json.loads, lines):
+            assert [*row] == [*stated]
+            for name, value in row.items():
+                kind, null = stated[name]
+                assert null != "never" if value is None else isinstance(value, TYPES[kind]), name
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
