@@ -923,7 +923,7 @@ class Source:
         self.documents = False  # JSON that is not lines
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
         self.recognized = False  # an event has shown its agent
-        self.has_events = False  # one has shown its agent, or opened a run
+        self.has_events = False  # one has opened a run, as an end alone does not
         self.wrapped = False  # a log collector wrote it
         self.decode: Callable[[bytes], Any] = (
             bytes  # for the lines of the agent that wrote the last
@@ -2135,6 +2135,7 @@ class FileNotes:
         self.runs = 0  # that began in it
         self.has_run = self.is_saved = self.ended = False
         self.limit = ""  # that ended the reading of it
+        self.elsewhere = ""  # the place of a run whose events are in another wrapping
         self.told = ""  # the last of STORIES that was told
         self.story = ""  # what it said
         self.outside: dict[
@@ -2300,13 +2301,18 @@ def saved_without_run(_report: Reporter, file: FileNotes) -> str:
     return message if file.is_saved and not file.has_run else ""
 
 
+def two_wrappings(_report: Reporter, file: FileNotes) -> str:
+    what = "another stream, in another wrapping than the one before: convert each by itself"
+    return f"{file.elsewhere}: {what}" if file.elsewhere else ""
+
+
 def over_limit(_report: Reporter, file: FileNotes) -> str:
     return f"{file.source.name}: {file.limit}" if file.limit else ""
 
 
 # What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
 STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
-    "limit": over_limit,
+    "limit": over_limit, "wrapping": two_wrappings,
     "form": what_it_is, "events": events_outside, "saved": saved_without_run, "text": text_so_far,
     "empty": nothing, "end": no_events,
 }  # fmt: skip
@@ -2317,7 +2323,7 @@ STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
 # Frames of whole lines or documents, envelopes of log collectors, lines to events.
 # Chunks in, events out; a damaged line affects no other. It must not know agents or runs.
 
-PROSE = "prose"  # the reason for a line that isn't damaged, but no event of this FILE
+OUTSIDE = "outside"  # the reason for a line that isn't in an envelope, as those of its FILE are
 
 # Heads of a FILE that may become either, and of documents: their first line that isn't blank is `{`
 # alone, `[` alone, or `[` followed by `{` or `]`.
@@ -2536,6 +2542,7 @@ ENVELOPES = (
 )  # fmt: skip
 MAX_LAYERS = 2  # of envelopes: one collector may read what another wrote
 COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
+STREAM = regex(rb'"?(stdout|stderr)\b')
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
 LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
 CRI_LINE = regex(rb"[0-9]\S* (stdout|stderr) ([PF])(?::\S*)? (.*)", re.DOTALL)
@@ -2548,6 +2555,12 @@ class Wrapped(NamedTuple):
     text: bytes
     writer: bytes  # pieces of one writer are joined
     ended: bool  # the line is known to end here
+
+    @property
+    def stream(self) -> bytes:
+        """stdout or stderr, if the envelope says so."""
+        match = STREAM.match(self.writer)
+        return match[1] if match else b""
 
 
 def unwrap_text(value: bytes) -> bytes:
@@ -2586,8 +2599,7 @@ def contents(
 
 
 def is_certain(piece: Wrapped) -> bool:
-    stream = piece.writer.startswith((b'"stdout"', b'"stderr"'))
-    return piece.place == CRI or stream or piece.ended or holds_event(piece.text, MAX_LAYERS)
+    return bool(piece.stream) or piece.ended or holds_event(piece.text, MAX_LAYERS)
 
 
 def holds_event(text: bytes, layers: int) -> bool:
@@ -2609,7 +2621,7 @@ def says_kind(line: Mapping[str, Raw]) -> bool:
 
 
 class Unwrapper:
-    """Removes one layer of envelopes from frames. The first event that shows its agent decides for
+    """Removes one layer of envelopes from frames. The event that opens the first run decides for
     all of its FILE whether lines are in envelopes, and where in these; an event that comes in
     another way was put there by somebody else, and is prose."""
 
@@ -2617,7 +2629,8 @@ class Unwrapper:
         self.source, self.limit = source, limit
         self.named = unwrap != "auto"
         self.place = unwrap if self.named else ""  # of the last line
-        self.decided = self.named
+        self.stream = b""  # of the last line before it is decided
+        self.decided = False
         self.probed = 0
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
         self.size = 0  # bytes of these
@@ -2651,18 +2664,20 @@ class Unwrapper:
 
     def open(self, line: bytes) -> Frame:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
-        known = self.decided or self.begun
+        known = self.named or self.decided or self.begun
         candidates = contents(line, (self.place,) if known else ENVELOPES, named=self.named)
         piece = next((piece for piece in candidates if known or is_certain(piece)), None)
-        if piece:
-            self.source.wrapped, self.place = True, piece.place
-            return self.join(piece)
-        brace = line.find(b"{", 0, MAX_PREFIX + 1)
-        if not self.decided:
-            self.place, self.probed = "", self.probed + (b'"type"' in line)
-        elif brace >= 0 and holds_event(line[brace:], MAX_LAYERS):
-            return RejectedPiece(line, PROSE)
-        return line
+        if piece is None and self.decided:
+            return RejectedPiece(line, OUTSIDE) if line.strip(BLANKS) else line
+        if piece is None:
+            self.place, self.probed = self.place * self.named, self.probed + (b'"type"' in line)
+            return line
+        self.source.wrapped, self.place = True, piece.place
+        self.stream = self.stream if self.decided else piece.stream
+        whole = self.join(piece)
+        if piece.stream != self.stream and isinstance(whole, bytes) and whole.strip(BLANKS):
+            return RejectedPiece(whole, OUTSIDE)
+        return whole
 
     def join(self, piece: Wrapped) -> Frame:
         """Join a piece to its line; the line if it is complete, else a blank one."""
@@ -2678,6 +2693,12 @@ class Unwrapper:
         self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
         self.size += 1 if long else len(line)
         return RejectedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
+
+
+def stripped(line: bytes) -> bytes:
+    """A line without blanks, codes for a terminal, and the NULs of a log that was truncated while
+    it was written."""
+    return without_codes(line.lstrip(BLANKS + b"\0").rstrip(BLANKS))
 
 
 # What a terminal takes for a command: to set a title or a color, to clear the screen.
@@ -2697,8 +2718,12 @@ class Rejected(NamedTuple):
     it is prose; "" if it is the rest of a line that was rejected before."""
 
     reason: str | None
+    elsewhere: bool = False  # it is an event, but not wrapped as those of its FILE are
     session_id: object = NO_SESSION
     type: None = None
+
+
+NO_EVENT, ELSEWHERE = Rejected(None), Rejected(None, elsewhere=True)
 
 
 class Reader:
@@ -2733,8 +2758,9 @@ class Reader:
         return self.prefix
 
     def reject(self, piece: RejectedPiece) -> Rejected:
-        if piece.reason is PROSE:
-            return Rejected(None)
+        if piece.reason is OUTSIDE:
+            found = self.find_events(stripped(piece.data))
+            return found if isinstance(found, Rejected) else ELSEWHERE
         if not piece.reason:
             self.source.at -= 1  # it goes on in a line that counts
             return Rejected("")
@@ -2745,45 +2771,50 @@ class Reader:
         """The same for a block with a difficult line: damage affects that line alone."""
         begin = self.source.at
         for number, line in enumerate(lines, begin):
-            # A log truncated by copytruncate begins with NULs.
-            text = without_codes(line.lstrip(BLANKS + b"\0").rstrip(BLANKS))
+            text = stripped(line)
             examined: Any = self.examine(text) if text else []
-            if not isinstance(examined, list):
-                examined = [(line.removesuffix(b"\n") + b"\n", Rejected(examined))]
+            if isinstance(examined, Rejected):
+                examined = [(line.removesuffix(b"\n") + b"\n", examined)]
             for pair in examined:
                 self.source.at = number
                 yield pair
         self.source.at = begin + len(lines)
 
-    def examine(self, text: bytes) -> list[tuple[bytes, Event]] | str | None:
-        """An event with its line, less a collector's prefix; the reason for damage; None: prose.
+    def examine(self, text: bytes) -> list[tuple[bytes, Event]] | Rejected:
+        """The events in a line, if they stand behind such a prefix as those of the FILE do."""
+        found = self.find_events(text)
+        if isinstance(found, Rejected):
+            return found
+        prefix, events = found
+        kind, expected = prefix_kind(prefix), self.decide()
+        if expected not in (None, kind):
+            return ELSEWHERE if expected else NO_EVENT
+        self.last_prefix = kind
+        return events
 
-        A line may hold several events: files that were joined without LF between them, or an array.
-        """
+    def find_events(self, text: bytes) -> tuple[bytes, list[tuple[bytes, Event]]] | Rejected:
+        """What stands before the events in a line, and each with its line. There may be several:
+        of files that were joined without LF between them, or in an array."""
         labels = LABELS_PREFIX.match(text)
         start = labels.end() if labels else 0
         brace = text.find(b"{", start, start + MAX_PREFIX + 1)
         if text[:1] == b"[" and (several := self.read_several(text)):
-            return several
+            return b"", several
         if not text[:4].isascii() and (what := format_of(text, COMPRESSED)):
-            return what
+            return Rejected(what)
         if brace < 0:
-            return None
+            return NO_EVENT
         try:
             event = read_again(self.event_type, text[brace:])
         except (ValueError, RecursionError) as error:
             if several := self.read_several(text[brace:]):
-                return several
+                return text[:brace], several
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             damaged = brace == 0 or (self.prefix and brace < MAX_PREFIX)
-            return reason if damaged else None
+            return Rejected(reason) if damaged else NO_EVENT
         if brace and event.type is None and not says_kind(members(text[brace:])):
-            return None
-        prefix, expected = prefix_kind(text[:brace]), self.decide()
-        if expected is not None and prefix != expected:
-            return None
-        self.last_prefix = prefix
-        return [(text[brace:], event)]
+            return NO_EVENT
+        return text[:brace], [(text[brace:], event)]
 
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
         """The events of an array, or those that follow each other; none unless all can be read, and
@@ -5254,6 +5285,7 @@ class OpenCode(Translator):
     name = "opencode"
     places = places_in("text part.text", "reasoning part.text")
     names_session: ClassVar = {"": "sessionID"}
+    named_ends = frozenset(("step_finish", "done"))
     names_all = True
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
@@ -6508,6 +6540,22 @@ def form_of(kind: type[Translator], event: Event) -> type[Translator]:
     return forms.get(kind, kind)
 
 
+def acts_in(line: bytes, maker: EventMaker) -> Iterator[tuple[bytes, str | None]]:
+    """What an agent says or does in a line, wrapped or not, that isn't the end of a run; and the
+    session that it names."""
+    text = line[max(line.find(b"{"), 0) :]
+    for inner in (text, *(piece.text for piece in contents(text))):
+        event = decode_as(inner, Event)
+        event.raw = inner
+        if shows_agent(event, inner):
+            kind = form_of(TRANSLATORS[recognize(inner) or Cursor.name], event)
+            name = kind.session_in(event)
+            events = kind(maker).translate(event) if kind.translates else ()
+            kinds = {one.kind for one in events} or {event_kind(event)}
+            if END not in kinds and kinds & {INIT, ACT}:
+                yield inner, name
+
+
 CLAUDE_TYPES = ("system", "assistant", "user", "result", "stream_event")
 
 
@@ -6720,7 +6768,8 @@ class Runs:
     def start(self, session: Session, event: Event) -> None:
         event.run = session.run = run = Run(event.session_id or None, self.where())
         session.had_run = True
-        self.file.runs, self.file.source.has_events = self.file.runs + 1, True
+        self.file.runs += 1
+        self.file.source.has_events |= event.kind != END
         run.number, run.started_ms = self.file.runs, line_time(self.as_read)
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in AGENT_TYPES else OPEN
@@ -6866,6 +6915,7 @@ class Runs:
         matches, self.matches = describe_matches(self.matches), {}
         file.ended, file.limit = True, self.limits.reached
         unknown = any(group.certain or not file.has_run for group in file.outside.values())
+        unknown = unknown or bool(file.elsewhere)
         if matches and not self.picks:
             reporter.failure(f"{matches} after the end of a run")
         if (unknown or not (file.has_run or reporter.has_error)) and not self.picks:
@@ -7039,6 +7089,8 @@ class Sessions:
         reason = None
         if type(event) is Rejected:
             reason = event.reason
+            if event.elsewhere and not file.elsewhere and self.begins_another(line):
+                file.elsewhere = file.source.where()
         else:
             event.raw = line
             if not (file.source.has_events and wraps_event(event)):
@@ -7048,6 +7100,13 @@ class Sessions:
         else:
             reporter.reject(file, reason, line)
         return True
+
+    def begins_another(self, line: bytes) -> bool:
+        """Is a line in another wrapping of an agent's run that is none of this FILE's?"""
+        return any(
+            name not in self.table and (name or line.startswith(text))
+            for text, name in acts_in(line, self.maker)
+        )
 
     def look_ahead(self, session: Any, speaker: Session | None) -> None:
         """Find out which of the next events go on by themselves."""
@@ -7077,12 +7136,12 @@ class Sessions:
         Raises OutputError if only Cursor's lines may be printed.
         """
         speaker = self.speaker_of(event)
-        if is_strangers_end(event, speaker or self.here.acting):
+        if speaker is None or speaker.translator is None:
+            event.kind = self.kind_of(event) if event.kind is ACT else event.kind
+            return speaker, (event,)
+        if is_strangers_end(event, speaker):
             event.kind = OTHER
             return None, (event,)
-        if speaker is None or speaker.translator is None:
-            event.kind = event_kind(event) if event.kind is ACT else event.kind
-            return speaker, (event,)
         if self.maker.strict:
             what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
             where = self.here.file.source.where()
@@ -7095,9 +7154,18 @@ class Sessions:
         if parts[0] is event:
             translator.first, translator.last = times
             event.session_id, event.unprinted = named, False  # may be any agent's
-            event.kind = event_kind(event) if event.type in SHARED_TYPES else event.kind
+            event.kind = self.kind_of(event) if event.type in SHARED_TYPES else event.kind
             return None, (event,)
         return speaker, parts
+
+    def kind_of(self, event: Event) -> str:
+        """The kind of an event of Cursor's: an end that names no session ends no run of another
+        agent's, nor one that a session is known of."""
+        kind, last = event_kind(event), self.here.acting
+        if kind != END or event.session_id or last is None or last.run is None:
+            return kind
+        named = last.key is not None and not last.anonymous
+        return OTHER if named or last.translator else kind
 
     def speaker_of(self, event: Event) -> Session | None:
         """The session of an event; None if it may be any agent's. Nearly always it goes on in that
@@ -7152,7 +7220,7 @@ class Sessions:
         if session and session is not last:
             here.recognized = here.agents[session.agent or ""] = session
             here.agents[translator.name if translator else Cursor.name] = session
-            here.file.source.recognized = here.file.source.has_events = True
+            here.file.source.recognized = True
             here.file.source.decode = translator.decode if translator else self.decode
         return session
 
@@ -7298,12 +7366,13 @@ def stated_agent(event: Event, agent: str) -> str:
     return stated if stated in AGENTS else agent
 
 
-def is_strangers_end(event: Event, session: Session | None) -> bool:
-    """Does an end name no session, in an open run of an agent whose ends always name theirs?"""
-    if event.session_id or not (session and session.run) or session.anonymous or not session.key:
+def is_strangers_end(event: Event, session: Session) -> bool:
+    """Does an end name no session, where a run is open whose agent always names it? Agents whose
+    ends name none lack ``named_ends``."""
+    translator = session.translator
+    if event.type not in translator.named_ends or session.anonymous or session.run is None:
         return False
-    reader = type(session.translator) if session.translator else Cursor
-    return event.type in reader.named_ends
+    return not translator.session_in(event)
 
 
 def is_saved(session: Session) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,10 +19,12 @@ from support import (
     completed,
     content,
     convert,
+    corpus,
     event,
     init,
     one_byte_at_a_time,
     result,
+    started,
     user,
     whole_run,
 )
@@ -341,7 +344,9 @@ WRAPPINGS: dict[str, Wrap] = {
     "another service": prefixed("mcp-1  | "),
     "a level": prefixed("WARN mcp-server stderr: "),
     "docker": docker,
+    "docker, stderr": lambda data: docker(data, "stderr"),
     "CRI": cri,
+    "CRI, stderr": lambda data: cri(data, "stderr"),
     "a message": member("message", level="info"),
     "a line": member("line"),
     "journald": member("MESSAGE", PRIORITY="6"),
@@ -375,3 +380,61 @@ def test_lines_of_a_collector_that_hold_no_event_decide_nothing() -> None:
     for data in (docker(noise) + whole_run(), noise + whole_run(), docker(noise + whole_run())):
         ended = convert(data, "-q")
         assert (ended.status, "this is" in ended.stderr, "no event in" in ended.stderr) == (0, 0, 0)
+
+
+BEGUN = init() + user() + started()
+SEVERAL = {
+    "an array": b"[%s]\n" % SUCCESS.strip(),
+    "two on a line": b"WARN x: %s%s" % (SUCCESS.strip(), SUCCESS),
+    "with an escape": SUCCESS.replace(b"type", rb"t\u0079pe", 1).strip() + SUCCESS,
+}
+
+
+@pytest.mark.parametrize("line", SEVERAL.values(), ids=SEVERAL)
+def test_several_events_on_a_line_are_wrapped_as_one_is(line: bytes) -> None:
+    for name in ("a time", "docker", "a message") + ("bare",) * line.startswith(b"WARN"):
+        assert convert(WRAPPINGS[name](BEGUN) + line).status == 1
+
+
+@pytest.mark.parametrize("other", [*WRAPPINGS][1:])
+def test_an_end_alone_does_not_decide(other: str) -> None:
+    """A stranger may print before the agent does."""
+    wrap = WRAPPINGS[other]
+    for own in {"bare", "docker", "a level"} - {other}:
+        assert convert(wrap(SUCCESS) + WRAPPINGS[own](BEGUN)).status == 1
+        assert convert(wrap(SUCCESS) + WRAPPINGS[own](whole_run())).status == 0
+
+
+@pytest.mark.parametrize("other", [*WRAPPINGS][1:])
+def test_two_streams_in_two_wrappings(other: str) -> None:
+    """Only the first one is judged, so nobody can say that all went well."""
+    stranger = WRAPPINGS[other](whole_run("other"))
+    for own in {"bare", "docker", "a level"} - {other}:
+        ended = convert(stranger + WRAPPINGS[own](BEGUN))
+        assert ended.status == 1
+        assert "another stream, in another wrapping than the one before" in ended.stderr
+    assert convert(stranger + WRAPPINGS["bare"](FAILURE)).status == 0
+    assert convert(stranger + whole_run("other")).status == 0  # an echo of it
+    assert convert(whole_run() + stranger).status == 0
+
+
+RECORDED = [path for name in ("captures", "recordings") for path in corpus(name, suffix=".ndjson")]
+
+
+@pytest.mark.parametrize("path", [path for path in RECORDED if "unknown" not in path.values[0]])
+def test_nobody_ends_a_recorded_run(path: str) -> None:
+    """What a stranger says in another wrapping changes no verdict."""
+    lines = [line + b"\n" for line in content(path).splitlines()]
+    cut = max(len(lines) * 2 // 3, 1)
+    begun, whole = b"".join(lines[:cut]), b"".join(lines)
+    if begun.startswith(b"["):
+        pytest.skip("prose in a document is damage")
+    for own, end in itertools.product(
+        (begun, whole), (lines[-1], result(None), result(None, is_error=True))
+    ):
+        forged = b"".join(wrap(end) for name, wrap in WRAPPINGS.items() if name != "bare")
+        plain = convert(own, "-t", "runs")
+        ended = convert(begun + forged + own[len(begun) :], "-t", "runs")
+        verdicts = [[row["verdict"] for row in each.objects] for each in (plain, ended)]
+        assert verdicts[0] == verdicts[1]
+        assert ended.status == plain.status

@@ -174,6 +174,25 @@ def test_a_good_run_alone(good: str) -> None:
     assert convert(GOOD[good]).status == OK
 
 
+NAMES = (b"session_id", b"sessionId", b"sessionID", b"conversation_id")
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_whose_end_ends_a_run(name: str) -> None:
+    """One in another agent's form ends none, nor does one without a session where all ends of the
+    agent have one: their members are renamed."""
+    *begun, end = GOOD[name]
+    nameless = end
+    for member in NAMES:
+        nameless = nameless.replace(b'"%s"' % member, b'"no_%s"' % member)
+    named = name in ("cursor", "claude", "droid", "opencode")
+    for line, status in ((end, OK), (nameless, FAILED if named else OK), (result(None), FAILED)):
+        if line == nameless != end and name == "copilot":
+            continue  # then it is no line of Copilot's
+        assert convert([*begun, line]).status == status, line
+    assert convert([*begun, result(None, is_error=True), end]).status == OK
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_good_runs_of_two_agents(way: str) -> None:
     ended = {
