@@ -5241,7 +5241,7 @@ class Gemini(Translator):
             self.call(line["tool_id"], line["tool_name"], line["parameters"])
         elif kind == "tool_result":
             self.returned(line)
-        elif kind == "result":
+        elif kind == "result" and line["status"]:
             error = error_message(line["error"]) or self.fatal_error or None
             ended = "success" if line["status"] == "success" and not self.fatal_error else "error"
             self.models = (*as_object(line["stats.models"]),)
@@ -5476,7 +5476,7 @@ class Copilot(Saved):
     def read(self, line: Any) -> None:
         kind, data = self.event.type or "", Node(line["data"])
         self.parent = self.caller(line, data)
-        if kind == "result":
+        if kind == "result" and line["exitCode"] is not None:
             self.result(line)
             return
         self.open_run(kind, data)
