@@ -13420,9 +13420,10 @@ def show_manual(context: click.Context, _param: Any, name: str | None) -> None:
 
 def strip_mdoc(text: str) -> str:
     """Remove the two-letter macros of mdoc(7) from a manual."""
-    text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os).*\n", "", text).replace(".Nm", "agentfmt")
+    text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os|Tg).*\n", "", text).replace(".Nm", "agentfmt")
     text = re.sub(r"\bFl (?=[-\w])", "-", text)
-    text = re.sub(r"\\\[u(\w+)\]", lambda char: chr(int(char[1], 16)), text).replace(r"\&", "")
+    text = re.sub(r"\\\[u(\w+)\]", lambda char: chr(int(char[1], 16)), text)
+    text = re.sub(r"\\(?:&|f[BP])", "", text).replace(r"\e", "\\")
     return re.sub(r"(?m)^\.(.*)", lambda line: re.sub(r"\b[A-Z][a-z]\b ?", "", line[1]), text)
 
 

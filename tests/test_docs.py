@@ -100,6 +100,8 @@ def plain(roff: str) -> str:
     for escape, char in (
         (r"\(aq", "'"),
         (r"\&", ""),
+        (r"\fB", ""),
+        (r"\fP", ""),
         (r"\-", "-"),
         (r"\e", "\\"),
         (r"\[u2713]", "✓"),
@@ -294,7 +296,7 @@ def test_the_manual_answers_forty_questions() -> None:
     assert len(heads) == 5
     assert [question for question in asked if not re.fullmatch(r"# [a-z].+\?", question)] == []
     assert len({block.kind for block in questions()}) == len({*asked}) == 40
-    assert section(MANUAL, "EXAMPLES").count("\n# ") == 40
+    assert section(MANUAL, "EXAMPLES").count("\n\\fB# ") == 40
 
 
 def test_there_are_few_exceptions() -> None:
