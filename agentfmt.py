@@ -11235,7 +11235,7 @@ def style_spans(text: str, outer: str = "") -> str:
     return SPAN.sub(style, text)
 
 
-HEADING = regex(r" {0,3}#{1,6} +(.*\S)")
+HEADING = regex(r" {0,3}#{1,6} +(\S(?:.*\S)?)")  # linear in blanks that nothing follows
 SPAN = regex(
     r"(?<!`)(`+)(?!`)(.{1,1000}?)(?<!`)\1(?!`)|\*\*(?=\S)((?:[^*]|\*(?!\*))+)(?<=\S)\*\*(?!\*)"
     r"|(?<![*\w])\*(?=[^\s*])([^*]+)(?<=\S)\*(?![*\w])"

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import click
 import pytest
 from picture import make as make_pictures
-from support import GLYPHS, MANUAL, PAGES, ROOT, SHARED, SIDECAR, on_terminal, run
+from support import ENVIRON, GLYPHS, MANUAL, PAGES, ROOT, SHARED, SIDECAR, on_terminal, run
 
 import agentfmt
 
@@ -202,7 +202,7 @@ def test_exit_statuses_agree() -> None:
 
 DUCKDB = Path(__file__).with_name("duckdb_stand_in.py")
 STAND_INS = {
-    "agentfmt": f'exec "{sys.executable}" "{agentfmt.__file__}" "$@"',
+    "agentfmt": f'exec "{sys.executable}" -m agentfmt "$@"',
     "agent": f'cat "{SAMPLE}"; exec sleep "${{STAY:-0}}"',
     "codex": f'exec cat "{SAMPLE}"',
     "claude": f'exec cat "{SAMPLE.with_name("sample-claude.ndjson")}"',
@@ -242,7 +242,7 @@ def test_example(example: Example, folder: Path, pytestconfig: pytest.Config) ->
         pytest.skip("jq is not installed")
     if "duckdb" in example.script:
         pytest.importorskip("duckdb")
-    env = os.environ | {
+    env = ENVIRON | {
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
         "HOME": str(folder),
@@ -277,7 +277,7 @@ def test_the_entrypoint_of_the_sidecar_takes_the_status_of_the_agent(
     blocks = re.findall(r"^\.Bd [^\n]*\n(.*?)^\.Ed$", SIDECAR, re.DOTALL | re.MULTILINE)
     [script] = [plain(block) for block in blocks if "mkfifo /tmp/p; agent " in block]
     (folder / "bin" / "agent").write_text(f'#!/bin/sh\ncat "{SAMPLE}"\nexit {ended}\n')
-    env = os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    env = ENVIRON | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
         ["sh", "-c", script.replace("/tmp/p", str(folder / "p")), "sh", "fix it"],
         env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60,

@@ -281,7 +281,7 @@ def test_new_types_of_a_known_agent_change_nothing(agent: str, flags: Sequence[s
     good = {**GOOD, **RELATIVES}[agent]
     flags = [*flags, agent] if flags else []
     (unfinished,), (finished,) = verdicts(good[:-1]), verdicts(good)
-    for count, same in itertools.product(range(1, 6), (False, True)):
+    for count, same in itertools.product((1, 2, 5), (False, True)):
         new = new_types(agent, count, same=same)
         for at in range(len(good) + 1):
             longer = [*good[:at], *new, *good[at:]]
