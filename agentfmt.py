@@ -33,6 +33,7 @@ Contents, in the order of the file:
     messages         messages on stderr, excerpts, rejected lines, the exit status
     reading          frames, envelopes of log collectors, lines to events
     foreign calls    other agents' tools, arguments and failures in Cursor's terms
+    turns            what is remembered of a run: what was said, and what it took
     conversations    the moves that make events of what an agent's lines say
     Claude           Claude Code and its relatives, Amp and Qwen Code: their streams
     Claude sessions  what Claude Code and Qwen Code save
@@ -3284,10 +3285,136 @@ def mcp_name(server: Any, tool: Any) -> str:
     return f"mcp__{server}__{tool}" if server and tool else tool or server or "mcp"
 
 
+def content_text(content: Any) -> str:
+    """The text of a result: a string, or a list of blocks with texts."""
+    texts = [block[path] for block in Node(content).each() for path in ("text", "content.text")]
+    return as_text(content) or "\n".join(text for text in texts if isinstance(text, str))
+
+
 def find_code(pattern: str, text: str) -> int | None:
     """The exit status of a command if its output states it."""
     codes = re.findall(pattern, text)
     return int(codes[-1]) if codes else None
+
+
+# ---------------------------------------------------------------- turns
+#
+# What is remembered of one run of an agent: what was said, and what it took.
+# Texts, tokens and times in. It must not know agents, events or lines.
+
+MAX_FINISHED = 100  # remembered finished calls, or messages: their lines may be repeated
+KINDS_OF_WORDS = ("thinking", "assistant", "user")
+
+
+class Said:
+    """What was said in a run: pieces, which may come again whole, and messages."""
+
+    def __init__(self) -> None:
+        self.pieces = collections.defaultdict[Any, list[str]](list)  # by kind and sub-agent
+        # IDs of messages, by sub-agent: of one that has said nothing yet, and of the last words.
+        self.begun: dict[str | None, Any] = {}
+        self.spoken: dict[str | None, Any] = {}
+
+    def rest(self, kind: str, parent: str | None, text: str, *, delta: bool) -> str:
+        """The part of a text that wasn't said yet: all of a piece."""
+        pieces = self.pieces[kind, parent]
+        if delta:
+            pieces.append(text)
+        if delta or not pieces:
+            return text
+        before = "".join(pieces)
+        pieces[:] = [before[len(text) :]] if before.startswith(text) else []
+        return "" if pieces else text.removeprefix(before)
+
+    def line_break(self, parent: str | None) -> str:
+        """What stands before words: a message begins a line if words of another one precede."""
+        last = self.spoken.get(parent)
+        message = self.spoken[parent] = self.begun.pop(parent, last)
+        return "" if last in (None, message) else "\n"
+
+    def forget(self, parent: str | None) -> None:
+        """Nothing that comes is the whole of these pieces."""
+        for kind in KINDS_OF_WORDS:
+            self.pieces.pop((kind, parent), None)
+
+
+class Counted:
+    """What a run took, as its lines state it."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, int] = {}  # of all steps, if no line states their sum
+        # Those of the last messages, by their IDs: as they are stated, and as they were counted.
+        self.messages: dict[Any, tuple[Any, dict[str, int]]] = {}
+        self.dollars: float | None = None
+        self.models: tuple[str, ...] = ()  # all that worked, sub-agents' too
+        self.first_model: Any = None  # as the init states it, which may be that of the run before
+        # When the first line was written, and the last one (in saved sessions of those that say or
+        # do something).
+        self.first: Any = None
+        self.last: Any = None
+
+    def pass_time(self, stamp: Any) -> None:
+        self.last = stamp
+        self.first = stamp if self.first is None else self.first
+
+    def add_tokens(self, tokens: dict[str, int], before: dict[str, int]) -> None:
+        """Add the tokens of a message, less those that a line of it stated before."""
+        for name, count in tokens.items():
+            self.tokens[name] = self.tokens.get(name, 0) + count - before.get(name, 0)
+
+    def use_model(self, model: str) -> None:
+        if model not in self.models and len(self.models) < MAX_NAMES:
+            self.models += (model,)
+
+    def models_beside(self, stated: Iterable[str]) -> list[str] | None:
+        """All models, if they are more than the one that the init states."""
+        used = [*dict.fromkeys((*self.models, *stated))]
+        return None if used in ([], [self.first_model]) else used
+
+
+# Cursor's counts of tokens -> where other agents' lines state them.
+USAGE = {
+    "inputTokens": ("input_tokens", "input", "inputTokens", "promptTokenCount"),
+    "outputTokens": ("output_tokens", "output", "outputTokens", "candidatesTokenCount"),
+    "cacheReadTokens": (
+        "cache_read_input_tokens", "cached_input_tokens", "cached", "cacheRead", "cache.read",
+        "cacheReadTokens", "cachedContentTokenCount",
+    ),
+    "cacheWriteTokens": (
+        "cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite", "cache.write",
+        "cacheWriteTokens",
+    ),
+}  # fmt: skip
+NOT_COUNTED: tuple[Any, dict[str, int]] = (None, {})
+# The tokens that a line of Claude's states, by Cursor's names.
+Tokens = msgspec.defstruct(
+    "Tokens",
+    [(name, Any, msgspec.field(name=own[0], default=None)) for name, own in USAGE.items()],
+    gc=False,
+)
+CACHE_IN_INPUT = frozenset(("codex", "gemini", "qwen"))  # whose input is all that was read
+
+
+def tokens_out(usage: Any) -> int | None:
+    """The tokens that the model wrote, if that is stated."""
+    return first_count(as_object(usage), USAGE["outputTokens"])
+
+
+def first_count(told: dict[str, Any], paths: Iterable[str]) -> int | None:
+    """The first count that an object states at some paths."""
+    for path in paths:
+        value = Node(told)[path] if "." in path else told.get(path)
+        if value is not None and (count := as_count(value)) is not None:
+            return count
+    return None
+
+
+def remember(known: dict[Any, Any], key: Any, value: Any, most: int = MAX_FINISHED) -> None:
+    """Remember a value among the last ones."""
+    known.pop(key, None)
+    known[key] = value
+    if len(known) > most:
+        del known[next(iter(known))]
 
 
 # ---------------------------------------------------------------- conversations
@@ -3313,8 +3440,8 @@ CURSOR_TYPES = SHARED_TYPES | frozenset(
 CURSOR_ALONE = CURSOR_TYPES - SHARED_TYPES - {"system"}
 AGENT_TYPES: Sequence[str | None] = ("assistant", "thinking", "tool_call")  # what only it does
 STRUCTURED = {"structured_output", "structured_result"}  # of results: the answer by a schema
-MAX_FINISHED = 100  # remembered finished calls: their lines may be repeated
 KINDS = dict.fromkeys(("user", *AGENT_TYPES), ACT) | {"result": END}
+ANOTHER = object()  # stands for the ID of a message that differs from all others
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
 
@@ -3350,7 +3477,10 @@ SAID = {
 class Translator:
     """Translates one conversation with an agent: a few moves make events of ours of its lines.
 
-    Each agent's class overrides ``read``, which makes the moves of a line. By type of line,
+    Each agent's class overrides ``read``, which makes the moves of a line. What it remembers of a
+    run are the attributes in ``of_run``: the next one begins with those of the class.
+
+    By type of line,
     ``places`` are the paths of words, ``fragments`` those of pieces that another line repeats.
     ``names_session`` says where lines name the session if not in session_id ("": those of any
     type). Lines of the types in ``deltas`` hold nothing but pieces of words; those of the types in
@@ -3369,18 +3499,8 @@ class Translator:
     init_names = names_all = named_late = takes_strays = False
     saved = False  # is it a session that the agent saved? No line ends its runs.
     clocks = False  # lines are written when things happen: calls that overlap state their times
-    # What few conversations set has its value here: of more than thirty attributes of an object the
-    # interpreter looks up each in a dictionary.
-    shown = False  # an event showed whose it is
-    cost: float | None = None  # dollars of all steps so far, if lines state them
-    cwd: Any = None  # as lines state it, if no init does
-    model: Any = None  # the agent's own, of the last line that names one
-    models: tuple[str, ...] = ()  # all that worked in the run, sub-agents' too
-    first_model: Any = None  # as the init states it, which may be that of the run before
-    fatal_error = ""  # an error that fails the run, unless a result follows
-    doubt = ""  # why a success is none, unless the agent itself says or does something after this
-    apart = False  # lines showed that there was a run, and no more of it
-    latest_own = ""  # as latest, with ends of tasks, but not a sub-agent's
+    exit_code = ""  # an expression for the exit status of a command, where its output states it
+    of_run: tuple[str, ...] = ()
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
@@ -3399,28 +3519,31 @@ class Translator:
         self.own_type: Any = kind if kind is not maker.event_type else None  # its own, if any
         self.session = session
         self.passing = tuple(self.deltas) if maker.silent else ()
+        self.prompts: list[Any] = []  # that came before the init of their run
+        self.shown = False  # an event showed whose it is
+        self.apart = False  # lines showed that there was a run, and no more of it
+        self.cwd: Any = None  # as lines state it, if no init does
+        self.model: Any = None  # the agent's own, of the last line that names one
+        # The current line.
+        self.event = Event()
+        self.parts: list[Event] = []  # its translation
+        self.original: Any = None  # if it is printed
+        self.parent: str | None = None  # the call of its sub-agent
+        self.stamp: Any = None  # when it was written, as it says
+        # The current run, or the last one.
         self.begun = False
         self.latest = ""  # the type of the last event made, but errors and ends of tasks
-        self.parent: str | None = None  # the call of the current event's sub-agent
-        self.original: Any = None  # the current event's, if it is printed
-        # When lines were written, as they say: the run's first one; the last one (in saved sessions
-        # of those that say or do something); the current one.
-        self.first: Any = None
-        self.last: Any = None
-        self.stamp: Any = None
-        self.event = Event()  # the current one
-        self.parts: list[Event] = []  # the current event's translation
+        self.latest_own = ""  # the same with ends of tasks, but not a sub-agent's
+        self.doubt = ""  # why a success is none, unless the agent says or does something after this
+        self.forget_run()
+
+    def forget_run(self) -> None:
+        self.said, self.counted = Said(), Counted()
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
-        # Deltas, by kind and sub-agent.
-        self.said: dict[str, Any] = {kind: collections.defaultdict(list) for kind in SAID}
-        # IDs of messages, by sub-agent: of those that have said nothing yet, and of the last words.
-        self.messages: dict[str | None, Any] = {}
-        self.spoken: dict[str | None, Any] = {}
-        self.usage: dict[str, int] = {}  # tokens of all steps, if no line states their sum
-        self.prompts: list[Any] = []  # that came before the init of their run
-        # Those of the last messages, by their IDs: as they are stated, and as they were counted.
-        self.counted: dict[Any, tuple[Any, dict[str, int]]] = {}
+        self.fatal_error = ""  # an error that fails the run, unless a result follows
+        for name in self.of_run:
+            setattr(self, name, getattr(type(self), name))
 
     def has(self, kind: str | None) -> bool:
         """Is a type of lines no other agent's, among those of a session of this one?"""
@@ -3454,7 +3577,7 @@ class Translator:
     def finish(self) -> None:
         """Make the moves that are due at the end of the input, or of a saved session's FILE."""
         if self.fatal_error:
-            self.end("error", error=self.fatal_error)
+            self.end(self.fatal_error)
         elif self.maker.converts and self.apart and not self.latest:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
@@ -3485,8 +3608,7 @@ class Translator:
         self.stamp = getattr(line, "timestamp", None) if self.own_type else line["timestamp"]
         self.read(line)
         if self.stamp is not None and (self.parts or not self.saved):
-            self.last = self.stamp
-            self.first = self.stamp if self.first is None else self.first
+            self.counted.pass_time(self.stamp)
         if self.parts:
             if not self.shown:
                 self.show_agent(self.parts[0])
@@ -3504,7 +3626,7 @@ class Translator:
         if self.maker.converts and not self.begun and event.raw:
             event.raw = with_member(event.raw, "converted_from", self.agent)
 
-    def make(self, kind: str, subtype: str | None = None, **members: Any) -> None:
+    def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
         made = functools.partial(line_members, kind, subtype, self.session, members)
         self.add(kind, subtype, made, members.get("call_id"), members.get("parent_tool_use_id"))
 
@@ -3543,9 +3665,9 @@ class Translator:
     # The moves.
 
     def begin(self, **members: Any) -> None:
-        self.begun, self.first, self.doubt = True, self.stamp, IDLE
+        self.begun, self.counted.first, self.doubt = True, self.stamp, IDLE
         members |= {"timestamp_ms": as_time(self.stamp)}
-        self.first_model = decode_raw(members.get("model"))
+        self.counted.first_model = decode_raw(members.get("model"))
         self.make("system", "init", converted_from=self.agent, **members)
 
     def begin_once(self, **members: Any) -> None:
@@ -3553,31 +3675,22 @@ class Translator:
         if not self.begun or self.ended:
             self.begin(**members)
 
-    def begin_message(self, identity: Any) -> None:
+    def begin_message(self, identity: Any = ANOTHER) -> None:
         """Words that follow belong to a message: they begin a line if those of another precede."""
-        self.messages[self.parent] = identity
+        self.said.begun[self.parent] = object() if identity is ANOTHER else identity
 
     def ask(self, text: Any) -> None:
-        self.spoken.clear()
+        self.said.spoken.clear()
         self.words("user", as_text(text))
 
     def say(self, text: Any, kind: str = "assistant", *, delta: bool = False) -> None:
         """Add the part of a text that wasn't said yet: deltas may be followed by their whole text,
         which stays whole where the agent's own line is printed. Messages begin lines."""
-        maker, said = self.maker, self.said[kind][self.parent]
-        text = rest = text if type(text) is str else ""
-        if delta:
-            said.append(text)
-        elif said:
-            before = "".join(said)
-            rest = text.removeprefix(before)
-            said[:] = [before[len(text) :]] if before.startswith(text) else []
-            rest = "" if said else rest
+        maker, text = self.maker, text if type(text) is str else ""
+        rest = self.said.rest(kind, self.parent, text, delta=delta)
         whole = maker.native and kind == "assistant"
-        if self.messages and rest and kind == "assistant" and not whole:
-            last = self.spoken.get(self.parent)
-            message = self.spoken[self.parent] = self.messages.pop(self.parent, last)
-            rest = "\n" * (last not in (None, message)) + rest
+        if self.said.begun and rest and kind == "assistant" and not whole:
+            rest = self.said.line_break(self.parent) + rest
         if rest or delta:
             part = self.words(kind, text if whole else rest)
             if whole and delta and maker.blanks:
@@ -3616,7 +3729,7 @@ class Translator:
         since = earlier.since if earlier else self.stamp
         called = ForeignCall(identity, self.session, parent, tool, name, given, since, server)
         if earlier is None or (tool == "updateTodos" and earlier.given != given):
-            self.spoken.clear()
+            self.said.spoken.clear()
             for each in called.each():
                 self.add("tool_call", "started", each, each.id, parent)
         self.calls[identity] = called
@@ -3625,22 +3738,36 @@ class Translator:
             for sibling in beside if beside[1:] else ():
                 sibling.beside = True
 
-    def answer(self, identity: Any, content: Any, **outcome: Any) -> None:
-        """Complete a call, or all that a patch is; for their ``outcome`` see ``Answer``."""
+    def answer(
+        self, identity: Any, content: Any, *, error: Any = None, failed: bool = False, **more: Any
+    ) -> None:
+        """Complete a call, or all that a patch is: it returned a content, perhaps in blocks, or an
+        error. For ``more`` of its outcome see ``Answer``."""
         identity = as_text(identity)
         if identity in self.finished:
             return
+        if error is not None:
+            failed, content = True, error_message(error) or content
+        content = content_text(content) if isinstance(content, list) else content
+        if self.exit_code:
+            more["code"] = find_code(self.exit_code, as_text(content))
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
         self.mark_finished(identity)
-        self.spoken.clear()
+        self.said.spoken.clear()
         for each in called.each():
-            made = Answer(each, content, until=self.stamp, **outcome)
+            made = Answer(each, content, failed, until=self.stamp, **more)
             made.call = replace(each, tool="edit", known=None) if made.overwrites() else each
             self.add("tool_call", "completed", made, each.id, each.parent)
 
-    def end(self, subtype: str = "success", **members: Any) -> None:
-        """End the run. A success that is none becomes an error; an error states its word."""
-        members["usage"] = self.usage_in(members.get("usage")) or self.usage.copy() or None
+    def end(self, error: Any = None, /, *, subtype: str | None = None, **members: Any) -> None:
+        """End the run: as an error if one is given, or with another subtype ("": none). A success
+        that is none becomes an error; an error states its word. A ``session_id`` is one that only
+        the last line names."""
+        counted, session = self.counted, self.session
+        if subtype is None:
+            subtype = "error" if error else "success"
+        members["usage"] = self.usage_in(members.get("usage")) or counted.tokens or None
+        members = {"error": error or None} | members
         values = {key: decode_raw(value) for key, value in members.items()}
         if subtype == "success" and (flaw := self.flaw(Node(values))):
             subtype, values = "error", dict(zip(("error", "failure"), flaw, strict=True))
@@ -3652,20 +3779,14 @@ class Translator:
             members["failure"] = word or ("error" if error_message(reason) else None)
         stated = {"is_error": subtype != "success"} if subtype else {}
         if members.get("duration_ms") is None:
-            members["duration_ms"] = elapsed(self.first, self.stamp or self.last)
-        if self.cost is not None:
-            members.setdefault("total_cost_usd", self.cost)
-        if self.model is not None:
-            members.setdefault("model", self.model)
-        used = [*dict.fromkeys((*self.models, *as_object(values.get("modelUsage"))))]
-        if used not in ([], [self.first_model]):
-            members["models"] = used
-        self.models = ()
+            members["duration_ms"] = elapsed(counted.first, self.stamp or counted.last)
+        known = {"total_cost_usd": counted.dollars, "model": self.model}
+        members = known_members(known) | members
+        members["models"] = counted.models_beside(as_object(values.get("modelUsage")))
+        self.session = first_text(members.pop("session_id", None)) or session
         self.make("result", subtype or None, **stated, **members)
-        self.fatal_error = ""
-        of_run = (self.calls, self.finished, self.usage, self.counted, self.messages, self.spoken)
-        for state in (*of_run, *self.said.values()):
-            state.clear()
+        self.session = session
+        self.forget_run()
 
     def flaw(self, result: Any) -> Flaw | None:
         """Why a result that says success, with these members, is none: something stopped the agent
@@ -3705,15 +3826,15 @@ class Translator:
     def add_usage(self, tokens: Any, identity: Any = None, cost: Any = None) -> dict[str, int]:
         """Add the tokens of a message, and its dollars; returns its tokens. Of its lines the last
         one states them; nearly always they state the same."""
-        stated, usage = self.counted.get(identity, NOT_COUNTED)
+        counted = self.counted
+        stated, usage = counted.messages.get(identity, NOT_COUNTED)
         if tokens != stated:
             before, usage = usage, self.usage_in(tokens)
-            for name, count in usage.items():
-                self.usage[name] = self.usage.get(name, 0) + count - before.get(name, 0)
+            counted.add_tokens(usage, before)
             if identity is not None:
-                remember(self.counted, identity, (tokens, usage))
+                remember(counted.messages, identity, (tokens, usage))
         if (dollars := as_dollars(cost)) is not None:
-            self.cost = (self.cost or 0) + dollars
+            counted.dollars = (counted.dollars or 0) + dollars
         return usage
 
     def use_model(self, model: Any) -> None:
@@ -3721,8 +3842,7 @@ class Translator:
         if not isinstance(model, str) or not model or model.startswith("<"):  # the host itself
             return
         self.model = self.model if self.parent else model
-        if model not in self.models and len(self.models) < MAX_NAMES:
-            self.models += (model,)
+        self.counted.use_model(model)
 
     def report_error(self, message: Any, *, fatal: bool = False) -> None:
         """Make an error event; ``fatal``: the run has failed unless a result follows."""
@@ -3732,7 +3852,7 @@ class Translator:
             self.fatal_error = text or "error"
         self.make("error", message=text, failure=failure_in(text))
         if fatal and self.ended:  # a later turn failed before it began
-            self.end("error", error=text or "error")
+            self.end(text or "error")
 
     def server_of(self, _name: str) -> str | None:
         """The server of an MCP tool whose name does not show it; "" if unknown, None if none."""
@@ -3786,42 +3906,21 @@ class Saved(Translator):
             names = first_names(call.tool for call in self.calls.values())
             why = f"{why}; {plural(len(self.calls), 'call')} open ({names})"
         good = self.latest_own == "assistant" and not (self.calls or self.fatal_error or self.cut)
-        subtype = "success" if good else "error" if self.fatal_error else IN_THE_MIDDLE
-        error, took = self.fatal_error or why, self.took or elapsed(self.first, self.last)
-        self.end(subtype, duration_ms=took, error=None if good else error)
+        took = self.took or elapsed(self.counted.first, self.counted.last)
+        if good or self.fatal_error:
+            self.end(self.fatal_error, duration_ms=took)
+        else:
+            self.end(why, subtype=IN_THE_MIDDLE, duration_ms=took)
         self.imply()
 
     def stop(self, error: str = "interrupted by the user", **members: Any) -> None:
         """End the open run, if any, as the current line says."""
         if self.in_turn:
-            self.end("error" if error else "success", error=error or None, **members)
+            self.end(error, **members)
 
     def imply(self) -> None:
         """No line says what the last event does: where the agent's own are printed, it is none."""
         self.parts[-1].unprinted, self.parts[-1].original = self.maker.native, None
-
-
-# Cursor's counts of tokens -> where other agents' lines state them.
-USAGE = {
-    "inputTokens": ("input_tokens", "input", "inputTokens", "promptTokenCount"),
-    "outputTokens": ("output_tokens", "output", "outputTokens", "candidatesTokenCount"),
-    "cacheReadTokens": (
-        "cache_read_input_tokens", "cached_input_tokens", "cached", "cacheRead", "cache.read",
-        "cacheReadTokens", "cachedContentTokenCount",
-    ),
-    "cacheWriteTokens": (
-        "cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite", "cache.write",
-        "cacheWriteTokens",
-    ),
-}  # fmt: skip
-NOT_COUNTED: tuple[Any, dict[str, int]] = (None, {})
-# The tokens that a line of Claude's states, by Cursor's names.
-Tokens = msgspec.defstruct(
-    "Tokens",
-    [(name, Any, msgspec.field(name=own[0], default=None)) for name, own in USAGE.items()],
-    gc=False,
-)
-CACHE_IN_INPUT = frozenset(("codex", "gemini", "qwen"))  # whose input is all that was read
 
 
 IDLE = "the agent said nothing and did nothing"
@@ -3851,37 +3950,12 @@ def is_idle(result: Any) -> bool:
     return silent and tokens_out(result["usage"]) == 0 and turns != 0
 
 
-def tokens_out(usage: Any) -> int | None:
-    """The tokens that the model wrote, if that is stated."""
-    return first_count(as_object(usage), USAGE["outputTokens"])
-
-
-def first_count(told: dict[str, Any], paths: Iterable[str]) -> int | None:
-    """The first count that an object states at some paths."""
-    for path in paths:
-        value = Node(told)[path] if "." in path else told.get(path)
-        if value is not None and (count := as_count(value)) is not None:
-            return count
-    return None
-
-
-def remember(known: dict[Any, Any], key: Any, value: Any, most: int = MAX_FINISHED) -> None:
-    """Remember a value among the last ones."""
-    known.pop(key, None)
-    known[key] = value
-    if len(known) > most:
-        del known[next(iter(known))]
-
-
 class Cursor(Translator):
     """agentfmt's own vocabulary: its lines are never translated."""
 
     name = "cursor"
     translates = False
     named_ends = frozenset(("result",))
-
-    def finish(self) -> None:
-        """There is nothing to add."""
 
 
 # ---------------------------------------------------------------- Claude
@@ -3919,6 +3993,7 @@ class Claude(Translator):
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
+    of_run = ("final", "lost", "hosts_words")
     woken = False  # by the end of a task, and nothing was said since
     wakes = 0  # how many results precede that of the run
     final: Any = None  # the agent's own last line
@@ -4027,9 +4102,9 @@ class Claude(Translator):
     def finish(self) -> None:
         super().finish()
         if self.running and self.ended:
-            self.end("error", error="a sub-agent in the background never ended")
+            self.end("a sub-agent in the background never ended")
         elif self.ended and not self.saved and (flaw := self.unanswered()):
-            self.end("error", error=flaw[0], failure=flaw[1])
+            self.end(flaw[0], failure=flaw[1])
 
     def message(self, role: str, line: Any) -> None:
         content = line.message.content if line.message else None
@@ -4114,8 +4189,7 @@ class Claude(Translator):
             self.think(delta.thinking, delta=True)
         elif inner.type == "message_start":
             self.begin_message(inner.message and inner.message.id)
-            for said in self.said.values():
-                said.pop(self.parent, None)
+            self.said.forget(self.parent)
 
     def result(self) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members. Sometimes
@@ -4146,8 +4220,7 @@ class Claude(Translator):
             self.wakes -= 1
         else:
             self.wakes = 0
-            self.end(ended, **own)
-            self.lost, self.final, self.hosts_words = "", None, ""
+            self.end(own.pop("error", None), subtype=ended, **own)
             self.last_call = self.last_call if ended == "success" else None
 
     def flaw(self, result: Any) -> Flaw | None:
@@ -4394,13 +4467,6 @@ def claude_code(held: Raw, result: Any, *, failed: bool) -> int | None:
     return next((code for code in codes if type(code) is int), None)
 
 
-def content_text(content: Any) -> str:
-    """The text of a result: a string, or a list of blocks with texts."""
-    texts = [block["text"] for block in Node(content).each()]
-    texts = [text for text in texts if isinstance(text, str)]
-    return as_text(content) or "\n".join(texts)
-
-
 # ---------------------------------------------------------------- Claude sessions
 #
 # What Claude Code and Qwen Code save: prompts, slash commands, sub-agents, tokens.
@@ -4507,13 +4573,13 @@ class SavedClaude(Saved, Claude):
         if size > counted.get("outputTokens", size) * MAX_PER_TOKEN:
             self.begun_only.add(identity)
 
-    def end(self, subtype: str = "success", **members: Any) -> None:
+    def end(self, error: Any = None, /, **members: Any) -> None:
         self.take_early(*self.early)
         if self.begun_only:
-            self.usage.pop("outputTokens", None)
+            self.counted.tokens.pop("outputTokens", None)
         self.begun_only.clear()
         self.sizes.clear()
-        super().end(subtype, **members)
+        super().end(error, **members)
 
     def take(self, text: str) -> None:
         """Take what a person typed: a prompt, or a slash command, which the agent follows, or whose
@@ -4689,6 +4755,7 @@ class Codex(Translator):
     )
     names_session: ClassVar = {"thread.started": "thread_id"}
     agents: Mapping[str, tuple[str, str]] = {}  # sub-agents -> the calls that started them, why
+    of_run = ("answered", "commented")
     answered: Any = None  # the last message that is not commentary
     commented = False  # there was commentary, and says so
 
@@ -4718,7 +4785,8 @@ class Codex(Translator):
         elif kind == "turn.completed":
             self.end(result=self.answered, usage=line.usage)
         elif kind == "turn.failed":
-            self.end("error", error=error_message(details(self.event).get("error")))
+            error = error_message(details(self.event).get("error"))
+            self.end(error, subtype="error")
         elif kind == "error" and not self.latest:
             self.event.kind = EARLY
         elif kind == "error":
@@ -4726,10 +4794,6 @@ class Codex(Translator):
         elif kind == "request_user_input":
             self.call(line.call_id, "askQuestion", {"questions": line.questions}, once=True)
             self.answer(line.call_id, "")
-
-    def end(self, subtype: str = "success", **members: Any) -> None:
-        super().end(subtype, **members)
-        self.answered, self.commented = None, False
 
     def flaw(self, result: Any) -> Flaw | None:
         """Nor does a turn succeed whose messages are commentary, all of them."""
@@ -4768,12 +4832,12 @@ class Codex(Translator):
             self.call(identity, name, given, once=done)
         if done:
             result = item.result and content_text(item.result.content)
-            text = (item.error and error_message(item.error)) or result or item.aggregated_output
             declined = item.status == "declined"
             failed, kind = declined or item.status == "failed", "declined" if declined else ""
             starts = {"isBackground": True} if name == SPAWN and not failed else {}
-            code = item.exit_code
-            self.answer(identity, text, failed=failed, kind=kind, code=code, facts=starts)
+            more = {"kind": kind, "code": item.exit_code, "facts": starts}
+            output = result or item.aggregated_output
+            self.answer(identity, output, error=item.error, failed=failed, **more)
         if done and item.type == "collab_tool_call":
             self.follow(identity, item)
 
@@ -4794,7 +4858,7 @@ class Codex(Translator):
         identity, task = self.agents.get(agent, (agent, ""))
         if not self.maker.native:  # the line is printed as it is
             self.parent = identity
-            self.begin_message(object())
+            self.begin_message()
             self.say(text)
             self.parent = None
         if status:
@@ -4820,21 +4884,21 @@ ENDED_AGENT = ("completed", "errored", "interrupted", "shutdown", "not_found")
 def web_call(query: Any, action: Any) -> tuple[str, dict[str, str]]:
     """A search, or a page that was opened, or searched."""
     if action["type"] in ("open_page", "find_in_page"):
-        return "webFetch", {"url": first_text(action["url"], query)}
-    queries = as_list(action["queries"])
-    return "webSearch", {"searchTerm": first_text(query, action["query"], *queries)}
+        return web_use([action["url"] or query], [])
+    return web_use([], [first_text(query, action["query"], *as_list(action["queries"]))])
 
 
 def web_run(given: Any) -> tuple[str, dict[str, str]]:
     """The same of the tool with which code does both: lists of what to open and to look for."""
     request = Node(given)
-    pages = [
-        first_text(entry["ref_id"]) for what in ("open", "find") for entry in request.each(what)
-    ]
-    asked = [first_text(entry["q"]) for what in WEB_LISTS for entry in request.each(what)]
-    if pages and not asked:
-        return "webFetch", {"url": " ".join(pages)}
-    return "webSearch", {"searchTerm": ", ".join(asked)}
+    pages = [entry["ref_id"] for what in ("open", "find") for entry in request.each(what)]
+    return web_use(pages, [entry["q"] for what in WEB_LISTS for entry in request.each(what)])
+
+
+def web_use(pages: list[Any], queries: list[Any]) -> tuple[str, dict[str, str]]:
+    if pages and not queries:
+        return "webFetch", {"url": " ".join(map(first_text, pages))}
+    return "webSearch", {"searchTerm": ", ".join(map(first_text, queries))}
 
 
 WEB_LISTS = ("search_query", "image_query")
@@ -5116,10 +5180,10 @@ class SavedCodex(Saved, Codex):
             self.grown[name] = self.grown.get(name, 0) + more
             self.tokens[name] = total
 
-    def end(self, subtype: str = "success", **members: Any) -> None:
+    def end(self, error: Any = None, /, **members: Any) -> None:
         self.add_usage(self.grown)
         self.grown.clear()
-        super().end(subtype, **members)
+        super().end(error, **members)
 
     def turn_ended(self, payload: Any) -> None:
         """A turn without an answer has failed, though only newer versions say why."""
@@ -5219,6 +5283,7 @@ class Gemini(Translator):
 
     name = "gemini"
     places = places_in("message content")
+    exit_code = r"\ACommand exited with code: (-?[0-9]{1,9})\Z"
     stops = r"Loop detected, stopping|Agent execution (?:blocked|stopped)"  # warnings that say so
 
     def read(self, line: Any) -> None:
@@ -5237,16 +5302,16 @@ class Gemini(Translator):
         elif kind == "message":
             self.say(line["content"], delta=line["delta"] is True)
         elif kind == "tool_use":
-            self.said["assistant"].clear()
+            self.said.forget(None)
             self.call(line["tool_id"], line["tool_name"], line["parameters"])
         elif kind == "tool_result":
             self.returned(line)
         elif kind == "result" and line["status"]:
-            error = error_message(line["error"]) or self.fatal_error or None
-            ended = "success" if line["status"] == "success" and not self.fatal_error else "error"
-            self.models = (*as_object(line["stats.models"]),)
+            error = error_message(line["error"]) or self.fatal_error
+            good = line["status"] == "success" and not self.fatal_error
+            self.counted.models = (*as_object(line["stats.models"]),)
             took = {"duration_ms": line["stats.duration_ms"], "usage": line["stats"]}
-            self.end(ended, error=error, **took)
+            self.end(error, subtype="success" if good else "error", **took)
         elif kind == "error" and line["severity"] != "warning":
             self.report_error(line["message"], fatal=True)
         elif kind == "error" and re.match(self.stops, as_text(line["message"])):
@@ -5259,13 +5324,11 @@ class Gemini(Translator):
     def returned(self, line: Any) -> None:
         """How a command ended is stated only in place of an output."""
         output = as_text(line["output"])
-        code = find_code(r"\ACommand exited with code: (-?[0-9]{1,9})\Z", output)
         stopped = re.fullmatch(r"Command (?:was automatically|cancelled|terminated) .*", output)
-        failed = line["status"] == "error" or line["error"] is not None or stopped is not None
-        text = error_message(line["error"]) or line["output"]
-        self.answer(line["tool_id"], text, failed=failed, kind=line["error.type"], code=code)
+        failed, kind = line["status"] == "error" or stopped is not None, line["error.type"]
+        self.answer(line["tool_id"], output, error=line["error"], failed=failed, kind=kind)
         if line["error.type"] == "stop_execution":
-            self.doubt = as_text(text).strip() or "a hook stopped the agent"
+            self.doubt = error_message(line["error"]).strip() or "a hook stopped the agent"
 
 
 # Parts of OpenCode's messages.
@@ -5287,6 +5350,7 @@ class OpenCode(Translator):
     names_session: ClassVar = {"": "sessionID"}
     named_ends = frozenset(("step_finish", "done"))
     names_all = True
+    of_run = ("reason",)
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
     void = False  # the last step neither said nor called anything
@@ -5335,7 +5399,7 @@ class OpenCode(Translator):
         """Begin a step: one that follows an error may still end the run well."""
         another = self.message not in (None, message)
         if another and self.reason is None and not (self.ended or self.fatal_error):
-            self.end("error", error="superseded by a step of another message")
+            self.end("superseded by a step of another message")
         self.begin_once()
         self.reason, self.message, self.void = None, message, True
         self.failed_before = bool(self.fatal_error)
@@ -5378,10 +5442,7 @@ class OpenCode(Translator):
         self.refused = as_text(part.tool) if refused else ""
 
     def stop_at(self, name: str, failure: str | None = None) -> None:
-        self.end(
-            "error", error=f"it stopped at a call that was not permitted: {name}", failure=failure
-        )
-        self.reason = None
+        self.end(f"it stopped at a call that was not permitted: {name}", failure=failure)
 
     def finish(self) -> None:
         cut = self.reason in self.cuts
@@ -5389,7 +5450,7 @@ class OpenCode(Translator):
         if self.fatal_error or failed or cut:
             failure = "limit" if cut and not self.fatal_error else None
             error = self.fatal_error or f"its last step ended: {self.reason}"
-            self.end("error", error=error, failure=failure)
+            self.end(error, failure=failure)
         elif self.reason == "tool-calls" and self.latest != "assistant" and self.refused:
             self.stop_at(self.refused, "unfinished")
         elif self.reason not in (None, "tool-calls"):
@@ -5398,7 +5459,6 @@ class OpenCode(Translator):
             self.report_error(
                 "its last step never finished; OpenCode sometimes loses its last event"
             )
-        self.reason = None
 
 
 class Droid(Translator):
@@ -5407,6 +5467,7 @@ class Droid(Translator):
     name = "droid"
     named_ends = frozenset(("completion",))
     places = places_in("message text", "reasoning text")
+    exit_code = r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z"
     thought: Any = None  # the last thought's ID: a thought may come twice
     failed = False  # the loop stated its error; what the command says after it is no other one
 
@@ -5426,10 +5487,8 @@ class Droid(Translator):
         elif kind == "tool_call":
             self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":
-            text, failed = content_text(line["value"]), line["isError"] is True
-            code = find_code(r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z", text)
-            text = text or error_message(line["error"])
-            self.answer(line["id"], text, failed=failed, code=code)
+            failed = line["isError"] is True
+            self.answer(line["id"], line["value"], error=line["error"], failed=failed)
         elif kind == "error" and (line["source"] == "agent_loop" or not self.failed):
             self.failed = line["source"] == "agent_loop"
             self.report_error(line["message"], fatal=True)
@@ -5438,9 +5497,10 @@ class Droid(Translator):
             self.failed = False
             outcome = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
             outcome |= {"result": line["finalText"], "usage": line["usage"]}
-            failed = line["isError"] is True
-            error = first_text(self.fatal_error, outcome["result"]) if failed else None
-            self.end("error" if failed else "success", error=error, **outcome)
+            if line["isError"] is True:
+                self.end(self.fatal_error or outcome["result"], subtype="error", **outcome)
+            else:
+                self.end(**outcome)
 
 
 class Copilot(Saved):
@@ -5468,6 +5528,7 @@ class Copilot(Saved):
     names_model = ("model", "newModel", "selectedModel")
     saved = False  # until a line shows it
     clocks = True
+    of_run = ("summary", "agents")
     streamed: Any = None  # the message whose deltas came
     permission = ""  # the answer to the last request
     summary: Any = None  # the answer, unless words follow
@@ -5574,14 +5635,12 @@ class Copilot(Saved):
 
     def result(self, line: Any) -> None:
         """End the run; no line before names the session."""
-        session, code = self.session, line["exitCode"]
-        self.session = first_text(line["sessionId"]) or session
+        code = line["exitCode"]
         good = code == 0 and code is not False
         stated = "no exit code" if code is None else f"exit {code}"
-        error = {} if good else {"error": self.fatal_error or stated}
         outcome = {"duration_ms": line["usage.sessionDurationMs"], "result": self.summary}
-        self.end("error" if error else "success", **outcome, **error)
-        self.session, self.summary, self.agents = session, None, {}
+        error = "" if good else self.fatal_error or stated
+        self.end(error, session_id=line["sessionId"], **outcome)
 
 
 class Pi(Saved):
@@ -5653,7 +5712,7 @@ class Pi(Saved):
         elif kind == "turn_start":
             self.begin_once(cwd=self.cwd)
         elif kind == "message_start" and line.message and line.message.role == "assistant":
-            self.begin_message(object())
+            self.begin_message()
             self.blank_fragments(("message", "content"))  # its first delta
         elif kind == "message_end" and line.message:
             self.message(line.message)
@@ -5697,15 +5756,13 @@ class Pi(Saved):
     def returned(self, identity: Any, name: Any, content: Any, is_error: Any) -> None:
         if name and as_text(identity) not in self.calls:  # the line of its call is lost
             self.call(identity, name, None, once=True)
-        text, failed = content_text(content), is_error is True
-        code = find_code(self.exit_code, text) if failed else None
-        self.answer(identity, text, failed=failed, code=code)
+        self.answer(identity, content, failed=is_error is True)
 
     def entry(self, message: Any) -> None:
         """Read a message of a saved session; its first line has begun the first run."""
         role = message.role if message else None
         if role == "user" and self.latest == "system":
-            self.first = self.stamp
+            self.counted.first = self.stamp
             self.ask(message_text(message.content))
         elif role == "user":
             self.begin_prompt(message_text(message.content))
@@ -5715,7 +5772,7 @@ class Pi(Saved):
             self.returned(*map(result.__getitem__, names))
         elif role == "assistant":
             self.go_on()
-            self.begin_message(object())
+            self.begin_message()
             self.message(message)
             self.cut = message.stopReason == "toolUse"
             if message.stopReason == "aborted":
@@ -5744,7 +5801,8 @@ class Pi(Saved):
         if due and last and last.stopReason not in self.failures:
             self.end(result=message_text(last.content) or None)
         elif due:
-            self.end("error", error=first_text(last.errorMessage, last.stopReason) if last else "")
+            error = first_text(last.errorMessage, last.stopReason) if last else ""
+            self.end(error, subtype="error")
         self.final = None
 
     def flaw(self, result: Any) -> Flaw | None:
@@ -5775,6 +5833,7 @@ class Kimi(Saved):
     name = "kimi"
     named_late = True
     places = places_in("- content")
+    exit_code = r"Command failed with exit code: (-?[0-9]{1,9})\.?\s*\Z"
     saved = False  # until a line shows it
     states_end = False
 
@@ -5793,9 +5852,7 @@ class Kimi(Saved):
             self.go_on()
             self.report_error(line["error_message"])
         elif kind == "session.resume_hint":
-            begun, self.session = self.session, first_text(line["session_id"]) or self.session
-            self.stop("")
-            self.session = begun
+            self.stop("", session_id=line["session_id"])
         elif role == "user":  # in what Kimi CLI saves
             self.begin_prompt("".join(as_text(p["text"]) for p in message_parts(line["content"])))
         elif role == "assistant":
@@ -5805,7 +5862,7 @@ class Kimi(Saved):
             self.returned(line["tool_call_id"], message_parts(line["content"]))
 
     def message(self, line: Any) -> None:
-        self.begin_message(object())
+        self.begin_message()
         for part in message_parts(line["content"]):
             self.think(part["think"]) if part["type"] == "think" else self.say(part["text"])
         for call in line.each("tool_calls"):
@@ -5821,8 +5878,7 @@ class Kimi(Saved):
         why = next((note[1] for note in notes if note and note[1].startswith("ERROR: ")), "")
         said = [text for text, note in zip(texts, notes, strict=True) if not note]
         text = "\n".join(said) if not why else why.removeprefix("ERROR: ")
-        code = find_code(r"Command failed with exit code: (-?[0-9]{1,9})\.?\s*\Z", why or text)
-        self.answer(identity, text, failed=bool(why), code=code)
+        self.answer(identity, text, failed=bool(why))
 
     def finish(self) -> None:
         self.cut = self.cut or self.states_end
@@ -5862,9 +5918,7 @@ class Grok(Translator):
             self.call(line["toolCallId"], line["toolName"] or line["title"], line["rawInput"])
         elif kind == "tool_call_update" and line["status"] in ("completed", "failed"):
             failed, output = line["status"] == "failed", Node(line["rawOutput"])
-            text = as_text(output.value) or "\n".join(
-                as_text(block["content.text"]) for block in line.each("content")
-            )
+            text = as_text(output.value) or content_text(line["content"])
             self.answer(line["toolCallId"], **grok_answer(output, text, failed=failed))
         elif kind == "usage":
             self.responses += 1
@@ -5875,16 +5929,14 @@ class Grok(Translator):
 
     def result(self, line: Any) -> None:
         """End the run; no line before names the session."""
-        begun, self.session = self.session, first_text(line["sessionId"]) or self.session
         reason = as_text(line["stopReason"])
         good = reason.replace("_", "").lower() == "endturn" and not self.fatal_error
-        why = {} if good else {"error": self.fatal_error or f"stopped: {reason}"}
         names = {"usage": "usage", "num_turns": "num_turns", "total_cost_usd": "total_cost_usd"}
-        outcome = {name: line[own] for name, own in names.items() if line[own] is not None}
+        outcome = known_members({name: line[own] for name, own in names.items()})
+        outcome["session_id"] = line["sessionId"]
         if line["structuredOutput"] is not None:
             outcome["result"] = encode_json(line["structuredOutput"]).decode()
-        self.end("success" if good else "error", **outcome, **why)
-        self.session = begun
+        self.end("" if good else self.fatal_error or f"stopped: {reason}", **outcome)
 
 
 class GrokMessages(Claude):
@@ -5935,6 +5987,7 @@ class Antigravity(Translator):
 
     name = "antigravity"
     places = places_in("- step_update.text_delta")
+    exit_code = r"(?:\A|\n)exit status (-?[0-9]{1,9})\s*\Z"
     going: Any = None  # the step with words that has not ended
 
     @classmethod
@@ -5974,12 +6027,9 @@ class Antigravity(Translator):
                 self.returned(as_word(index), info, state)
 
     def returned(self, identity: str, info: Any, state: Any) -> None:
-        error, output = error_message(info["error"]), info["output"]
-        text = error or as_text(output)
-        code = find_code(r"(?:\A|\n)exit status (-?[0-9]{1,9})\s*\Z", text)
-        kind = "denied" if "denied permission" in error else ""
-        failed = state != "DONE" or info["error"] is not None
-        self.answer(identity, text, failed=failed, kind=kind, code=code)
+        error, failed = info["error"], state != "DONE"
+        kind = "denied" if "denied permission" in error_message(error) else ""
+        self.answer(identity, as_text(info["output"]), error=error, failed=failed, kind=kind)
 
     def result(self, result: Any) -> None:
         status, response = as_text(result["status"]), as_text(result["response"])
@@ -6002,7 +6052,7 @@ class Antigravity(Translator):
         if result["structured_output"] is not None:
             response = encode_json(result["structured_output"]).decode()
         more |= {"result": response} if response else {}
-        self.end("error" if error else "success", error=error or None, **more)
+        self.end(error, **more)
 
 
 class Cline(Translator):
@@ -6015,6 +6065,7 @@ class Cline(Translator):
     name = "cline"
     places = places_in("agent_event event.text event.reasoning")
     fragments = places_in("agent_event event.accumulated event.update")
+    exit_code = r"\[?Command exited with code (-?[0-9]{1,9})\]?"
 
     def read(self, line: Any) -> None:
         kind, self.parent, self.stamp = self.event.type, None, line["ts"]
@@ -6034,14 +6085,14 @@ class Cline(Translator):
             names = {"duration_ms": "durationMs", "num_turns": "iterations", "usage": "usage"}
             stated = {name: line[own] for name, own in names.items()}
             failure = first_text(self.fatal_error, text if reason == "error" else "")
-            why = None if good else failure or f"finished: {reason}"
+            why = "" if good else failure or f"finished: {reason}"
             self.use_model(line["model.id"])
-            self.end("success" if good else "error", result=text, error=why, **stated)
+            self.end(why, result=text, **stated)
 
     def follow(self, what: Any, of: Any, event: Any) -> None:
         delta = what == "content_start"
         if what == "iteration_start":
-            self.begin_message(object())
+            self.begin_message()
         elif what == "error":
             self.report_error(event["error"], fatal=event["recoverable"] is False)
         elif what not in ("content_start", "content_end"):
@@ -6059,14 +6110,11 @@ class Cline(Translator):
         """What came back: for each thing that was asked for, how it went."""
         output = event["output"]
         parts = [*Node(output).each()] or [Node(output)]
-        failed = event["error"] is not None or any(
-            part["success"] is False or part["error"] is not None for part in parts
-        )
+        failed = any(part["success"] is False or part["error"] is not None for part in parts)
         texts = [as_text(part["error"]) or as_text(part["result"]) for part in parts]
-        text = error_message(event["error"]) or as_text(output) or "\n".join(filter(None, texts))
-        code = find_code(r"\[?Command exited with code (-?[0-9]{1,9})\]?", text)
+        text = as_text(output) or "\n".join(filter(None, texts))
         took = dict.fromkeys(("executionTime", "durationMs"), event["durationMs"])
-        self.answer(event["toolCallId"], text, failed=failed, code=code, facts=took)
+        self.answer(event["toolCallId"], text, error=event["error"], failed=failed, facts=took)
 
 
 # Arguments of Cline's tools that are lists, one item for each thing to do: Cursor's names, and what
@@ -6107,6 +6155,7 @@ class Goose(Translator):
 
     name = "goose"
     places = places_in("message message.content.text message.content.thinking")
+    of_run = ("closing",)
     message: Any = None  # the ID of the last one
     closing = ""  # what it says
 
@@ -6126,9 +6175,8 @@ class Goose(Translator):
             self.report_error(line["error"], fatal=True)
         elif kind == "complete":
             failed = self.fatal_error or (GOOSE_ERROR.match(self.closing) and self.closing.strip())
-            error, self.closing = failed or None, ""
             totals = {"usage": as_object(line.value), "total_cost_usd": line["cost_usd"]}
-            self.end("error" if error else "success", error=error, **totals)
+            self.end(failed, **totals)
 
     def block(self, block: Any, role: Any) -> None:
         kind = block["type"]
@@ -6152,10 +6200,10 @@ class Goose(Translator):
         value = response["value"] if as_object(response.value) else response.value
         result = Node(value)
         failed = response["status"] == "error" or result["isError"] is True
-        text = error_message(response["error"]) or content_text(result["content"] or value)
+        text, error = content_text(result["content"] or value), response["error"]
         code = result["structuredContent.exit_code"]
         kind = "timeout" if result["structuredContent.timed_out"] is True else ""
-        self.answer(identity, text, failed=failed, kind=kind, code=code)
+        self.answer(identity, text, error=error, failed=failed, kind=kind, code=code)
 
 
 GOOSE_ERROR = regex(
@@ -6205,7 +6253,7 @@ class SavedCursor(Saved):
         elif role == "assistant":
             self.settle_calls()
             self.go_on()
-            self.begin_message(object())
+            self.begin_message()
             for block in message_parts(line["message.content"]):
                 self.block(block)
             self.cut = bool(self.calls)
@@ -6220,7 +6268,7 @@ class SavedCursor(Saved):
                 identity = as_text(stated)
                 identity = identity if identity in self.calls else next(iter(self.calls), identity)
                 failed = block["is_error"] is True
-                self.answer(identity, content_text(block["content"]), failed=failed)
+                self.answer(identity, block["content"], failed=failed)
         texts = [as_text(block["text"]) for block in blocks if block["text"] is not None]
         asked = [query for text in texts for query in elements_in(text, "user_query")]
         if texts:
@@ -6268,15 +6316,10 @@ class Acp(Translator):
         elif method:
             remember(self.asked, as_word(line["id"]), None)
         elif reason and self.in_turn:
-            good = reason == "end_turn"
-            usage = line["result.usage"]
-            self.end(
-                "success" if good else "error",
-                usage=usage,
-                error=None if good else f"stopped: {reason}",
-            )
+            error = "" if reason == "end_turn" else f"stopped: {reason}"
+            self.end(error, usage=line["result.usage"])
         elif line["error"] is not None and self.in_turn and as_word(line["id"]) not in self.asked:
-            self.end("error", error=error_message(line["error"]) or "error")
+            self.end(error_message(line["error"]) or "error")
 
     def update(self, what: Any, update: Any) -> None:
         text = update["content.text"]
@@ -6318,8 +6361,7 @@ class Acp(Translator):
         if given or not call:
             self.call(identity, name, given, once=True)
         if status in ("completed", "failed"):
-            texts = [as_text(item["content.text"]) for item in update.each("content")]
-            text = "\n".join(filter(None, texts)) or content_text(update["rawOutput"])
+            text = content_text(update["content"]) or content_text(update["rawOutput"])
             text = text or error_message(update["rawOutput"])
             code = Node(update["rawOutput"])["exitCode"]
             self.answer(identity, text, failed=status == "failed", code=code)
@@ -6459,7 +6501,7 @@ def is_kimis(message: Mapping[str, Any]) -> bool:
     parts, line = message_parts(message["content"]), Node(message)
     if message["tool_call_id"] is not None:
         return any(KIMI_NOTE.fullmatch(as_text(part["text"])) for part in parts)
-    called = {call["function.name"] for call in line.each("tool_calls")}
+    called = {as_text(call["function.name"]) for call in line.each("tool_calls")}
     return bool(called & KIMI_TOOLS) or any("think" in part.value for part in parts)
 
 
@@ -7149,10 +7191,11 @@ class Sessions:
         named, translator = event.session_id, speaker.translator
         if named or self.here.sure_name is not NO_SESSION:
             return speaker, translator.translate(event)
-        times = translator.first, translator.last
+        counted = translator.counted
+        times = counted.first, counted.last
         parts: Sequence[Event] = translator.translate(event)
         if parts[0] is event:
-            translator.first, translator.last = times
+            counted.first, counted.last = times
             event.session_id, event.unprinted = named, False  # may be any agent's
             event.kind = self.kind_of(event) if event.type in SHARED_TYPES else event.kind
             return None, (event,)
