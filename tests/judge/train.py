@@ -8,12 +8,14 @@ logistic regression over the traits of a value (``agentfmt.traits``), trained on
     people(), machines()   made here
 
 All numbers are integers and all chance is seeded, so that every Python makes the same bytes. A test
-holds the module's constants equal to these.
+holds the module's constants equal to these. That takes ten seconds, so ``--write`` notes in
+trained.txt what they were made from: the test trains again if that has changed, and in CI.
 """
 
 from __future__ import annotations
 
 import decimal
+import hashlib
 import lzma
 import os
 import random
@@ -24,6 +26,7 @@ import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULE = os.path.join(HERE, os.pardir, os.pardir, "agentfmt.py")
+TRAINED = os.path.join(HERE, "trained.txt")
 sys.path.insert(0, os.path.dirname(MODULE))
 
 import agentfmt  # noqa: E402 (the one beside this file)
@@ -182,6 +185,19 @@ def printed(weights: bytes, odds: list[int]) -> str:
     return f"WEIGHTS = (\n{literal})\nREACHED = {(-agentfmt.SURE, *odds)}\n"
 
 
+def made_from() -> str:
+    """A digest of all that the constants are made from, and of themselves: this script, the
+    examples, and the module's section."""
+    digest = hashlib.sha256()
+    for name in ("train.py", "examples.txt", "plain.txt.xz"):
+        with open(os.path.join(HERE, name), "rb") as file:
+            digest.update(file.read())
+    with open(MODULE, encoding="utf-8") as file:
+        section = file.read().partition(" the judge\n")[2].partition("\n# -----")[0]
+    digest.update(section.encode())
+    return digest.hexdigest()
+
+
 if __name__ == "__main__":
     text = printed(*train())
     print(text, end="")
@@ -192,3 +208,5 @@ if __name__ == "__main__":
         after = rest.partition("REACHED = ")[2].partition("\n")[2]
         with open(MODULE, "w", encoding="utf-8") as file:
             file.write(before + text + after)
+        with open(TRAINED, "w", encoding="utf-8") as file:
+            file.write(f"{made_from()}\n")
