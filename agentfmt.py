@@ -2177,8 +2177,9 @@ class Reporter:
         )
 
     def message(self, text: str) -> None:
-        """One line on stderr, after the output that came before it."""
-        self.write(encode_line(f"agentfmt: {text}"))
+        """One line on stderr, after the output that came before it; a value that has become known
+        since the text was made isn't in it."""
+        self.write(encode_line(f"agentfmt: {self.redaction.without_learnt(text)}"))
 
     def write(self, line: bytes) -> None:
         self.out.write_lines()
@@ -8727,7 +8728,8 @@ class KnownForm(NamedTuple):
 def known_forms(name: str, value: str) -> Iterator[KnownForm]:
     import base64
 
-    for text in dict.fromkeys((value, *filter(is_usable, value.splitlines()))):
+    texts = dict.fromkeys((value, *filter(is_usable, value.splitlines())))
+    for text in itertools.chain(*map(pieces, texts)):
         yield KnownForm(name, text, tuple(map(in_any_spelling, text)))
         data = to_utf8(text)
         for shift in range(3):
@@ -8736,6 +8738,14 @@ def known_forms(name: str, value: str) -> Iterator[KnownForm]:
             encoded = encoded[(0, 2, 3)[shift] : (shift + len(data)) * 8 // 6]
             if len(encoded) > 3:
                 yield KnownForm(name, encoded, tuple(map(in_base64, encoded)))
+
+
+def pieces(text: str) -> list[str]:
+    """A text, or what together is one that is too long for an automaton."""
+    if len(text) <= LONGEST_FORM:
+        return [text]
+    starts = range(0, len(text) - LONGEST_FORM, LONGEST_FORM)
+    return [*(text[at : at + LONGEST_FORM] for at in starts), text[-LONGEST_FORM:]]
 
 
 class KnownValues:
@@ -8758,10 +8768,20 @@ class KnownValues:
         return expression("|".join(ordered) or NO_MATCH)
 
     def spans(self, text: bytes, position: int = 0) -> Iterator[Span]:
-        """The spans of values from every start: they may overlap."""
+        """The spans of values from every start: they may overlap. The places of one that overlaps
+        with itself are a single span as far as the text repeats it: read one by one, each would be
+        as long as the value."""
+        starts, reach = dict[bytes, int](), 0  # of the values that overlap with what was found last
         while match := self.pattern.search(text, position):
-            yield *match.span(), self.name_of(match[0])
-            position = match.start() + 1
+            start, end = match.span()
+            starts = starts if start < reach else {}
+            period = start - starts.get(match[0], start)
+            if period:
+                repeated = agreement(text, end - period, end)
+                end += repeated - repeated % period
+            yield start, end, self.name_of(match[0])
+            position = end - len(match[0]) + 1
+            starts[match[0]], reach = position - 1, max(reach, end)
 
     def name_of(self, text: bytes) -> str:
         if text not in self.names:
@@ -8783,8 +8803,21 @@ class KnownValues:
                 position = match.start() + 1
 
 
+def agreement(text: bytes, first: int, second: int) -> int:
+    """For how many bytes a text is the same from two places on, of which the second is later."""
+    size, step = 0, 64
+    while step:
+        end = second + size + step
+        if end <= len(text) and text[first + size : end - second + first] == text[end - step : end]:
+            size, step = size + step, 2 * step
+        else:
+            step //= 2
+    return size
+
+
 NO_MATCH = r"[^\x00-\xff]"
 LEAST_BEGUN = 4  # characters at the end of a text that may begin a known value
+LONGEST_FORM = 2048  # characters: the memory of an automaton may grow with their square
 LONGEST_SPELLING = 16  # bytes of a character, in JSON inside JSON inside JSON
 
 
@@ -8972,7 +9005,7 @@ MACROS = {
     "Y": r"(?:&\w+ |!!\w+ )?",
     "P": r"(?:\\*[\"'`])?",
     "N": r"(?:\r?\n|(?:\\+r)?\\+n)",
-    "A": r"(?:=>|->|\xe2\x86\x92|[?.+|]{1,2}=|:{0,3}=|:{1,2}\*{0,2}|\xef\xbc\x9a|\\+uff1a)",
+    "A": r"(?:=>|->|\xe2\x86\x92|\\+u2192|[?.+|]{1,2}=|:{0,3}=|:{1,2}\*{0,2})",
 }
 
 
@@ -9001,7 +9034,7 @@ block           line      mixed   (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>  
 option          value     human   (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
 variable        blank     word      =                                             PASSWORD=«<12 alnum>»           PASSWORD=$X
 property        rest      word      =                                             db.password=«<12 alnum>»          db.password=$X
-yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92|\xef\xbc\x9a|\\+uff1a)<H><Y>      password: «<12 alnum>»          password: null
+yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92|\\+u2192)<H><Y>      password: «<12 alnum>»          password: null
 next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 after           value     mixed   (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned        value     human   <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
@@ -9143,6 +9176,17 @@ def behind(forms: list[Form], needed: int) -> str:
     return f"(?:{'|'.join(alternatives)})"
 
 
+# A name at the end of a line, if the next one has before its text what tools put there: its number,
+# the name of its file, the sign of a difference, a quote or a comment, a service, a time.
+BEFORE_LINES = (
+    r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]+(?:Z|[+-][0-9:]+)?[ ]"
+    r"|[ \t]*[0-9]{1,6}(?:\xe2\x86\x92|\\+u2192|\t|\\+t|[ ]?\||[:-])"
+    r"|[\w./@+-]{1,99}[:-][0-9]{1,6}[:-]|[\w./@+-]{1,99}/[\w.-]{1,60}:"
+    r"|[+-]|>[ ]?|[ \t]*(?:#+|//+|;+|\*|<!--|REM)[ ]|[\w.-]{1,40}-[0-9]+[ ]+\|[ ])"
+)
+NUMBERED_NAMES = (
+    rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[^\w\n]|\\+t)*(?:\\+r|\r)?(?:\\+n|\n){BEFORE_LINES}"
+)
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _HEAD = "|".join(sorted(_HEADS))
@@ -9397,9 +9441,16 @@ MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
 REFERS = regex(rb":[\w-]+:[^\s:]|(?<=checksum)/")  # within an ARN or a URN; a digest of it
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 SEAM = b"\n\n\0"  # between texts that are searched together: no expression goes on behind it
-# Codes for a terminal, as they are and as programs and JSON inside JSON spell them.
-CODE_BEGIN = r"(?:\x1b|\\u001[bB]|\\(?:x1[bB]|033|e)\[)"
-CODES = regex(rb"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033|e))(?:\[[0-?]*[ -/]*[@-~]|[()][0AB])")
+# Codes for a terminal, as they are and as programs and JSON inside JSON spell them; with links, and
+# what nobody sees.
+CODE_BEGIN = r"(?:\x1b|\\u001[bB]|\\(?:x1[bB]|033|e)[\[\]]|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8d])"
+_ESCAPE = rb"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033|e))"
+_CODES = (
+    _ESCAPE + rb"(?:\[[0-?]*[ -/]*[@-~]|[()][0AB]"
+    rb"|\][0-9]{1,4};[^\x07\x1b\\\n]{0,4096}(?:\x07|\\+u0007|\\+x07|\\+a|" + _ESCAPE + rb"\\+))"
+    rb"|\xc2\x9b[0-?]*[ -/]*[@-~]|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf"
+)
+CODES = regex(_CODES)
 
 
 def mask(text: bytes, spans: Iterable[tuple[int, int, Any]]) -> bytes:
@@ -9487,7 +9538,23 @@ class Scanner:
                 number = bisect.bisect_right(ends, match.end() - 1 if blind else match.start())
                 suspects.add(number)
                 begin = ends[number] - 1
+        begin, signs = 0, expression(ANY_SIGN)
+        while match := signs.search(block, begin):
+            ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
+            number = bisect.bisect_right(ends, match.start())
+            if number not in suspects and self.is_suspect(texts[number]):
+                suspects.add(number)
+            begin = ends[number] - 1
         return suspects
+
+    def is_suspect(self, text: bytes) -> bool:
+        """May a text hold secrets in its plain reading?"""
+        changes = plain_reading(text)
+        if not changes:
+            return False
+        begin, end = max(changes[0][0] - NEAR, 0), changes[-1][1] + NEAR
+        plain = splice(text[:end], changes)[begin:]
+        return bool(self.tokens.match(plain) or any(hint.search(plain) for hint in self.hints[1:]))
 
     def stretches(self, text: bytes) -> list[tuple[int, int]]:
         """The spans of a text that may hold secrets: all but the middles of long strings of base64,
@@ -9516,29 +9583,42 @@ class Scanner:
     def spans(self, text: bytes) -> list[Span]:
         """The spans of secrets in order; overlapping ones are merged.
 
-        Codes for a terminal are seen through: they stay, and what they cut in pieces has its marker
-        in the place of the first one. A token may begin behind a code that follows a letter.
+        What is found in the text and what is found in its plain reading are united. A marker in the
+        place of a secret may make a secret of what stands beside it: looked for until there is
+        none, or redacting twice would change something.
         """
-        codes = codes_in(text)
-        if not codes:
-            return self.search(text)
-        spans = [*behind_codes(self.search(splice(text, [(*code, b"") for code in codes])), codes)]
-        more = self.search(mask(text, spans), names=False)
-        return merged(spans + [part for span in more for part in around_codes(span, codes)])
+        text, spans = self.masked(text), list[Span]()
+        for _ in range(ROUNDS):
+            more, changes = self.search(text), plain_reading(text)
+            if changes:
+                codes = [(a, b) for a, b, new in changes if not new and b - a <= SHORT_CODE]
+                more = [part for span in more for part in around(span, codes, inside=True)]
+                more += carried_back(self.search(splice(text, changes)), changes)
+            if not (more and changes):
+                return merged(spans + more)
+            spans = merged(spans + more)
+            text = mask(text, spans)
+        return spans
 
-    def search(self, text: bytes, *, names: bool = True) -> list[Span]:
-        """The spans of secrets in a text without codes; ``names``: also of values behind names.
-
-        A marker in the place of a secret may make a secret of what stands beside it: looked for
-        until there is none, or redacting twice would change something.
-        """
-        copies = self.copies if names else None
-        spans: list[Span] = [*copies.known.spans(text)] if copies and copies.known.forms else []
-        areas = [(0, len(text), "")] if names else []  # in which names are looked for
-        text = self.masked(text)
+    def search(self, text: bytes) -> list[Span]:
+        """The spans of secrets in a text as it stands. Known values hide nothing of what is found
+        without them: they are looked for when all else is found."""
         skipped = [(a, b) for (_, a), (b, _) in itertools.pairwise(self.stretches(text))]
-        text = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
-        whole, text = text, mask(text, spans) if spans else text
+        bare = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
+        spans = self.search_rounds(bare, [], [(0, len(text), "")])
+        copies = self.copies
+        known = [*self.known.spans(text)]
+        known += copies.known.spans(text) if copies and copies.known.forms else []
+        known += copies.taught(text, spans) if copies else []
+        if known:
+            near = [(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in known]
+            spans = self.search_rounds(bare, merged(known + spans), merged(near))
+        return spans
+
+    def search_rounds(self, text: bytes, spans: list[Span], areas: list[Span]) -> list[Span]:
+        """More spans beside those that are found, until there are none; ``areas``: in which names
+        are looked for."""
+        text = mask(text, spans) if spans else text
         for _ in range(ROUNDS):
             finders = dict.fromkeys((*self.found_in(text), *self.always))
             more = [span for finder in finders for span in finder(text)]
@@ -9547,9 +9627,8 @@ class Scanner:
                 break
             spans = merged(spans + more)
             text = mask(text, spans)
-            near = [(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in more]
-            areas = merged(near) if names else []
-        return merged([*spans, *copies.taught(whole, spans)]) if copies and spans else spans
+            areas = merged([(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in more])
+        return spans
 
     def masked(self, text: bytes) -> bytes:
         """A text with its markers made unrecognizable; positions stay."""
@@ -9602,21 +9681,43 @@ class Scanner:
         return [*((start, len(text), name) for start, name in starts), *self.known.begun(text)]
 
 
+class Learnt(KnownValues):
+    """The values that runs have shown behind names of secrets, the last MAX_LEARNT."""
+
+    def add(self, name: str, value: str) -> None:
+        super().add(name, value)
+        for form in [*self.forms][: -MAX_LEARNT or None]:
+            del self.forms[form]
+
+    def hidden_in(self, text: str) -> str:
+        """A text without these values; of one that is cut off, without its beginning."""
+        if not self.forms:  # nearly always
+            return text
+        data = to_utf8(text)
+        spans = [*self.spans(data)]
+        for cut in CUT.finditer(data):
+            spans += self.begun(data[: cut.start()])
+        return from_utf8(splice(data, markers_for(merged(spans))))
+
+
 class Copies:
     """The values that a run has shown behind names of secrets: they are known from there on."""
 
-    def __init__(self) -> None:
+    def __init__(self, learnt: Learnt) -> None:
+        self.learnt = learnt
         self.known = KnownValues()
         self.values = set[str]()
 
     def learn(self, value: str) -> KnownValues | None:
         """Know a value from now on, if it looks random; MAX_COPIES of them."""
-        if value in self.values or len(self.values) >= MAX_COPIES or not is_usable(value):
+        size = sum(map(len, self.values)) + len(value)
+        if value in self.values or len(self.values) >= MAX_COPIES or size > MAX_COPIED:
             return None
-        if greatest_odds(value) < random_odds(value):
+        if not is_usable(value) or greatest_odds(value) < random_odds(value):
             return None
         self.values.add(value)
         self.known.add("assignment", value)
+        self.learnt.add("assignment", value)
         return KnownValues([("assignment", value)])
 
     def taught(self, text: bytes, spans: Iterable[Span]) -> Iterator[Span]:
@@ -9628,7 +9729,10 @@ class Copies:
                 yield from new.spans(text, end)
 
 
+CUT = regex(rb"\.\.\.|\xe2\x80\xa6|\Z")  # where a text may be cut off
+MAX_LEARNT = 1024  # forms of values of all runs
 MAX_COPIES = 32  # of values in a run: each makes what is searched for larger
+MAX_COPIED = 64 * 1024  # characters of them
 
 
 def any_of(expressions: Iterable[str]) -> str:
@@ -9731,27 +9835,110 @@ def merged(spans: list[Span]) -> list[Span]:
     return result
 
 
-def codes_in(text: bytes) -> list[tuple[int, int]]:
-    """The spans of the codes for a terminal."""
-    some = b"\x1b" in text or (b"\\" in text and expression(CODE_BEGIN).search(text))
-    return [match.span() for match in CODES.finditer(text)] if some else []
+class Reading(NamedTuple):
+    """What programs write for something else: a sign of it, an expression of what is written, and
+    what that stands for. A text costs nothing without its sign."""
+
+    name: str
+    sign: str  # an expression
+    written: bytes  # an expression with a group, which tells what it stands for
+    plain: Callable[[bytes], bytes]
 
 
-def behind_codes(spans: Iterable[Span], codes: list[tuple[int, int]]) -> Iterator[Span]:
-    """The spans in a text of what was found in it without its codes."""
-    sizes = [0, *itertools.accumulate(end - start for start, end in codes)]
-    cuts = [start - before for (start, _), before in zip(codes, sizes, strict=False)]
+def nothing_of(_written: bytes) -> bytes:
+    return b""
+
+
+def char_in_hex(digits: bytes) -> bytes:
+    return bytes([int(digits, 16)])
+
+
+def entity(name: bytes) -> bytes:
+    """The character of an HTML entity."""
+    if name[:1] != b"#":
+        return ENTITIES[name]
+    number = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
+    return to_utf8(chr(min(number, sys.maxunicode)))
+
+
+def narrow(sign: bytes) -> bytes:
+    return b":" if sign in b"\x9aa" else b"="
+
+
+ENTITIES = {
+    b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&", b"nbsp": b" ",
+    b"equals": b"=", b"colon": b":",
+}  # fmt: skip
+# The signs are expressions of RE2; a slash, a quote and what assigns are signs of an escape.
+READINGS = [
+    Reading(*given)
+    for given in (
+        ("code of a terminal", CODE_BEGIN, b"(%b)" % _CODES, nothing_of),
+        (
+            "what tools put before lines", NUMBERED_NAMES,
+            rb"((?:(?m:^)|(?<=\\n))%b{1,3})" % BEFORE_LINES.encode("latin-1"), nothing_of,
+        ),
+        (
+            "escape of JSON or JavaScript", r"\\(?:u00|x)[2-7]",
+            rb"\\+(?:u00|x)([2-7][0-9a-fA-F])", char_in_hex,
+        ),
+        ("escaped slash", r"\\/", rb"\\+(/)", bytes),
+        (
+            "entity of HTML", r"&(?:[a-z]{2,6}|#[xX]?[0-9a-fA-F]{2,5});",
+            rb"&(?:amp;)*(%b|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});" % b"|".join(ENTITIES), entity,
+        ),
+        (
+            "character of a URL", r"%(?:25)?(?:2[02367bBcCfF]|3[a-fA-F]|40|5[bB]|7[bB])",
+            rb"%(?:25)*([2-7][0-9a-fA-F])", char_in_hex,
+        ),
+        (
+            "wide sign", r"\xef\xbc[\x9a\x9d]|\\uff1[ad]",
+            rb"(?:\xef\xbc|\\+uff1)([\x9a\x9dad])", narrow,
+        ),
+    )
+]  # fmt: skip
+ANY_SIGN = "|".join(reading.sign for reading in READINGS[1:])  # codes are seen at the first look
+
+
+def plain_reading(text: bytes) -> list[Change]:
+    """The changes that make a text plain, as a person would read it."""
+    some = [reading for reading in READINGS if expression(reading.sign).search(text)]
+    if not some:
+        return []
+    written = re.compile(b"|".join(reading.written for reading in some))
+    changes = list[Change]()
+    for match in written.finditer(text):
+        group = match.lastindex or 1
+        changes.append((*match.span(), some[group - 1].plain(match[group])))
+    return changes
+
+
+def carried_back(spans: Iterable[Span], changes: list[Change]) -> Iterator[Span]:
+    """The spans in a text of what was found in its plain reading."""
+    sizes = [0, *itertools.accumulate(end - start - len(new) for start, end, new in changes)]
+    begins = [start - size for (start, _, _), size in zip(changes, sizes, strict=False)]
+    ends = [begin + len(new) for begin, (_, _, new) in zip(begins, changes, strict=True)]
+    gone = [(start, end) for start, end, new in changes if not new]
     for first, last, name in spans:
-        begin = first + sizes[bisect.bisect_right(cuts, first)]
-        end = last + sizes[bisect.bisect_left(cuts, last)]
-        yield from around_codes((begin, end, name), codes)
+        at, stop = bisect.bisect_right(ends, first), bisect.bisect_left(begins, last)
+        begin = first + sizes[at]
+        if at < len(begins) and begins[at] < first:  # inside of a change
+            begin = changes[at][0]
+        end = changes[stop - 1][1] if stop and last < ends[stop - 1] else last + sizes[stop]
+        yield from around((begin, end, name), gone)
 
 
-def around_codes(span: Span, codes: list[tuple[int, int]]) -> Iterator[Span]:
-    """The parts of a span between the codes in it, of which the first has the name."""
+SHORT_CODE = 24  # bytes; a longer one may hold a secret
+
+
+def around(span: Span, gone: list[tuple[int, int]], *, inside: bool = False) -> Iterator[Span]:
+    """The parts of a span between what its plain reading leaves out; the first has the name.
+    ``inside``: what it leaves out counts only if it lies in the span."""
     begin, end, name = span
-    at = bisect.bisect_right(codes, (begin, begin))
-    for start, stop in itertools.takewhile(lambda code: code[0] < end, codes[max(at - 1, 0) :]):
+    at = max(bisect.bisect_right(gone, (begin, begin)) - 1, 0)
+    for start, stop in itertools.takewhile(lambda piece: piece[0] < end, gone[at:]):
+        if inside and (start < span[0] or stop > end):
+            continue
         if begin < start:
             yield begin, start, name
             name = ""
@@ -9967,6 +10154,8 @@ class EventRedactor:
         self.homes = homes
         self.counts: dict[str, int] = {}  # redactions outside any run, by rule or class
         self.run: Run | None = None  # of the current event
+        self.learnt = Learnt()  # by all runs, for what is printed outside of events
+        self.catch_up: Callable[[], object] = lambda: None  # redact what came before
         # Identities that had to change: what stands for each, and how often that was so.
         self.renamed: dict[str, str] = {}
         self.repeated: dict[str, int] = {}
@@ -10062,11 +10251,20 @@ class EventRedactor:
         scanner = self.find_scanner() if text else None
         if scanner is None:
             return ""
+        self.catch_up()
         data = to_utf8(text[:CONCEALED])
-        spans = scanner.spans(data)
-        spans = merged([*spans, *begun, *(scanner.begun(data) if len(text) >= CONCEALED else ())])
+        spans = [*scanner.spans(data), *self.learnt.spans(data), *begun]
+        spans = merged(spans + (self.begun(data, scanner) if len(text) >= CONCEALED else []))
         here = self.directory(cwd) if cwd else None
         return from_utf8(splice(data, self.with_paths(data, here, markers_for(spans))))
+
+    def without_learnt(self, text: str) -> str:
+        """A message without the values that have become known since it was made."""
+        return self.learnt.hidden_in(text)
+
+    def begun(self, text: bytes, scanner: Scanner) -> list[Span]:
+        """Spans at the end of a cut-off text that may be the beginning of a secret."""
+        return [*scanner.begun(text), *self.learnt.begun(text)]
 
     def prose(self, line: str, due: str) -> tuple[str, str]:
         """A line of a FILE that is no event, redacted, and what the next one may go on with: a
@@ -10078,7 +10276,7 @@ class EventRedactor:
         scanner, data = self.find_scanner(), to_utf8(due + text)
         inside = due == OPEN_KEY
         began = "" if inside else self.text(due, "prose")
-        values = [*scanner.known.begun(data)] if scanner else []
+        values = [*scanner.known.begun(data), *self.learnt.begun(data)] if scanner else []
         shown = self.text(due + text, "prose", begun=values).removeprefix(began)
         if ends_inside_key(to_utf8(text), inside):
             return shown, OPEN_KEY
@@ -10334,14 +10532,14 @@ def texts_of(events: list[Any]) -> list[str]:
 class RunWords:
     """Redaction's state of a run: its passages, and its waiting events in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, copies: Copies) -> None:
+        self.copies = copies
         self.last_s = 0.0  # time of the last event
         self.open: dict[str, Passage] = {}  # by kind and parent
         self.closed: list[Passage] = []  # undecided ones
         self.pending: list[Event] = []
         self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
-        self.copies = Copies()
         self.ended = False
 
     def close(self, *keys: str, cut_off: bool = False) -> None:
@@ -10398,6 +10596,9 @@ class Redactor:
         # Of what action lines and summaries read: only what is printed is counted.
         self.uncounted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
         self.scanner = redaction.scanner
+        self.learnt = redaction.learnt
+        redaction.catch_up = self.catch_up
+        self.arrived: list[Event] = []  # of a block that is being read
         self.reread = reread
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
@@ -10410,7 +10611,17 @@ class Redactor:
         self.together = id_of_line if "paths" in redaction.classes else run_of
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
-        batch: list[Any] = list(events)
+        for event in events:
+            self.arrived.append(event)
+        self.catch_up()
+        self.release_overdue(time.monotonic())
+        ready, self.ready = self.ready, []
+        return ready
+
+    def catch_up(self) -> None:
+        """Take the events that have arrived: what is said of the next one hides what they show."""
+        batch: list[Any] = self.arrived
+        self.arrived = []
         now = time.monotonic()
         lines = [event.raw if event.original is None else searched_lines(event) for event in batch]
         suspects = self.redaction.suspects(lines)
@@ -10426,14 +10637,11 @@ class Redactor:
         )
         for stretch in groups:
             run = run_of(stretch[0])
-            state = self.runs.get(run) or self.runs.setdefault(run, RunWords())
+            state = self.runs.get(run) or self.runs.setdefault(run, RunWords(Copies(self.learnt)))
             state.last_s = now
             state.pending += stretch
             self.take(state, stretch)
             self.settle(run, state)
-        self.release_overdue(now)
-        ready, self.ready = self.ready, []
-        return ready
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
         for event in stretch:
@@ -10494,8 +10702,8 @@ class Redactor:
         self.decide(state, passages, overdue=overdue)
         self.release(state)
         if self.scanner:
-            if run and run.reason and state.ended and state.copies.known.forms:
-                run.reason = self.scanner.conceal(run.reason)
+            if run and run.reason and state.ended:
+                run.reason = self.learnt.hidden_in(run.reason)
             self.scanner.copies = None
         self.waiting.pop(run, None)
         if state.pending:
@@ -10572,6 +10780,7 @@ class Redactor:
     def finish(self) -> list[Event]:
         """Release all events at the end of the input, which may have been cut off: beginnings of
         secrets are hidden."""
+        self.catch_up()
         for run, state in [*self.waiting.items()]:
             state.close(*state.open, cut_off=True)
             self.settle(run, state)
@@ -10656,7 +10865,7 @@ class Redactor:
                 spans += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
             start += len(piece)
         spans += scanner.known.spans(data) if len(parts) > 1 else ()  # of several words
-        spans += scanner.begun(data) if cut_off else ()
+        spans += self.redaction.begun(data, scanner) if cut_off else ()
         if inside:
             over = PEM_END.search(data)
             spans.append((-1, over.end() if over else len(data), ""))
@@ -10957,6 +11166,7 @@ class Writer:
     event_type: type[Event] = Event
     thinking = words = locates = prose = prints_events = follows = False
     noted = sums = True
+    hides = False  # secrets, without being asked: it is made to be passed on
     options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
     defaults: ClassVar[Mapping[str, Any]] = {}
     requires: ClassVar[Mapping[str, str]] = {}  # modules and their packages
@@ -11696,7 +11906,7 @@ class Document(Writer):
     runs. It follows the events, and its forms write these parts, as long as there is room. What a
     sub-agent did stands below its own action."""
 
-    prose = True
+    prose = hides = True
     options = Text.options | {"max-event", "max-report"}
     defaults: ClassVar[Mapping[str, Any]] = {
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
@@ -12814,6 +13024,7 @@ class Otlp(RunWriter):
     """A request for a collector at the end of each run (ExportTraceServiceRequest); a long run has
     several. The contents of prompts, words and calls only with ``-m all``."""
 
+    hides = True
     options = Writer.options | {"messages", "messages all"}
 
     def keep(self, run: Run, notes: RunNotes) -> Trace:
@@ -12990,7 +13201,7 @@ class RunSteps:
 class Atif(RunWriter):
     """A document for each run, with those of its sub-agents in it."""
 
-    thinking = True
+    thinking = hides = True
     prose = True  # its events are shortened, not the document
     options = Writer.options | {"thinking"}
 
@@ -13307,11 +13518,11 @@ def parse_choice(text: str) -> Selector:
 
 
 def parse_classes(text: str) -> frozenset[str]:
-    named, allowed = {name.strip() for name in text.split(",")}, (*CLASSES, "all")
+    named, allowed = {name.strip() for name in text.split(",")}, (*CLASSES, "all", "none")
     if unknown := named.difference(allowed):
         expected = f"expected one of {', '.join(allowed)}"
         raise click.BadParameter(f"unknown class {min(unknown)!r}; {expected}")
-    return frozenset(CLASSES if "all" in named else named)
+    return frozenset(CLASSES) if "all" in named else frozenset(named)
 
 
 def parse_pattern(text: str) -> tuple[str, str]:
@@ -13410,6 +13621,19 @@ def make_scanner(given: dict[str, Any]) -> Scanner:
     return scanner
 
 
+def classes_of(given: dict[str, Any]) -> frozenset[str]:
+    """What is to be hidden: what was asked for, and secrets where an output hides them by itself.
+    Raises click.UsageError for "none" beside others."""
+    classes = frozenset(itertools.chain(*given["classes"]))
+    if given["secret_env"] or given["secrets_file"] or given["patterns"]:
+        classes |= {"secrets"}
+    if "none" in classes and len(classes) > 1:
+        raise click.UsageError("--redact none stands alone, without other classes or secrets")
+    if not classes.isdisjoint(("none", "secrets")) or not WRITERS[given["to"]].hides:
+        return classes - {"none"}
+    return classes | {"secrets"}
+
+
 def choice_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
     return {"type": click.Choice([*names]), "default": default}
 
@@ -13425,7 +13649,7 @@ def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     key, equals, _ = last.partition("=")
     names = [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
     if param.name == "classes":
-        names = [*CLASSES, "all"]
+        names = [*CLASSES, "all", "none"]
     elif equals:
         names = [f"{key}={value}" for value in values.get(key.removesuffix("!"), ())]
     left = (name for name in names if name not in head.split(","))
@@ -13499,7 +13723,7 @@ LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "tools": tool_lines,
     "types": lambda: sorted(CURSOR_TYPES),
     "agents": lambda: AGENTS,
-    "classes": lambda: (*CLASSES, "all"),
+    "classes": lambda: (*CLASSES, "all", "none"),
 }
 
 
@@ -13548,7 +13772,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Redaction",
     ("-r --redact classes",
      repeatable("CLASS,...", parse_classes, shell_complete=complete_list),
-     "Hide these classes; repeatable."),
+     "Hide these classes; repeatable. markdown, html, otlp and atif hide secrets unless it is "
+     "none."),
     ("--secret-env", repeatable("GLOB"),
      "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
     ("--secrets-file", repeatable("PATH", read_secrets),
@@ -13604,9 +13829,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     check_outputs(given)
     inputs = check_inputs(files, given["run"])
     files = files or ("-",)
-    classes = frozenset(itertools.chain(*given["classes"]))
-    if given["secret_env"] or given["secrets_file"] or given["patterns"]:
-        classes |= {"secrets"}
+    classes = classes_of(given)
 
     def scanner() -> Scanner | None:
         with contextlib.suppress(click.ClickException):

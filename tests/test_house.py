@@ -183,7 +183,7 @@ LIBRARY = (
     *(select, msgspec.structs.FieldInfo),
 )
 BELOW = {  # section -> what the objects that it is given do, and the word for that in its head
-    "messages": {"write_lines": "output", "erase": "output"},
+    "messages": {"write_lines": "output", "erase": "output", "without_learnt": "redaction"},
     "calls": {"told": "translation", "held": "translation"},
     "runs": {"identity": "redaction"},
     "notes": {"noted": "writer"},

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ from support import (
     init,
     message,
     one_byte_at_a_time,
+    parameters,
     result,
     run,
     run_of,
@@ -962,6 +964,96 @@ def test_copies_are_bounded() -> None:
     data = init() + shell(shown) + shell(" ".join(values)) + result()
     left = redact(data, *SECRETS).stdout.splitlines()[2]
     assert left.count(b"[REDACTED:assignment]") == agentfmt.MAX_COPIES
+
+
+PIECES = ["hK3jd9Qm2xVb7Tz1", "Rr5Yp0Lw8Nc4", "aA1aA1aA1aA1", "prod", TOKEN, "s3cr3tHunter9Zx"]
+JOINTS = st.sampled_from(["", "-", "-prod-", ".", "/", " ", "\n", "=", "&quot;", "%3D"])
+WORDS = st.lists(
+    st.tuples(st.sampled_from([*PIECES, "password", "API_TOKEN: ", "aA1"]), JOINTS), max_size=8
+).map(lambda parts: "".join(map("".join, parts)))
+
+
+@given(text=WORDS, values=st.lists(WORDS, max_size=4), learnt=st.lists(WORDS, max_size=4))
+@settings(max_examples=200, deadline=None)
+def test_a_value_that_is_known_uncovers_nothing(
+    text: str, values: list[str], learnt: list[str]
+) -> None:
+    """What is hidden with known and learnt values is a superset of what is hidden without them."""
+    usable = [*filter(agentfmt.is_usable, values)]
+    alone, knowing = agentfmt.Scanner({}, {}), agentfmt.Scanner({"x": usable}, {})
+    knowing.copies = agentfmt.Copies(agentfmt.Learnt())
+    for value in learnt:
+        knowing.copies.learn(value)
+    data = text.encode()
+    hidden = {place for a, b, _ in knowing.spans(data) for place in range(a, b)}
+    assert hidden.issuperset(place for a, b, _ in alone.spans(data) for place in range(a, b))
+    shown = knowing.conceal(text)
+    assert knowing.conceal(shown) == shown
+
+
+@pytest.mark.parametrize("unit", ["aA1", "aA1bB2cC3dD4eE5", made("<700 alnum>").text])
+def test_a_value_of_any_period_is_searched_for_once(unit: str) -> None:
+    value = (unit * 20000)[:20000]
+    shown = shell(f"api_key={value}") + shell(value * 3)
+    begun = time.process_time()
+    assert unit.encode() not in redact(init() + shown + result(), *SECRETS).stdout
+    assert time.process_time() - begun < 5  # 12 s for the shortest before
+
+
+UNSAFE = {
+    "prose": f"fatal: no login for {COPIED}\n".encode(),
+    "damage": f'{{"a":"{COPIED}\n'.encode(),
+    "reason": result(is_error=True, result=f"no login for {COPIED}"),
+    "open call": started("d", "shellToolCall").replace(
+        b'"path":"a"', b'"command":"login %b"' % COPIED.encode()
+    ),
+    "type": event(COPIED),
+    "cut": f"fatal: {'x' * (agentfmt.EXCERPT - 14)} {COPIED}\n".encode(),
+}
+
+
+@pytest.mark.parametrize("told", UNSAFE)
+@pytest.mark.parametrize("flags", [(), ("-s",), ("-t", "runs"), ("-t", "html"), ("-t", "markdown")])
+def test_messages_show_no_value_that_is_known(told: str, flags: tuple[str, ...]) -> None:
+    data = init() + SHOWN["output"] + UNSAFE[told]
+    for ended in (
+        redact(data, *flags, "-r", "secrets"),
+        redact(data[:-1], *flags, "-r", "secrets"),
+    ):
+        assert COPIED[:6] not in ended.stdout.decode() + ended.stderr
+
+
+@pytest.mark.parametrize("path", CAPTURES)
+def test_messages_about_recordings_show_no_value_that_is_known(path: str) -> None:
+    """Whatever they are about: each line is damaged, repeated in prose, or cut off."""
+    lines = whole_lines(path)[:60]
+    spoilt = [line.replace(b'"text":"', b'"text":"%b ' % COPIED.encode()) for line in lines]
+    data = b"".join(
+        (
+            *lines[:1],
+            SHOWN["output"],
+            *spoilt,
+            *(line[:-9] + b"\n" for line in spoilt),
+            UNSAFE["prose"],
+        )
+    )
+    for to in ("text", "runs", "markdown", "otlp"):
+        assert COPIED not in redact(data, "-t", to, "-s", "-r", "secrets").stderr
+
+
+def test_what_is_passed_on_hides_secrets_by_itself() -> None:
+    def hidden_by(to: str, *classes: str) -> frozenset[str]:
+        return agentfmt.classes_of({**parameters("-t", to), "classes": [classes]})
+
+    assert {to for to in agentfmt.WRITERS if hidden_by(to)} == {"markdown", "html", "otlp", "atif"}
+    assert hidden_by("html") == {"secrets"}
+    assert hidden_by("html", "none") == set()
+    assert hidden_by("html", "paths") == {"paths", "secrets"}
+    data = init() + shell(f"DB_PASSWORD={COPIED}\n") + assistant(f"It is {COPIED}.\n") + result()
+    hidden, shown = (run("-t", "html", *flags, data=data) for flags in ((), ("-r", "none")))
+    assert (COPIED.encode() in hidden.stdout, COPIED.encode() in shown.stdout) == (False, True)
+    assert hidden.status == shown.status == 0
+    assert "stands alone" in run("-t", "html", "-r", "none,secrets").stderr
 
 
 # ---------------------------------------------------------------- planted secrets
