@@ -20,8 +20,9 @@ first init, user, assistant, thinking or tool_call event and ends with its termi
 or turn_ended with an error), which may stand alone. A second init, or the end of the input, ends
 it as failed. The verdicts of all runs make the exit status.
 
-Contents, in the order of the file:
+Contents, in the order of the file, in seven wings:
 
+  Reading: what flows through the program, and how it comes in
     vocabulary       numbers of exit statuses, limits and their reasons
     text             escaping for terminals and CI runners, widths, cutting, sizes, durations, paths
     JSON             undecoded values, partial types for objects, the positions of strings
@@ -32,6 +33,7 @@ Contents, in the order of the file:
     finished calls   what writers read of a call: its action, diff, output and times
     messages         messages on stderr, excerpts, rejected lines, the exit status
     reading          frames, envelopes of log collectors, lines to events
+  Agents: another agent's lines become events of Cursor's
     foreign calls    other agents' tools, arguments and failures in Cursor's terms
     turns            what is remembered of a run: what was said, and what it took
     conversations    the moves that make events of what an agent's lines say
@@ -41,12 +43,15 @@ Contents, in the order of the file:
     other agents     Gemini, OpenCode, Droid, Copilot, Pi
     more agents      Kimi, Grok Build, Antigravity, Cline, Goose, ACP; transcripts of Cursor
     recognition      which agent wrote a line, and in which form
+  Runs: which run an event belongs to, and how it ended
     runs             the state machine: when runs open and end, and their verdicts
     sessions         one table of conversations: whose a line is, and when a session is over
     words            the assistant's words, each text once
     notes            what writers read of runs: open calls, counts, how runs ended
+  Choosing: what is printed, and what fails a run
     command lines    the commands that a line of a shell runs
     selecting        selectors, and which events are printed
+  Hiding: secrets, paths and contents
     tokens           what the tokens of each issuer look like; private keys; known values
     names and forms  which names are those of secrets, and how a value is written behind one
     the judge        the odds that a value is a secret: trained, see tests/judge
@@ -54,6 +59,7 @@ Contents, in the order of the file:
     structure        which strings of an event are structure, and the class of all others
     redacted events  markers in place of strings of one event
     redacted words   words that span several events, decided line by line
+  Showing: for people, and for programs
     shortening       cutting the longest strings of an event until its line fits
     action lines     one line for each call, cut to the terminal's width; a path keeps its end
     text output      progress: action lines and words; the status line of a terminal
@@ -66,6 +72,7 @@ Contents, in the order of the file:
     traces           OpenTelemetry's spans of runs and calls
     trajectories     documents of what was said and done, for Harbor and Phoenix
     writers          all outputs by name, and the blocks in which their lines leave
+  The command: all of it together
     pipeline         convert(): connects the stages
     options          what stands on the command line: sizes, selectors, values of secrets
     command          files, completion, and the exit status
@@ -6680,10 +6687,21 @@ class Session:
         self.file = file  # of its last event
         self.agent: str | None = None  # if an event shows it
         self.translator: Any = None
-        self.takes_strays = False
         self.anonymous = False  # no line names it: it goes with its FILE
         self.run: Run | None = None
         self.had_run = False
+
+    @property
+    def reader(self) -> type[Translator]:
+        return type(self.translator) if self.translator else Cursor
+
+    @property
+    def saved(self) -> bool:
+        return self.translator is not None and self.translator.saved
+
+    @property
+    def takes_strays(self) -> bool:
+        return self.agent is not None and TRANSLATORS[self.agent].takes_strays
 
 
 class Runs:
@@ -6718,8 +6736,18 @@ class Runs:
 
     def step(self, session: Session, event: Event) -> None:
         """Give an event its run. ``ends`` has what must precede it, or follow it."""
+        event.run = run = session.run
+        begun = run is not None and run.state is BEGUN and session.file is self.file
+        if run and begun and event.kind in GOING_ON and not self.checks(run):
+            run.events += self.fresh  # nearly always
+        else:
+            self.change(session, event)
+        if event.type == "tool_call" and event.run:
+            self.track(event.run, event)
+
+    def change(self, session: Session, event: Event) -> None:
+        """Follow an event that may open or end a run, or is to be looked at."""
         kind, run = event.kind, session.run
-        event.run = run
         if run is None and event.parent_tool_use_id is not None and session.had_run:
             kind = OTHER  # a sub-agent in the background outlives the result
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
@@ -6727,9 +6755,7 @@ class Runs:
         if run := event.run:
             self.file.has_run, session.file = True, self.file
             run.agent = session.agent or run.agent
-            if event.type == "tool_call":
-                self.track(run, event)
-            elif event.type == "error":
+            if event.type == "error":
                 run.error = self.redacted(error_text(event), "error", run) or run.error
                 run.failure = stated_failure(event, error_text(event))
 
@@ -6831,6 +6857,10 @@ class Runs:
         run.events += self.fresh
         run.state = BEGUN if event.type in AGENT_TYPES else run.state
         self.check_selectors(event, run.matches)
+
+    def checks(self, run: Run) -> bool:
+        """Do selectors look at each event of a run?"""
+        return bool(self.fail_on or run.unmet)
 
     def check_selectors(self, event: Event, matches: Matches) -> None:
         """Note matches of --fail-on, which fail a run whatever its result says: how many, and where
@@ -7018,10 +7048,20 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 #
 # One table of conversations: which one a line belongs to, who translates it, and when it is over.
 # Lines in, events in Cursor's vocabulary with their run out. It must not know selectors or writers.
-
-
-Types: TypeAlias = "Sequence[str | None]"
-NONE: Types = ()
+#
+# The first of these that holds says whose a line is:
+#
+#   1. it names a conversation whose agent is known      that one's
+#   2. it names none, its type is the reader's own       the FILE's last one's
+#   3. it shows an agent, who becomes the FILE's reader  the one that it names; else that agent's
+#                                                        last one here; else a new one
+#   4. it names one that shows no agent so far           that one's, and it is read as Cursor's
+#   5. nobody's                                          the FILE's last one may read it, or has it
+#                                                        as an aside while its run is open; else
+#                                                        the one's that nobody names
+#
+# An error of nobody's while no run is open belongs to the FILE's next one. With --from there is one
+# reader: all lines show its agent, and those that name nobody and show another aren't read.
 
 
 class FileSessions:
@@ -7030,20 +7070,13 @@ class FileSessions:
     def __init__(self, source: Source) -> None:
         self.file = FileNotes(source)
         self.unnamed = Session(None, self.file)  # of Cursor's events that name none
-        self.acting: Session | None = None  # that had the last event within a run
-        self.recognized: Session | None = None  # of the last event that shows its agent
-        self.agents: dict[str, Session] = {}  # the last one of each agent
-        self.sure_name: object = NO_SESSION  # what the last event named, if sure
-        self.pending_name: str | None = None  # what events name that show no agent
+        self.name = ""  # of its run, in a conversion that holds more than one agent's
+        self.current: Session | None = None  # the last one of the agent that the FILE is read as
+        self.last: dict[str, Session] = {}  # the last one of each agent, and of each reader
 
 
 class Sessions:
-    """The sessions of all FILEs, the least recently active first.
-
-    A session has one agent. An event without a session belongs to the agent that it shows, else to
-    the last session of its FILE. Until an event decides, it is Cursor's. Most events go on in the
-    run of the one before them: deltas that no stage reads are only counted.
-    """
+    """The sessions of all FILEs, the least recently active first."""
 
     def __init__(self, given: str, maker: EventMaker, runs: Runs) -> None:
         """``given`` overrides recognition."""
@@ -7051,80 +7084,56 @@ class Sessions:
         self.maker, self.runs = maker, runs
         self.decode = msgspec.json.Decoder(maker.event_type).decode
         self.table: dict[str | int, Session] = {}
-        self.due: list[Event] = []  # of sessions that are over
         self.begin_file(Source(""))
         runs.limits.activity = self.activity
 
     def begin_file(self, source: Source) -> None:
         self.here = FileSessions(source)
         self.runs.file = self.here.file
-        self.watch()
-
-    def watch(self) -> None:
-        """No event goes on without a look at it: nothing is known of its session."""
-        self.running: Session | None = None  # the last event's, if its run is begun
-        # A run and a session whose events go on by themselves: those of some types, and those of
-        # which types only count.
-        self.short: tuple[Any, object, Types, Types] = (None, NO_SESSION, (), ())
+        self.going_on: GoingOn = NOT_GOING_ON
 
     def follow(self, lines: Iterable[tuple[bytes, Any]]) -> Iterator[Event]:
-        """The events of lines, or what they are translated into, with their runs. The short way
-        does what ``Runs.step`` does with an act in a run that is begun."""
+        """The events of lines, or what they are translated into, with their runs."""
         source, runs, unread = self.here.file.source, self.runs, self.maker.unread
-        run, current, going_on, counted = self.short
+        types, name, run = self.going_on
         for line, event in lines:
             source.at += 1
-            kind = event.type
-            if kind in counted and event.session_id == current:
+            if event.type in types and event.session_id == name:  # nearly always
                 run.events += 1
+                if event.type not in unread and event.type in AGENT_TYPES:
+                    event.raw, event.run = line, run
+                    if event.type == "tool_call":
+                        runs.track(run, event)
+                    yield event
                 continue
-            if kind in going_on and event.session_id == current:
-                run.events += 1
-                event.raw, event.run = line, run
-                if kind == "tool_call":
-                    runs.track(run, event)
-                yield event
-                continue
-            if kind is None and self.is_rejected(line, event):
+            if event.type is None and self.is_rejected(line, event):
                 continue
             event.raw = runs.as_read = line
-            runs.fresh = True
-            speaker, events = self.translate(event)
-            session, running = speaker, self.running
-            if not (
-                speaker and (speaker.translator or event.session_id == speaker.key is not None)
-            ):
-                session = self.owner(event, speaker)
+            runs.fresh, stated = True, event.session_id
+            session, events = self.translate(event)
             for one in events:
-                if session is running and one.kind in GOING_ON and not self.due:
-                    one.run = run
-                    run.events += runs.fresh
-                    runs.fresh = False
-                    if one.type == "tool_call":
-                        runs.track(run, one)
-                    if one.type not in unread and not (one is event and one.unprinted):
-                        yield one
-                else:
-                    running = None
-                    yield from self.step(cast("Session", session), one, hides=one is event)
-            if running is None or running.translator is None or running.translator.passing:
-                self.look_ahead(session, speaker)
-                run, current, going_on, counted = self.short
+                runs.step(session, one)
+                if runs.implied_ends:
+                    yield from runs.ends()
+                runs.fresh = False
+                if one.type not in unread and not (one is event and one.unprinted):
+                    yield one
+                if runs.failures:
+                    yield from runs.ends()
+            if session.run is not run or session.translator or stated != name:
+                types, name, run = self.going_on = self.go_on(session, stated)
 
-    def step(self, session: Session, event: Event, *, hides: bool) -> Iterator[Event]:
-        """Follow an event that may open or end a run."""
-        runs = self.runs
-        if self.due:
-            yield from self.take_due()
-        runs.step(session, event)
-        self.here.acting = session if event.run else self.here.acting
-        if runs.implied_ends:
-            yield from runs.ends()
-        runs.fresh = False
-        if event.type not in self.maker.unread and not (hides and event.unprinted):
-            yield event
-        if runs.failures:
-            yield from runs.ends()
+    def go_on(self, session: Session, name: str | None) -> GoingOn:
+        """What needs no look at it while it follows a line of a session: acts of Cursor's, and
+        deltas of others that nobody reads."""
+        run, translator = session.run, session.translator
+        if not run or run.state != BEGUN or self.runs.checks(run):
+            return NOT_GOING_ON
+        if not session.agent or not (name or session is self.here.current):
+            return NOT_GOING_ON  # what follows may show its agent, or belong to another one
+        if translator is None:
+            return AGENT_TYPES, name, run
+        return (translator.passing, name, run) if translator.goes_on(name) else NOT_GOING_ON
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
         """Report a line that isn't an event, or is in another wrapping than those of its FILE."""
@@ -7151,142 +7160,119 @@ class Sessions:
             for text, name in acts_in(line, self.maker)
         )
 
-    def look_ahead(self, session: Any, speaker: Session | None) -> None:
-        """Find out which of the next events go on by themselves."""
-        run, named, going_on, counted = session.run if session else None, NO_SESSION, NONE, NONE
-        if run is None or run.state != BEGUN or self.runs.fail_on or run.unmet:
-            self.running = None
-        else:
-            self.running, here = session, self.here
-            translator = session.translator
-            if translator is None:
-                if session is speaker and here.sure_name is not None:
-                    named, going_on, counted = here.sure_name, AGENT_TYPES, self.maker.unread
-            elif (
-                translator.passing
-                and session is here.recognized
-                and translator.goes_on(here.sure_name)
-            ):
-                named, going_on, counted = here.sure_name, translator.passing, translator.passing
-        self.short = run, named, going_on, counted
-
     # Whose an event is.
 
-    def translate(self, event: Event) -> tuple[Session | None, Sequence[Event]]:
-        """The session of an event, if its agent is known, and the event in Cursor's vocabulary; one
-        of Cursor's is returned itself.
+    def translate(self, event: Event) -> tuple[Session, Sequence[Event]]:
+        """The session of an event, and the event in Cursor's vocabulary; one of Cursor's is
+        returned itself.
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        speaker = self.speaker_of(event)
-        if speaker is None or speaker.translator is None:
-            event.kind = self.kind_of(event) if event.kind is ACT else event.kind
-            return speaker, (event,)
-        if is_strangers_end(event, speaker):
+        current = self.here.current
+        goes_on = current and current.agent and event.session_id == current.key is not None
+        found = current if goes_on else self.find(event)
+        session = found or current or self.here.unnamed
+        if not event.session_id and is_strangers_end(event, session):
             event.kind = OTHER
-            return None, (event,)
+        if session.translator is None or event.kind is not ACT:
+            done = goes_on and event.type in AGENT_TYPES
+            return session if done else self.as_cursors(event, session), (event,)
+        self.check_redaction()
+        counted = session.translator.counted
+        times = counted.first, counted.last
+        events = session.translator.translate(event)
+        if found or events[0] is not event or session.saved:
+            return session, events
+        counted.first, counted.last = times  # a line of nobody's dates no run
+        if session.run:
+            return session, events
+        event.session_id, event.unprinted, event.kind = None, False, ACT
+        return self.as_cursors(event, session), (event,)
+
+    def find(self, event: Event) -> Session | None:
+        """The session that an event names or shows: steps 1 to 4."""
+        current, name, session = self.here.current, event.session_id, None
+        translator = current.translator if current else None
+        if translator and name is None:
+            if event.type in translator.own:
+                return current
+            if translator.names_all or translator.saved:
+                name = event.session_id = translator.session_in(event)
+        if name:
+            session = self.touch(name)
+        elif translator and event.type in translator.heads:
+            return current
+        if session is None or session.agent is None:
+            agent = recognize(event.raw)
+            if not name and self.is_apart(event, agent):
+                return current or self.here.unnamed
+            if agent or self.given:
+                return self.show(event, self.given or agent or "")
+        if session:
+            self.enter(session)
+        return session
+
+    def is_apart(self, event: Event, agent: str | None) -> bool:
+        """Is an event that names nobody one of another agent than the given one, or an error before
+        a run? Its kind says so."""
+        current = self.here.current
+        marked = event.type == "error" and agent == Cursor.name  # by a conversion
+        if self.given and agent and not marked:
+            if TRANSLATORS[agent] is not TRANSLATORS[self.given]:
+                event.kind = UNREADABLE
+        elif event.type == "error" and (marked or not agent):
+            ended = current and current.translator and current.translator.ended
+            if marked or ended or not (current or self.given):
+                event.kind = EARLY if current else STRAY
+                if self.maker.converts and not marked:
+                    of = current.agent if current else None
+                    event.raw = with_member(event.raw, "converted_from", of or Codex.name)
+        return event.kind is not ACT
+
+    def as_cursors(self, event: Event, session: Session) -> Session:
+        """The session of an event in Cursor's vocabulary, or of nobody's. Without a name it is one
+        whose run is open. Only its last line may name a session whose others did not."""
+        here = self.here
+        if event.kind is ACT:
+            event.kind = event_kind(event)
+        if not event.session_id:
+            goes_on = session.run and event.kind != INIT
+            session = session if goes_on else here.unnamed
+            if self.maker.converts and session is here.unnamed:
+                self.name_unnamed(event)
+            return session
+        if event.kind == END and not session.had_run:
+            late = [here.last[agent] for agent in NAMED_LATE if agent in here.last]
+            late += [] if here.current and here.current.translator else [here.unnamed]
+            return next((candidate for candidate in late if candidate.run), session)
+        return session
+
+    def check_redaction(self) -> None:
         if self.maker.strict:
             what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
             where = self.here.file.source.where()
             raise OutputError(f"{where}: {what}; use -t cursor")
-        named, translator = event.session_id, speaker.translator
-        if named or self.here.sure_name is not NO_SESSION:
-            return speaker, translator.translate(event)
-        counted = translator.counted
-        times = counted.first, counted.last
-        parts: Sequence[Event] = translator.translate(event)
-        if parts[0] is event:
-            counted.first, counted.last = times
-            event.session_id, event.unprinted = named, False  # may be any agent's
-            event.kind = self.kind_of(event) if event.type in SHARED_TYPES else event.kind
-            return None, (event,)
-        return speaker, parts
 
-    def kind_of(self, event: Event) -> str:
-        """The kind of an event of Cursor's: an end that names no session ends no run of another
-        agent's, nor one that a session is known of."""
-        kind, last = event_kind(event), self.here.acting
-        if kind != END or event.session_id or last is None or last.run is None:
-            return kind
-        named = last.key is not None and not last.anonymous
-        return OTHER if named or last.translator else kind
-
-    def speaker_of(self, event: Event) -> Session | None:
-        """The session of an event; None if it may be any agent's. Nearly always it goes on in that
-        of the one before it."""
-        session = self.here.recognized
-        if session is None:
-            return self.identify(event)
-        translator, named = session.translator, event.session_id
-        if (
-            named is None
-            and translator
-            and (translator.names_all or translator.saved)
-            and event.type not in translator.own
-        ):
-            named = event.session_id = translator.session_in(event)
-        sure = named == self.here.sure_name and (
-            named or event.type in (translator.own if translator else AGENT_TYPES)
-        )
-        return session if sure else self.identify(event)
-
-    def identify(self, event: Event) -> Session | None:
-        """The session that an event names or shows. Without a name it is the FILE's last one if the
-        type shows that, unless that may name a session."""
-        here, name = self.here, event.session_id
-        last, session = here.recognized, self.touch(name) if name else here.recognized
-        session = session if session and session.agent else None
-        translator = session.translator if session else None
-        sure: Any = session and (name or (translator and translator.has(event.type)))
-        if not sure:
-            sign = recognize(event.raw)
-            sure = agent = self.given or sign
-            if session and is_saved(session) and not sign:  # a type that is new in its agent
-                return session
-            kept = event.type == "error" and sign == Cursor.name  # by a conversion, see keep_stray
-            ended = last is not None and (kept or (last.translator and last.translator.ended))
-            another = self.given and sign and TRANSLATORS[sign] is not TRANSLATORS[self.given]
-            stray = event.type == "error" and not name and (kept or not sign)
-            if event.type == "error" and not name and (ended or (stray and not last)):
-                event.kind = EARLY if ended else STRAY
-                self.keep_stray(event, session.agent if session else None)
-            if (stray and (ended or kept)) or (another and not name):
-                session = sure = None
-                event.kind = event.kind if stray else UNREADABLE
-            elif agent:
-                session = self.decide(event, agent)
-                translator = session.translator
-                if translator is None and last is not None and last.translator:
-                    self.name_session(event, str(session.key))
-        goes_on = name or (event.type in AGENT_TYPES if session and not translator else sure)
-        here.sure_name = name if session and goes_on else NO_SESSION
-        here.pending_name = None if session else name or here.pending_name
-        if session and session is not last:
-            here.recognized = here.agents[session.agent or ""] = session
-            here.agents[translator.name if translator else Cursor.name] = session
-            here.file.source.recognized = True
-            here.file.source.decode = translator.decode if translator else self.decode
-        return session
-
-    def decide(self, event: Event, agent: str) -> Session:
-        """The session of an event that shows its agent: the named one, or the FILE's last."""
+    def show(self, event: Event, agent: str) -> Session:
+        """The session of an event that shows its agent: step 3."""
         here, kind = self.here, form_of(TRANSLATORS[agent], event)
-        name = kind.session_in(event)
-        mixed = here.recognized is not None and here.recognized.translator is not None
-        if not (name or kind.translates or mixed):
-            here.unnamed.agent = here.unnamed.agent or stated_agent(event, agent)
-            return here.unnamed
-        before = here.agents.get(kind.name)
+        name, current = kind.session_in(event), here.current
+        before = here.last.get(kind.name)
+        if not (name or kind.translates):
+            working = before and before.run and not before.translator
+            nameless = before if before and working and event.kind != INIT else here.unnamed
+            nameless.agent = nameless.agent or stated_agent(event, agent)
+            self.enter(nameless)
+            return nameless
+        if kind.init_names and not name and current and not current.agent:
+            name = cast("str | None", current.key)
         session = self.touch(name) if name else before
-        if session and session.agent and session is not here.unnamed:
-            reader = type(session.translator) if session.translator else Cursor
-            if issubclass(reader, kind):
-                return session
-        name = name or (here.pending_name if kind.init_names else None)
+        if session and session.agent and issubclass(session.reader, kind):
+            self.enter(session)
+            return session
         given = name or self.new_name(event)
         session = self.touch(given)
         session.anonymous, session.agent = name is None, stated_agent(event, agent)
-        session.takes_strays = TRANSLATORS[session.agent].takes_strays
         if session.run:  # it began with a line that may be any agent's
             session.run.agent = session.agent
         session.translator = kind(self.maker, given) if kind.translates else None
@@ -7297,18 +7283,28 @@ class Sessions:
                 before.translator.prompts = []
                 if before.anonymous and not before.translator.latest:  # so did all its lines
                     self.table.pop(before.key or "", None)
+        self.enter(session)
         return session
 
-    def keep_stray(self, event: Event, agent: str | None) -> None:
-        """Let a conversion show that an error may belong to the next run."""
-        if self.maker.converts and b'"converted_from"' not in event.raw:
-            event.raw = with_member(event.raw, "converted_from", agent or Codex.name)
+    def enter(self, session: Session) -> None:
+        """The FILE goes on with a session; its reader may be another one."""
+        here, source = self.here, self.here.file.source
+        if session.agent:
+            here.last[session.agent] = session
+            source.recognized = True
+            source.decode = session.translator.decode if session.translator else self.decode
+        here.last[session.reader.name] = session
+        if session.agent or here.current is None or here.current.reader is session.reader:
+            here.current = session
 
-    def name_session(self, event: Event, session: str) -> None:
-        """Add the session to a Cursor event that stands among another agent's."""
-        if self.maker.converts and not event.session_id:
-            event.raw = with_member(event.raw, "session_id", session)
-        event.session_id = event.session_id or session
+    def name_unnamed(self, event: Event) -> None:
+        """Let a conversion keep a run that nobody names apart from those of other agents."""
+        here = self.here
+        if not here.unnamed.run or event.kind == INIT:
+            mixed = any(session.translator for session in here.last.values())
+            here.name = self.new_name(event) if mixed and event.kind in (INIT, ACT, END) else ""
+        if here.name:
+            event.raw, event.session_id = with_member(event.raw, "session_id", here.name), here.name
 
     def new_name(self, event: Event) -> str:
         """A session for an agent's lines in a FILE that name none, so that they stay together. It
@@ -7319,23 +7315,6 @@ class Sessions:
         line = json.dumps(details(event), sort_keys=True).encode()
         names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
         return next(name for name in names if name not in self.table)
-
-    def owner(self, event: Event, speaker: Session | None) -> Session:
-        """The session whose run an event of Cursor's belongs to. Without a session it is the one
-        that had the FILE's last event, while its run is open. Only its last line may name a session
-        whose others did not."""
-        here, name = self.here, event.session_id
-        if not name:
-            again = here.acting if event.kind != INIT and here.acting and here.acting.run else None
-            session = again or here.unnamed
-        else:
-            session = self.touch(name)
-            if event.kind == END and not session.had_run:
-                late = [here.agents[agent] for agent in NAMED_LATE if agent in here.agents]
-                late += [] if here.recognized and here.recognized.translator else [here.unnamed]
-                session = next((candidate for candidate in late if candidate.run), session)
-        session.agent = session.agent or (speaker.agent if speaker else None)
-        return session
 
     def touch(self, name: str) -> Session:
         """The session of this name, which is now the most recently active one."""
@@ -7356,30 +7335,24 @@ class Sessions:
         self.runs.as_read, self.runs.fresh = b"", False
         for event in session.translator.close() if session.translator else ():
             self.runs.step(session, event)
-            self.due += [*self.runs.take_implied(), event]
+            self.runs.implied_ends.append(event)
         end(session)
-        self.due += self.runs.take_implied()
         self.runs.file = here
-
-    def take_due(self) -> Iterator[Event]:
-        due, self.due = self.due, []
-        yield from due
-        yield from self.runs.ends()
 
     def end_file(self) -> Iterator[Event]:
         """Close the sessions that go with their FILE: those that no line names, or that were
         saved."""
-        over = [entry for entry in self.table.values() if entry.anonymous or is_saved(entry)]
+        over = [entry for entry in self.table.values() if entry.anonymous or entry.saved]
         for session in (*over, self.here.unnamed):
             self.end_session(session, self.runs.end_unfinished)
-        yield from self.take_due()
+        yield from self.runs.ends()
         yield from self.runs.end_file()
 
     def end_input(self) -> Iterator[Event]:
         self.runs.end_input()
         for session in [*self.table.values()]:
             self.end_session(session, self.runs.end_unfinished)
-            yield from self.take_due()
+            yield from self.runs.ends()
         yield implied_end(None)
 
     def activity(self) -> Activity:
@@ -7404,6 +7377,11 @@ class Sessions:
         yield implied_end(None)
 
 
+# Types of lines, the session that they name, and its run: they only count in it, or go on in it.
+GoingOn: TypeAlias = "tuple[Sequence[str | None], str | None, Any]"
+NOT_GOING_ON: GoingOn = ((), None, None)
+
+
 def stated_agent(event: Event, agent: str) -> str:
     """The agent that an event of a converted stream states, else the one that it shows."""
     stated = details(event).get("converted_from")
@@ -7411,16 +7389,11 @@ def stated_agent(event: Event, agent: str) -> str:
 
 
 def is_strangers_end(event: Event, session: Session) -> bool:
-    """Does an end name no session, where a run is open whose agent always names it? Agents whose
-    ends name none lack ``named_ends``."""
-    translator = session.translator
-    if event.type not in translator.named_ends or session.anonymous or session.run is None:
+    """Does an end name no session, in an open run of an agent whose ends always name theirs?"""
+    named = session.key and not session.anonymous
+    if not (named and session.run) or event.type not in session.reader.named_ends:
         return False
-    return not translator.session_in(event)
-
-
-def is_saved(session: Session) -> bool:
-    return session.translator is not None and session.translator.saved
+    return not session.reader.session_in(event)
 
 
 # ---------------------------------------------------------------- words
