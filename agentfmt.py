@@ -3289,8 +3289,8 @@ def line_members(
 
 def mcp_name(server: Any, tool: Any) -> str:
     """The name of a server's tool. What isn't stated is no part of it."""
-    server, tool = as_text(server), as_text(tool)
-    return f"mcp__{server}__{tool}" if server and tool else tool or server or "mcp"
+    parts = [as_text(part) for part in (server, tool) if part]
+    return "__".join(["mcp", *parts] if parts[1:] else parts) or "mcp"
 
 
 def content_text(content: Any) -> str:
@@ -3393,7 +3393,6 @@ USAGE = {
         "cacheWriteTokens",
     ),
 }  # fmt: skip
-NOT_COUNTED: tuple[Any, dict[str, int]] = (None, {})
 # The tokens that a line of Claude's states, by Cursor's names.
 Tokens = msgspec.defstruct(
     "Tokens",
@@ -3576,6 +3575,11 @@ class Translator:
         return self.parts
 
     @property
+    def aside(self) -> str:
+        """The kind of its lines that say nothing in our words."""
+        return SAVED if self.saved else ASIDE
+
+    @property
     def in_turn(self) -> bool:
         return self.begun and self.latest != "result"
 
@@ -3622,7 +3626,7 @@ class Translator:
                 self.show_agent(self.parts[0])
             return self.parts
         if event.kind is ACT and event.type not in AGENT_TYPES:
-            event.kind = SAVED if self.saved else EARLY if early else ASIDE
+            event.kind = EARLY if early and not self.saved else self.aside
         self.apart |= event.kind == ASIDE
         event.original = self.original
         event.unprinted = not maker.native and event.type not in CURSOR_ALONE
@@ -3650,8 +3654,10 @@ class Translator:
         )
         self.parts.append(new)
         if kind != "error":
-            self.latest = self.latest if subtype in NOTICES else kind
-            self.latest_own = kind if parent is None else self.latest_own
+            if subtype not in NOTICES:
+                self.latest = kind
+            if parent is None:
+                self.latest_own = kind
         return new
 
     def words(self, kind: str, text: str) -> Any:
@@ -3715,7 +3721,7 @@ class Translator:
         yield
         self.latest, self.latest_own, self.doubt = state
         for part in self.parts:
-            part.kind = event.kind if event.type in AGENT_TYPES else SAVED if self.saved else ASIDE
+            part.kind = event.kind if event.type in AGENT_TYPES else self.aside
 
     def think(self, text: Any, *, delta: bool = False) -> None:
         self.say(text, "thinking", delta=delta)
@@ -3729,7 +3735,8 @@ class Translator:
         if once and identity in self.finished:
             return
         self.finished.pop(identity, None)
-        self.doubt = self.doubt if parent else ""
+        if not parent:
+            self.doubt = ""
         tool, server, earlier = translate_tool(name), None, self.calls.get(identity)
         if tool == name and "_" in name:
             server = self.server_of(name)
@@ -3835,7 +3842,7 @@ class Translator:
         """Add the tokens of a message, and its dollars; returns its tokens. Of its lines the last
         one states them; nearly always they state the same."""
         counted = self.counted
-        stated, usage = counted.messages.get(identity, NOT_COUNTED)
+        stated, usage = counted.messages.get(identity, (None, {}))
         if tokens != stated:
             before, usage = usage, self.usage_in(tokens)
             counted.add_tokens(usage, before)
@@ -3849,7 +3856,8 @@ class Translator:
         """Note which model works, if a line says so: for the agent itself, or for a sub-agent."""
         if not isinstance(model, str) or not model or model.startswith("<"):  # the host itself
             return
-        self.model = self.model if self.parent else model
+        if not self.parent:
+            self.model = model
         self.counted.use_model(model)
 
     def report_error(self, message: Any, *, fatal: bool = False) -> None:
@@ -4181,7 +4189,8 @@ class Claude(Translator):
             self.event.kind = RUNLESS
 
     def follow_call(self, block: Any) -> None:
-        self.last_call = block.name if self.parent is None else self.last_call
+        if self.parent is None:
+            self.last_call = block.name
         if block.name == "TaskStop":
             self.dismissed.add(as_text(Node(decode_raw(block.input))["task_id"]))
 
@@ -4213,7 +4222,9 @@ class Claude(Translator):
                 self.answer(denial["tool_use_id"], "", failed=True, kind="denied")
         erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
         named = isinstance(subtype, str) and subtype.startswith("error") and subtype
-        ended = named or (erroneous and "error") or ("success" if subtype == "success" else "")
+        ended = "success" if subtype == "success" else ""
+        if named or erroneous:
+            ended = named or "error"
         if ended != "success" and was_interrupted(own):
             own["error"] = Raw(b'"interrupted"')
         asked = next((bytes(own[key]) for key in STRUCTURED if key in own), b"null")
@@ -4229,7 +4240,8 @@ class Claude(Translator):
         else:
             self.wakes = 0
             self.end(own.pop("error", None), subtype=ended, **own)
-            self.last_call = self.last_call if ended == "success" else None
+            if ended != "success":
+                self.last_call = None
 
     def flaw(self, result: Any) -> Flaw | None:
         """Neither does a run succeed that the model or the host stopped, that lost a sub-agent, or
@@ -4286,7 +4298,8 @@ class Claude(Translator):
             kind = next(
                 (mark["non_execution_kind"] for mark in marks if mark["id"] == identity), ""
             )
-        kind = kind or "rejected" * (result.status == "cancelled")
+        if not kind and result.status == "cancelled":
+            kind = "rejected"
         if result.isAsync is True or result.status == "async_launched":
             self.tasks[as_text(result.agentId or result.taskId)] = identity
             self.background[identity] = {"description": called.args().get("description")}
@@ -4655,7 +4668,9 @@ class SavedClaude(Saved, Claude):
             tasks = [call for call in self.calls.values() if call.tool == "task"]
             asked = message_text(line.message.content) if line.message else ""
             same = [call for call in tasks if decode_raw(call.args().get("prompt", b"")) == asked]
-            caller = [*tasks, *same][-1].id if tasks else line.agentId or line.uuid or ""
+            caller = line.agentId or line.uuid or ""
+            if tasks:
+                caller = [*tasks, *same][-1].id
         for identity in filter(None, (line.uuid, line.agentId)):
             remember(self.chains, identity, caller)
         return caller
@@ -4700,27 +4715,21 @@ def prompt_text(line: Any) -> str:
 
 def without_context(text: str) -> str:
     """What a person typed, without the elements that the host put before it and behind it."""
-    start, end = 0, len(text.rstrip())
-    while match := CONTEXT.match(text, start):
-        closing = f"</{match[1]}>"
-        after = text.find(closing, match.end(), end) + len(closing)
-        if not len(closing) <= after < end:
-            return text[start:]
-        start = after
-        while text[start].isspace():
-            start += 1
-    kept, typed = len(text), len(text) - len(text[start:].lstrip())
+    before = CONTEXT.match(text)
+    start = before.end() if before else len(text) - len(text.lstrip())
+    kept, end = len(text), len(text.rstrip())
     while text.endswith("</system-reminder>", start, end):
         mark = text.rfind("<system-reminder>", start, end)
-        if mark <= typed:
+        if mark <= start:
             break
         while text[mark - 1].isspace():
             mark -= 1
         end = kept = mark
-    return text[start:kept]
+    return text[start if before else 0 : kept]
 
 
-CONTEXT = regex(r"\s*<(ide_[a-z_]{1,40}|system-reminder)>")
+# Elements with something behind them.
+CONTEXT = regex(r"(?s)(?:\s*<(ide_[a-z_]{1,40}|system-reminder)>.*?</\1>)+\s*(?=\S)")
 
 
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
@@ -4822,7 +4831,8 @@ class Codex(Translator):
         elif what in ("agent_message", "assistant_message") and done:
             aside = item.phase == "commentary"
             text = item.text if self.maker.native else "".join(plan_parts(as_text(item.text)))
-            self.answered = self.answered if aside else text
+            if not aside:
+                self.answered = text
             self.commented |= aside
             self.begin_message(item.id)
             self.say(text)
@@ -5089,7 +5099,8 @@ class SavedCodex(Saved, Codex):
         thought = "reasoning" in (payload.type or "").lower()
         if payload.role == "user":  # nearly always the next line says what was typed
             text = as_text(payload.content) or "\n".join(block_texts(as_list(payload.content)))
-            self.asked = self.asked if text.lstrip().startswith(CODEX_CONTEXT) else text
+            if not text.lstrip().startswith(CODEX_CONTEXT):
+                self.asked = text
         if payload.role not in (None, "assistant"):
             return
         if payload.recipient and payload.author != self.path:
@@ -5327,7 +5338,9 @@ class Gemini(Translator):
 
     def server_of(self, name: str) -> str | None:
         first = name.partition("_")[0]
-        return None if name.startswith(GEMINI_TOOLS) else "" if first in VERBS else first
+        if name.startswith(GEMINI_TOOLS):
+            return None
+        return "" if first in VERBS else first
 
     def returned(self, line: Any) -> None:
         """How a command ended is stated only in place of an output."""
@@ -5415,11 +5428,11 @@ class OpenCode(Translator):
 
     def done(self, line: Any) -> None:
         rejected = as_list(line.rejected)
+        told = self.reason in (*self.cuts, *self.voids)
         if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
-        elif line.reason == "idle" and self.latest in AGENT_TYPES:
-            kept = self.reason in (*self.cuts, *self.voids)
-            self.reason = self.reason if kept else "stop"
+        elif line.reason == "idle" and self.latest in AGENT_TYPES and not told:
+            self.reason = "stop"
         self.finish()
 
     def server_of(self, name: str) -> str | None:
@@ -5485,7 +5498,8 @@ class Droid(Translator):
             self.begin(cwd=line["cwd"], model=line["model"])
         elif kind == "message":
             self.begin_message(line["id"])
-            (self.ask if line["role"] == "user" else self.say)(line["text"])
+            say = self.ask if line["role"] == "user" else self.say
+            say(line["text"])
         elif kind == "reasoning" and line["id"] != self.thought:
             self.thought = line["id"]
             self.think(line["text"])
@@ -5558,7 +5572,8 @@ class Copilot(Saved):
         elif kind == "assistant.message":  # it may come in chunks
             self.begin_message(data["messageId"])
             parts = (as_count(data["chunkCount"]) or 1) > 1
-            self.summary = self.summary if self.parent or not data["content"] else None
+            if data["content"] and not self.parent:
+                self.summary = None
             self.add_usage(line["data"], as_text(data["messageId"]))
             self.say(data["content"], delta=parts and data["messageId"] != self.streamed)
         elif kind in ("assistant.reasoning_delta", "assistant.reasoning"):
@@ -5792,7 +5807,8 @@ class Pi(Saved):
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
         said = [message for message in line.messages or () if message.role == "assistant"]
-        self.final = said[-1] if said else self.final
+        if said:
+            self.final = said[-1]
         self.due = line.willRetry is not True and line.isTerminal is not False
         certain = line.willRetry is False or line.isTerminal is True
         if certain or self.final is None or self.final.stopReason not in self.failures:
@@ -5872,7 +5888,10 @@ class Kimi(Saved):
     def message(self, line: Any) -> None:
         self.begin_message()
         for part in message_parts(line["content"]):
-            self.think(part["think"]) if part["type"] == "think" else self.say(part["text"])
+            if part["type"] == "think":
+                self.think(part["think"])
+            else:
+                self.say(part["text"])
         for call in line.each("tool_calls"):
             given = as_text(call["function.arguments"])
             args = decode_raw(to_utf8(given))
@@ -5978,8 +5997,10 @@ def grok_answer(output: Node, text: str, *, failed: bool) -> dict[str, Any]:
     facts = {"totalLines": body["total_lines"]} if kind == "File Content" else {}
     if own.get("type") == "BackgroundTaskStarted":
         facts["isBackground"] = True
-    kind = "timeout" if body["timed_out"] is True else kind if failed else ""
-    failed = failed or kind == "timeout"
+    if body["timed_out"] is True:
+        kind, failed = "timeout", True
+    elif not failed:
+        kind = ""
     return {
         "content": said, "failed": failed, "kind": kind, "code": body["exit_code"], "facts": facts
     }  # fmt: skip
@@ -6172,7 +6193,8 @@ class Goose(Translator):
         if kind == "message":
             self.begin_once()
             message = Node(line["message"])
-            self.closing = self.closing if message["id"] == self.message else ""
+            if message["id"] != self.message:
+                self.closing = ""
             self.message = message["id"]
             self.begin_message(self.message)
             self.use_model(message["metadata.inference.requestedModel"])
@@ -6274,7 +6296,8 @@ class SavedCursor(Saved):
         for block in blocks:
             if (stated := block["tool_use_id"]) is not None:
                 identity = as_text(stated)
-                identity = identity if identity in self.calls else next(iter(self.calls), identity)
+                if identity not in self.calls:
+                    identity = next(iter(self.calls), identity)
                 failed = block["is_error"] is True
                 self.answer(identity, block["content"], failed=failed)
         texts = [as_text(block["text"]) for block in blocks if block["text"] is not None]
