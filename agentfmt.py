@@ -3797,7 +3797,7 @@ class Translator:
             members["duration_ms"] = elapsed(counted.first, self.stamp or counted.last)
         known = {"total_cost_usd": counted.dollars, "model": self.model}
         members = known_members(known) | members
-        members["models"] = counted.models_beside(as_object(values.get("modelUsage")))
+        members["models"] = counted.models_beside(sorted(as_object(values.get("modelUsage"))))
         self.session = first_text(members.pop("session_id", None)) or session
         self.make("result", subtype or None, **stated, **members)
         self.session = session

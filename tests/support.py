@@ -63,6 +63,7 @@ class Ended(NamedTuple):
 
 
 SCANNER = agentfmt.Scanner({}, {})
+LATEST: list[tuple[tuple[str, ...], Any]] = []  # flags and data of what was converted last
 # Of texts alone: no class is to be hidden.
 MESSAGES_ONLY = agentfmt.EventRedactor(None, frozenset(), [], lambda: SCANNER)
 PARAMETERS = inspect.signature(agentfmt.convert).parameters
@@ -95,6 +96,7 @@ def convert(
     The flags are the command's; no value of the environment is a secret. ``more`` goes to
     agentfmt.convert as it is.
     """
+    LATEST[:] = [(flags, data)]
     wrote: list[bytes] = []
     out = agentfmt.Output(wrote.append)
     files = data if isinstance(data, Mapping) else {"-": data}

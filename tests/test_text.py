@@ -640,7 +640,7 @@ def test_a_total_of_three_runs_or_more() -> None:
     rendered = render(spelled(*two, *again), View(summary="stderr"))
     assert "$0.25" in rendered.err[-2]
     assert rendered.err[-1] == (
-        "agentfmt: 3 runs in 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, $0.75 in 2 of 3 runs"
+        "agentfmt: 3 runs in at least 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, at least $0.75"
     )
     assert len(rendered.err) == 4
 
