@@ -21,7 +21,7 @@ from support import COMMAND, ENVIRON, GLYPHS, ROOT, on_terminal
 SAMPLE = Path(__file__).with_name("sample.ndjson")
 SHOWN = 'agent -p --output-format stream-json "A test fails. Fix it, then push." | agentfmt'
 COLUMNS, WIDTH, HEIGHT, MARGIN = 86, 8.4, 20, 16  # a character's, in pixels
-PAGE = (860, 680)  # the part of the page that is shown
+PAGE = (860, 770)  # the part of the page that is shown
 STYLES = {"1": "bold", "2": "dim", "31": "red", "32": "green", "36": "cyan"}
 THEMES = {
     "dark": {"paper": "#1e1e1e", "ink": "#d4d4d4", "dim": "#8a8a8a", "red": "#f47067",
@@ -88,7 +88,7 @@ def terminal(rows: list[str], theme: str) -> str:
 
 
 def page_text() -> str:
-    """The page as XHTML, with the edit open, and without what only a browser's window needs."""
+    """The page as XHTML, with the edit open, and without what the picture doesn't show."""
     env = {**ENVIRON, "TZ": "UTC"}
     command = [*COMMAND, "-t", "html", "-"]
     data = SAMPLE.read_bytes()
@@ -99,9 +99,14 @@ def page_text() -> str:
         if not meta.tag.endswith("}style"):
             head.remove(meta)
     for details in tree.iter("{http://www.w3.org/1999/xhtml}details"):
-        if "Edited" in "".join(details.itertext()):
+        summary, *closed = details
+        if "Edited" in "".join(summary.itertext()):
             details.set("open", "")
+            continue
+        for part in closed:
+            details.remove(part)
     ElementTree.register_namespace("", "http://www.w3.org/1999/xhtml")
+    ElementTree.register_namespace("svg", "http://www.w3.org/2000/svg")
     return ElementTree.tostring(tree, encoding="unicode")
 
 
