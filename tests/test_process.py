@@ -1,4 +1,5 @@
-"""The command as a process: pipes, signals, descriptors, disks, memory."""
+"""The command as a process: pipes, signals, descriptors, disks, memory; its arguments, FILEs, and
+exit status. What a stream becomes is asked elsewhere, in process."""
 
 from __future__ import annotations
 

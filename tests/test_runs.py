@@ -1,4 +1,4 @@
-"""Which run an event belongs to, and how runs end: the table of SPEC 3."""
+"""Which run an event belongs to, and how runs end."""
 
 from __future__ import annotations
 

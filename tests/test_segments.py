@@ -1,4 +1,4 @@
-"""What the assistant said, each text once: the rule of FORMATS 1.3."""
+"""What the assistant said, each text once, however often an agent repeats it."""
 
 from __future__ import annotations
 
