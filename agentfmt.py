@@ -3322,6 +3322,7 @@ class Said:
         # IDs of messages, by sub-agent: of one that has said nothing yet, and of the last words.
         self.begun: dict[str | None, Any] = {}
         self.spoken: dict[str | None, Any] = {}
+        self.words: list[str] = []  # the agent's own, where lines are converted
 
     def rest(self, kind: str, parent: str | None, text: str, *, delta: bool) -> str:
         """The part of a text that wasn't said yet: all of a piece."""
@@ -3665,6 +3666,8 @@ class Translator:
         maker, parent, thought = self.maker, self.parent, kind == "thinking"
         if self.doubt and kind == "assistant" and parent is None and text.strip():
             self.doubt = ""
+        if maker.converts and kind == "assistant" and parent is None:
+            self.said.words.append(text)
         new = self.add(kind, "delta" if thought else None, None, None, parent)
         if maker.event_type is SpokenEvent and thought:
             new.text = text
@@ -3682,6 +3685,7 @@ class Translator:
         self.begun, self.counted.first, self.doubt = True, self.stamp, IDLE
         members |= {"timestamp_ms": as_time(self.stamp)}
         self.counted.first_model = decode_raw(members.get("model"))
+        self.said.words.clear()
         self.make("system", "init", converted_from=self.agent, **members)
 
     def begin_once(self, **members: Any) -> None:
@@ -3798,6 +3802,8 @@ class Translator:
         known = {"total_cost_usd": counted.dollars, "model": self.model}
         members = known_members(known) | members
         members["models"] = counted.models_beside(sorted(as_object(values.get("modelUsage"))))
+        if self.maker.converts and subtype == "success" and type(values.get("result")) is not str:
+            members["result"] = join_surrogates("".join(self.said.words))
         self.session = first_text(members.pop("session_id", None)) or session
         self.make("result", subtype or None, **stated, **members)
         self.session = session

@@ -101,7 +101,10 @@ def test_the_converted_stream(path: str) -> None:
     converted = convert(data, "-t", "cursor", "--thinking").stdout
     assert convert(converted, "-t", "cursor", "--thinking").stdout == converted
     assert convert(converted, "-t", "json").stdout == convert(data, "-t", "json").stdout
-    assert all(json.loads(line)["type"] for line in converted.splitlines())
+    lines = [json.loads(line) for line in converted.splitlines()]
+    assert all(line["type"] for line in lines)
+    answers = [row["result"] for row in convert(data, "-t", "json").objects]
+    assert [line["result"] for line in lines if line.get("is_error") is False] == answers
 
 
 ENDS = ("result", "turn.completed", "step_finish", "completion", "agent_end", "done")
