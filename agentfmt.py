@@ -161,6 +161,7 @@ MAX_RUNS = 10_000  # open at a time: a joined log of a day may hold so many
 MAX_PREFIX = 256  # bytes that a log collector may put before an object
 CONCEALED = 8192  # characters searched for secrets before an excerpt is cut from them
 EXCERPT = 200  # characters of a rejected line in a message
+HEAD = 1024  # bytes of a FILE that show what it is if it holds no event
 REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are only counted
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
@@ -253,6 +254,28 @@ def excerpt(text: str) -> str:
     """The beginning of a text, escaped, on one line of at most EXCERPT characters."""
     line = escape(text[:EXCERPT].strip())
     return line if len(text) <= EXCERPT >= len(line) else line[: EXCERPT - 3] + "..."
+
+
+def plain_reason(text: str) -> str:
+    """A reason without the names of classes that a program puts around it."""
+    return CLASSES_AROUND.sub(lambda match: match[1] or match[2], text)
+
+
+CLASSES_AROUND = regex(r"\A(?:Error: )?[A-Z]\w?: (?:\[(\w+)\] Error\Z|(\[\w+\] ))")
+
+
+def excerpt_reason(text: str) -> str:
+    """A reason on one line: of a stack trace its message. Where it is too long the middle goes."""
+    text = JS_SOURCE.sub("", JS_FRAMES.split(PYTHON_TRACE.sub("", text), maxsplit=1)[0]).strip()
+    line, half = escape(text[: EXCERPT + 1]), EXCERPT // 2 - 3
+    if len(line) <= EXCERPT:
+        return line
+    return f"{line[:half].rstrip()} ... {escape(text[-half:])[-half:].lstrip()}"
+
+
+JS_FRAMES = regex(r"\n\s+at \S")
+JS_SOURCE = regex(r"\A\S+:[0-9]+\n(?s:.*)\n\s*\^+\s*\n+")  # where it was thrown
+PYTHON_TRACE = regex(r"(?s)Traceback \(most recent call last\):.*\n[ \t]+\S[^\n]*\n")
 
 
 def encode_line(line: str) -> bytes:
@@ -930,12 +953,20 @@ class Source:
         self.at = 0  # the number of the current line, or object
         self.documents = False  # JSON that is not lines
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
+        self.head = b""  # its first bytes
         self.recognized = False  # an event has shown its agent
         self.has_events = False  # one has opened a run, as an end alone does not
         self.wrapped = False  # a log collector wrote it
         self.decode: Callable[[bytes], Any] = (
             bytes  # for the lines of the agent that wrote the last
         )
+
+    def with_head(self, arriving: Iterable[bytes]) -> Iterator[bytes]:
+        """The same chunks, of which the first bytes are noted."""
+        for chunk in arriving:
+            if len(self.head) < HEAD:
+                self.head += chunk[:HEAD]
+            yield chunk
 
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.at}"
@@ -2158,6 +2189,11 @@ class FileNotes:
 # of marks alone, such as the bracket behind a reason.
 SETTING = regex(r"""[\w.-]+\s*=|["'][^"']*["']\s*[:=]|\[+[^]]*\]+\Z""")
 MARKS = regex(r"\W*\Z")
+# What stands in a stack trace behind its message.
+FRAME = regex(
+    r"at \S.*[:(]|Node\.js v[0-9]|\.\.\. [0-9]+ more|note: run with|goroutine [0-9]+ \["
+    r"|\S+\.go:[0-9]+|\w[\w./*()]*\(.*\)\Z|exit status [0-9]+\Z"
+)
 
 
 class Reporter:
@@ -2177,6 +2213,7 @@ class Reporter:
         # Values of variables and files that are too weak to search for.
         self.unused = redaction.scanner.unused if redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
+        self.came_to = ""  # where a signal stopped the reading, and what was open there
 
     def status(self) -> int:
         return (
@@ -2215,7 +2252,7 @@ class Reporter:
         text = excerpt(shown)
         if reason is None:
             begin = seen.lstrip()[:EXCERPT]
-            if not MARKS.match(begin):
+            if not (MARKS.match(begin) or (file.prose and FRAME.match(begin))):
                 file.prose = "" if SETTING.match(begin) else text
             if not file.has_run and is_binary(line):
                 file.source.looks_like = "binary data"
@@ -2231,10 +2268,10 @@ class Reporter:
         """Explain a FILE without a run after some events, or when it falls silent, unless a run is
         to be expected, since it shows an agent. Lines of a CI job or of a log may come first."""
         outside = file.outside.values()
-        due = silent or (outside and file.source.at >= LINES_TO_HINT)
-        if file.told or file.has_run or file.source.wrapped or not (due and file.source.at):
+        due = outside and (silent or file.source.at >= LINES_TO_HINT)
+        if file.told or file.has_run or file.source.wrapped or not due:
             return
-        if not (any(group.known for group in outside) if outside else file.source.recognized):
+        if not any(group.known for group in outside):
             self.explain(file)
 
     def explain(self, file: FileNotes) -> None:
@@ -2260,7 +2297,23 @@ class Reporter:
 
 def what_it_is(_report: Reporter, file: FileNotes) -> str:
     source = file.source
-    return "" if file.is_stream() else f"{source.name}: this is {source.looks_like}"
+    known = (what for what, pattern in OTHER_FILES.items() if pattern.match(source.head))
+    what = "" if file.has_run else next(known, source.looks_like)
+    return f"{source.name}: this is {what}" if what else ""
+
+
+# What begins like a log, and is none -> how that looks.
+OTHER_FILES = {
+    "a program, or a core dump": regex(rb"\x7fELF"),
+    "a report of tests in JUnit's XML": regex(rb"\s*<(?s:.{0,900})<?\btestsuites?\b"),
+    "what go test -json writes": regex(rb'\s*\{"(?:Time":"[^"]*",")?Action":"\w+"'),
+    "a Jupyter notebook": regex(
+        rb'\s*\{\s*"(?:cells|metadata|nbformat)"(?s:.{0,900}?)"(?:cell_type|nbformat)"'
+    ),
+    "a table with commas (CSV)": regex(
+        rb'"?\w[\w .-]*"?(?:,"?\w[\w .-]*"?){2,}\r?\n[^,{\n]*(?:,[^,\n]*){2,}'
+    ),
+}
 
 
 def events_outside(reporter: Reporter, file: FileNotes) -> str:
@@ -2287,12 +2340,6 @@ AS_EVENTS = (
     "run the agent with --output-format stream-json (Claude Code also needs --verbose; Codex has "
     "--json instead)"
 )
-
-
-def text_so_far(_report: Reporter, file: FileNotes) -> str:
-    source, lines = file.source, plural(file.source.at, "line")
-    what = f"no event in {lines}: if this is an agent's text, {AS_EVENTS}"
-    return "" if file.ended else f"{source.name}: {what}"
 
 
 def nothing(_report: Reporter, file: FileNotes) -> str:
@@ -2322,7 +2369,7 @@ def over_limit(_report: Reporter, file: FileNotes) -> str:
 # What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
 STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
     "limit": over_limit, "wrapping": two_wrappings,
-    "form": what_it_is, "events": events_outside, "saved": saved_without_run, "text": text_so_far,
+    "form": what_it_is, "events": events_outside, "saved": saved_without_run,
     "empty": nothing, "end": no_events,
 }  # fmt: skip
 
@@ -2366,7 +2413,9 @@ OTHER_FORMATS = COMPRESSED | {
     b"\0{": "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt",
     b"<!doctype html": "an HTML page: download the log as text",
     b"<html": "an HTML page: download the log as text",
-    **dict.fromkeys((b"\x89png", b"\xff\xd8\xff", b"%pdf"), "binary data"),
+    b"<?xml": "XML",
+    **dict.fromkeys((b"\x89png", b"\xff\xd8\xff", b"gif8"), "a picture"),
+    b"%pdf": "a PDF document",
 }
 
 
@@ -2382,7 +2431,7 @@ def read_frames(
     """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
     ``limit``: bytes of a line; ``unwrap``: auto, none, or the member of an envelope that holds the
     agent's lines."""
-    head = b""
+    head, arriving = b"", source.with_head(arriving)
     for chunk in arriving:
         if not chunk:
             yield b""
@@ -6697,6 +6746,11 @@ class Run:
     def name(self) -> str:
         return f"run {short_label(self)}" if self.label else str(self)
 
+    @property
+    def file(self) -> str:
+        """The name of the FILE in which it began."""
+        return self.where.rpartition(":")[0]
+
     def __str__(self) -> str:
         return f"{self.name if self.label else 'run'} ({self.where})"
 
@@ -6934,7 +6988,8 @@ class Runs:
             if why == gates:
                 self.fail(session, why, why, "matched")
             else:
-                self.fail(session, why, excerpt(why), run.failure or "error")
+                why = plain_reason(why)
+                self.fail(session, why, excerpt_reason(why), run.failure or "error")
         self.file.prose = ""
 
     #  state  kind         actions, in this order
@@ -7000,7 +7055,8 @@ class Runs:
             return
         if known := self.limits.reached or run.error:
             failure = failure_in(self.limits.reached) or run.failure
-            self.close_unfinished(session, known, excerpt(known), failure)
+            known = plain_reason(known)
+            self.close_unfinished(session, known, excerpt_reason(known), failure)
             return
         why = [f"ended without a result after {plural(run.events, 'event')}"]
         if run.calls:
@@ -7398,11 +7454,13 @@ class Sessions:
         shown = [self.runs.redacted(name, "command") for name in background]
         return Activity(calls, shown, 0 if runs else self.here.file.runs)
 
+    def open_runs(self) -> Iterator[Run]:
+        sessions = (*self.table.values(), self.here.unnamed)
+        return (session.run for session in sessions if session.run)
+
     def interrupted(self) -> Iterator[Event]:
         """The implied ends of runs that a signal interrupts; they get no verdict."""
-        for session in (*self.table.values(), self.here.unnamed):
-            if session.run:
-                yield implied_end(session.run)
+        yield from map(implied_end, self.open_runs())
         yield implied_end(None)
 
 
@@ -8046,8 +8104,7 @@ def event_sessions(event: Event) -> Named:
 def event_runs(event: Event) -> Named:
     """The number of its run in the FILE where that began, alone and with the FILE's name."""
     run = event.run
-    file = run.where.rpartition(":")[0] if run else ""
-    return one_name(str(run.number), f"{file}#{run.number}") if run else ()
+    return one_name(str(run.number), f"{run.file}#{run.number}") if run else ()
 
 
 SELECTOR_KEYS: dict[str, Callable[[Event], Named]] = {
@@ -8349,11 +8406,10 @@ class Selection:
 
     def note(self, run: Run) -> None:
         """Note that there is a run, for a message."""
-        file = run.where.rpartition(":")[0]
-        runs, sessions = self.there.get(file, (0, {}))
+        runs, sessions = self.there.get(run.file, (0, {}))
         if run.label and len(sessions) <= NAMES_SHOWN:
             sessions[short_label(run)] = None
-        self.there[file] = max(runs, run.number), sessions
+        self.there[run.file] = max(runs, run.number), sessions
 
     def keeps(self, event: Event) -> bool:
         """A result is dropped only if it or its whole run is named, so that a filtered stream keeps
@@ -11195,6 +11251,7 @@ class LastLine:
         self.screen = screen
         self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
         self.open: dict[Run, None] = {}
+        self.mixed = ""  # a FILE in which several were open at once: its lines say whose they are
         self.words: Sequence[str] = ()  # their incomplete line
         self.begun = self.since = time.monotonic()  # since: the time of the last other line
         self.visible = ""
@@ -11215,9 +11272,9 @@ class LastLine:
             if len(self.open) > MAX_RUNS:  # for runs whose end didn't arrive
                 self.open = {run: None for run in self.open if run.state != ENDED}
             self.open[run] = None
-        if len(self.open) <= (run in self.open) or not run.label:
-            return ""
-        return f"[{short_label(run)}] "
+            if any(run.file == other.file for other in self.open if other is not run):
+                self.mixed = run.file
+        return f"[{short_label(run)}] " if run.file == self.mixed and run.label else ""
 
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""
@@ -11277,7 +11334,8 @@ class View(NamedTuple):
     ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout (of
     prose), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of the last
     lines of a failed command are shown, ``max_report`` the most bytes of a report. ``summary`` is
-    stdout, stderr or "". A ``whole`` prompt is shown on a terminal, too.
+    stdout, stderr or "". A ``whole`` prompt is shown on a terminal, too. ``headings``: the lines of
+    each FILE come below its name.
     """
 
     detail: bool = False
@@ -11289,6 +11347,7 @@ class View(NamedTuple):
     out: Screen = PLAIN
     err: Screen = PLAIN
     max_report: int | None = None
+    headings: bool = False
 
 
 PLAIN_VIEW = View()
@@ -11318,8 +11377,29 @@ class Text(Writer):
         self.live = self.acts and self.last.screen.live
         self.last.waits = True
         self.noted = self.live or not self.labels
+        self.headings = view.headings and not aside
+        self.file = ""  # below whose heading the last line stands
+        self.answered = False  # a final answer is the last line
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        return self.spaced(events) if self.headings or self.final else self.rows_of(events)
+
+    def spaced(self, events: Iterable[Event]) -> Iterator[bytes]:
+        """The lines of each FILE below its name, and an empty line behind an answer."""
+        for event in events:
+            file = event.run.file if event.run else self.file
+            lines = [*self.rows_of((event,))]
+            for line in lines:
+                apart = self.headings and file != self.file
+                if self.answered or (apart and self.file):
+                    yield b""
+                if apart:
+                    yield encode_line(f"==> {file} <==")
+                self.file, self.answered = file, False
+                yield line
+            self.answered = self.answered or (self.final and ends_run(event) and lines != [])
+
+    def rows_of(self, events: Iterable[Event]) -> Iterator[bytes]:
         run: Any = self  # of no event
         prefix, notes, room = "", notes_of(None), self.screen.width()
         for event in events:
@@ -11550,7 +11630,7 @@ class Summary(Writer):
                     yield encode_line(self.line(verdict_of_all(total), total, good=good))
             elif ends_run(event):
                 notes = notes_of(run)
-                why, totals = excerpt(run.reason or ""), notes.totals
+                why, totals = excerpt_reason(run.reason or ""), notes.totals
                 self.clock(notes)
                 ended = self.name_of(run) + verdict_of(totals)
                 yield encode_line(self.line(ended, totals, good=run.succeeded, why=why))
@@ -13409,6 +13489,9 @@ def follow_streams(
             yield sessions.end_file()
         yield sessions.end_input()
     except Interrupted:
+        runs = [*sessions.open_runs()]
+        reporter.came_to = sessions.here.file.source.where()
+        reporter.came_to += f", with {plural(len(runs), 'run')} open" if runs else ""
         yield sessions.interrupted()
         raise
 
@@ -13826,11 +13909,13 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     a table, or the stream itself, filtered and redacted. The exit status says whether the agent
     succeeded.
 
-    With no FILE, or when FILE is -, read standard input.
+    A directory stands for the agents' sessions in it. With no FILE, or when FILE is -, read
+    standard input.
     """
     check_outputs(given)
-    inputs = check_inputs(files, given["run"])
-    files = files or ("-",)
+    given_files, (files, folders) = files, expand_folders(files)
+    inputs = check_inputs(files, given["run"]) if files or not given_files else []
+    files = files if given_files else ("-",)
     classes = classes_of(given)
 
     def scanner() -> Scanner | None:
@@ -13842,10 +13927,12 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     home = os.environ.get("HOME", "").rstrip("/")
     redaction = EventRedactor(used, classes, [home] if home else [], functools.cache(scanner))
     signals = Signals()
-    view = view_of(given)
+    view = view_of(given)._replace(headings=len(files) > 1)
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(signals.write, write), status_line(given["to"], view, inputs))
     reporter = Reporter(out, redaction, open_append("rejects", given, inputs))
+    for folder in folders:
+        folder.report(reporter)
     for glob in given["secret_env"]:
         if why := unused_variables(glob):
             reporter.message(f"--secret-env {escape(glob)}: {escape(why)}")
@@ -13858,9 +13945,13 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
-        if signals.lost and select.select((), (2,), (), 0)[1]:
+        heard = select.select((), (2,), (), 0)[1]
+        tells_end = WRITERS[given["to"]].prose and not view.summary  # which tells it, too
+        if signals.lost and heard:
             lost = plural(signals.lost, "byte")
             reporter.message(f"stdout: {lost} could not be written, since nobody reads them")
+        elif signals.caught == signal.SIGTERM and heard and tells_end:
+            reporter.message(f"ended by SIGTERM at {reporter.came_to}")
         return 128 + signals.caught
     except OutputError as error:
         reporter.error(str(error))
@@ -13930,6 +14021,67 @@ class Silence(Reporter):
         pass
 
 
+def runs_in(streams: Streams, **options: Any) -> list[dict[str, Any]]:
+    """The rows of a table of the runs, without any message."""
+    rows: list[bytes] = []
+    out = Output(rows.append)
+    reporter = Silence(out, EventRedactor(None, frozenset(), []))
+    convert(streams, to="runs", reporter=reporter, out=out, **options)
+    found = map(decode_raw, b"".join(rows).splitlines())
+    return [row for row in found if row["verdict"] != "none"]
+
+
+class Folder(NamedTuple):
+    """A directory among the FILEs: the files in it that hold runs, the oldest first."""
+
+    name: str
+    sessions: Sequence[str]
+    others: int  # files
+    folders: int
+
+    def report(self, reporter: Reporter) -> None:
+        left = plural(self.others, "other file")
+        if self.sessions and self.others:
+            reporter.message(f"{escape(self.name)}: {left} left out: no agent's session")
+        elif not (self.sessions or self.others or self.folders):
+            reporter.failure(f"{escape(self.name)}: this directory is empty")
+        elif not self.sessions:
+            below = f"; give one of its {self.folders} directories" if self.folders else ""
+            reporter.failure(f"{escape(self.name)}: no session in this directory ({left}){below}")
+
+
+def expand_folders(files: Iterable[str]) -> tuple[tuple[str, ...], list[Folder]]:
+    """The FILEs, with the sessions in a directory in its place."""
+    expanded, folders = list[str](), list[Folder]()
+    for file in files:
+        if not os.path.isdir(file):
+            expanded.append(file)
+            continue
+        entries = [*os.scandir(file)] if os.access(file, os.R_OK) else []
+        paths = [entry.path for entry in entries if entry.is_file()]
+        began = {path: time for path in sorted(paths) if (time := session_time(path)) is not None}
+        sessions = sorted(began, key=began.__getitem__)
+        below = sum(entry.is_dir() for entry in entries)
+        folders.append(Folder(file, sessions, len(paths) - len(sessions), below))
+        expanded += sessions
+    return tuple(expanded), folders
+
+
+def session_time(path: str) -> float | None:
+    """When the session in a file began, in milliseconds since 1970, as its lines state, else when
+    it was last changed; None if it holds no run, as far as its head shows."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(BLOCK)
+            head += b"" if b"\n" in head else file.read(DRAIN)
+            changed = os.fstat(file.fileno()).st_mtime
+    except OSError:
+        return None
+    rows = runs_in([(path, iter((head[: head.rfind(b"\n") + 1 or None],)))])
+    stated = [float(row["started_ms"]) for row in rows if row["started_ms"] is not None]
+    return min(stated, default=changed * 1000) if rows else None
+
+
 def count_back(
     files: Sequence[str],
     inputs: Sequence[os.stat_result],
@@ -13943,18 +14095,13 @@ def count_back(
         return {}
     if not inputs or not all(stat.S_ISREG(item.st_mode) for item in inputs):
         raise click.UsageError("run=-N needs FILEs, which can be read twice: save the stream first")
-    rows: list[bytes] = []
-    out = Output(rows.append)
-    reporter = Silence(out, EventRedactor(None, frozenset(), []))
     begin = os.lseek(0, 0, os.SEEK_CUR) if "-" in files else 0
-    streams = ((file, open_chunks(file, signals, reporter.error)) for file in files)
+    streams = ((file, open_chunks(file, signals, lambda _: None)) for file in files)
     read = {name: options[name] for name in ("dialect", "max_line", "unwrap")}
-    convert(streams, to="runs", reporter=reporter, out=out, **read)
+    rows = runs_in(streams, **read)
     if "-" in files:
         os.lseek(0, begin, os.SEEK_SET)
-    found = map(decode_raw, b"".join(rows).splitlines())
-    places = (row["location"] for row in found if row["verdict"] != "none")
-    runs = collections.Counter(place.rpartition(":")[0] for place in places)
+    runs = collections.Counter(row["location"].rpartition(":")[0] for row in rows)
     return {name: [item.count_back(runs) for item in options[name]] for name in SELECTORS}
 
 

@@ -114,22 +114,11 @@ def reads(process: subprocess.Popen[bytes]) -> None:
 # ---------------------------------------------------------------- live
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        pytest.param(
-            b'{"type":"begin"}\n', "stdin: no agent that I know wrote this (type: begin)",
-            id="an unknown event",
-        ),
-        pytest.param(b"hello\n", "stdin: no event in 1 line: ", id="text"),
-    ],
-)  # fmt: skip
-def test_unknown_input_is_named_when_it_falls_silent(begin: Begin, line: bytes, said: str) -> None:
+def test_unknown_input_is_named_when_it_falls_silent(begin: Begin) -> None:
     process = begin("--exit-zero")
-    write(process, line)
+    write(process, b'{"type":"begin"}\n')
     assert process.stderr
-    while said.encode() not in (told := process.stderr.readline()):
-        assert told.startswith(b"agentfmt: stdin:1: hello")
+    assert b"stdin: no agent that I know wrote this (type: begin)" in process.stderr.readline()
     write(process, whole_run())
     assert finish(process) == Ended(READ_LINE, "", 0)
 
@@ -615,7 +604,6 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
         (["Nonexistent"], "agentfmt: Nonexistent: No such file or directory"),
         (["/nonexistent"], "/nonexistent: No such file or directory"),
         (["-", "/nonexistent"], "/nonexistent: No such file or directory"),
-        (["/"], "/: Is a directory"),
         (["\x1b[31m\n"], "\\x1b[31m\\n: No such file or directory"),
         (["\udcff"], "No such file or directory"),
         (["x" * 300], "File name too long"),

@@ -533,25 +533,78 @@ def random_bytes(seed: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "what"),
     [
-        *map(random_bytes, range(5)),
-        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\n\n" + random_bytes(7),
-        b"\x7fELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0>\0\1\0\0\0",
-        b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20\0\0\0\2\0\0\0\2\0\0\0\0\0",
-        b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj",
+        *((random_bytes(seed), "binary data") for seed in range(5)),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\n\n" + random_bytes(7), "a picture"),
+        (b"\x7fELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0>\0\1\0\0\0", "a program, or a core dump"),
+        (b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20\0\0\0\2\0\0\0\2\0\0\0\0\0", "binary data"),
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj", "a PDF document"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 4096, 65536])
-def test_binary_data_is_named_in_one_line(data: bytes, size: int) -> None:
+def test_binary_data_is_named_in_one_line(data: bytes, what: str, size: int) -> None:
     if size == 1:
         data = data[:2000]
     ended = convert(cuts(data, [size] * (len(data) // size)))
     damaged = [line for line in ended.stderr.splitlines() if ": " in line and "{" in line]
     assert [line for line in ended.stderr.splitlines() if line not in damaged] == [
-        "agentfmt: stdin: this is binary data"
+        f"agentfmt: stdin: this is {what}"
     ]
     assert ended.status == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b'<?xml version="1.0"?>\n<testsuites name="t">\n', "a report of tests in JUnit's XML"),
+        (b'<testsuite name="t">\n', "a report of tests in JUnit's XML"),
+        (b'<?xml version="1.0"?>\n<svg>\n', "XML"),
+        (b'{"Time":"2026-01-01T00:00:00Z","Action":"run","Package":"p"}\n' * 20,
+         "what go test -json writes"),
+        (b'{\n "cells": [\n  {\n   "cell_type": "code"\n  }\n ],\n "nbformat": 4\n}\n',
+         "a Jupyter notebook"),
+        (b"id,name,cost\n1,a,2\n", "a table with commas (CSV)"),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_tool_is_named(data: bytes, what: str) -> None:
+    ended = convert(data)
+    assert ended.status == 1
+    assert ended.stderr.endswith(f"agentfmt: stdin: this is {what}\n")
+
+
+def test_lines_before_the_first_event_are_no_reason_for_a_hint() -> None:
+    job = b"".join(b"step %d of the job, of 60\n" % number for number in range(60))
+    ended = convert(job + whole_run())
+    assert (ended.status, "no event" in ended.stderr) == (0, False)
+    assert "no events: step 59 of the job, of 60; if this is an agent's" in convert(job).stderr
+
+
+TRACE = "Error: boom\n    at run (/srv/app.js:12:11)\n    at node:internal/main:36:49"
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        ("Error: T: [resource_exhausted] Error", "resource_exhausted"),
+        ("T: [unavailable] upstream is gone", "[unavailable] upstream is gone"),
+        (TRACE, "Error: boom"), (f"/srv/app.js:12\n  throw e\n  ^\n\n{TRACE}", "Error: boom"),
+        ('Traceback (most recent call last):\n  File "a", line 1, in f\n    f()\nOSError: full',
+         "OSError: full"),
+        ("a" * 300 + "the end", f"{'a' * 97} ... {'a' * 90}the end"), ("b" * 200, "b" * 200),
+    ],
+)  # fmt: skip
+def test_reasons_are_shown_as_a_person_would(reason: str, shown: str) -> None:
+    """Of a stack trace the message; of what is too long, the middle goes."""
+    ended = convert(result(is_error=True, result=reason))
+    assert ended.stderr == f"agentfmt: run 5f0e4a1c (stdin:1) failed: {shown}\n"
+    assert convert(result(is_error=True, result=reason), "-s").lines[-1].endswith(f": {shown}")
+
+
+def test_a_stack_trace_on_stderr_tells_its_message() -> None:
+    """Lines behind the message are no reason."""
+    trace = f"{TRACE}\n\nNode.js v22.3.0\n".encode()
+    assert convert(whole_run()[:-200] + b"\n" + trace).stderr.endswith("; Error: boom\n")
 
 
 @pytest.mark.parametrize(

@@ -284,6 +284,24 @@ def test_a_run_that_is_not_there_is_told(choices: list[str], told: bool) -> None
     assert (ended.status, ended.stderr) == (int(told), why if told else "")
 
 
+def test_a_directory_is_its_sessions(tmp_path: Path) -> None:
+    """By their form, the oldest first, by what they state or by their time; others are counted."""
+    early = init("early").replace(b'"model"', b'"timestamp_ms":1000,"model"') + result("early")
+    files = {"a.log": whole_run("late"), "b.ndjson": early, "notes.txt": b"no events\n"}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "empty").mkdir()
+    ended = run("-t", "runs", str(tmp_path))
+    assert (ended.status, [row["session"] for row in ended.objects]) == (0, ["early", "late"])
+    left = f"agentfmt: {tmp_path}: 1 other file left out: no agent's session\n"
+    assert ended.stderr == left
+    ended = run("-t", "runs", "empty", "a.log", cwd=tmp_path)
+    assert (ended.status, len(ended.objects)) == (1, 1)
+    assert ended.stderr == "agentfmt: empty: this directory is empty\n"
+    above = run(".", cwd=tmp_path / "empty").stderr
+    assert above == "agentfmt: .: this directory is empty\n"
+
+
 def test_the_last_run_of_what_is_read_once() -> None:
     """Its number is known when the input ends."""
     ended = run("--only", "run=-1", data=whole_run())

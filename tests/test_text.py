@@ -28,6 +28,7 @@ from support import (
     labeled,
     on_terminal,
     verb,
+    whole_run,
     with_odd_members,
 )
 
@@ -531,7 +532,9 @@ def test_a_character_that_deltas_cut_is_whole() -> None:
 # ---------------------------------------------------------------- several runs
 
 
-def test_lines_name_their_run_while_several_are_open() -> None:
+def test_lines_name_their_run_once_several_were_open() -> None:
+    """Until the end of their FILE."""
+
     def read(session: str) -> dict[str, Any]:
         return done("readToolCall", {"path": "a"}, ok(), session_id=session)
 
@@ -542,11 +545,28 @@ def test_lines_name_their_run_while_several_are_open() -> None:
     )  # fmt: skip
     line = label("read")
     both = [line, f"[aaaaaaaa] {line}", f"[bbbbbbbb] {line}"]
-    assert render(spelled(*events)).out == [*both, line]
+    assert render(spelled(*events)).out == [*both, both[-1]]
     rendered = render(spelled(*events), View(messages="all"))
-    assert rendered.out == [*both, "[aaaaaaaa] Bye", line]
+    assert rendered.out == [*both, "[aaaaaaaa] Bye", both[-1]]
     detailed = render(spelled(*events), View(detail=True)).out
-    assert detailed == [f"{line} a" for line in [*both, line]]
+    assert detailed == [f"{line} a" for line in [*both, both[-1]]]
+    alone = spelled(init("cccccccc-3"), read("cccccccc-3"), result("cccccccc-3"))
+    files = {"a": [spelled(*events)], "b": [alone]}
+    assert convert(files).lines == [*both, both[-1], line]
+
+
+def test_several_files_have_headings_and_answers_stand_apart() -> None:
+    files = {name: [whole_run(name)] for name in ("a", "b")} | {"c": [b""], "d": [whole_run() * 2]}
+    line = label("read")
+    headings = View(headings=True)
+    assert convert(files, view=headings).lines == [
+        "==> a <==", line, "", "==> b <==", line, "", "==> d <==", line, line,
+    ]  # fmt: skip
+    final = View(actions="none", messages="final")
+    assert convert(files, view=final).lines == ["Done.", "", "Done.", "", "Done.", "", "Done."]
+    assert convert(files, view=final._replace(headings=True)).lines == [
+        "==> a <==", "Done.", "", "==> b <==", "Done.", "", "==> d <==", "Done.", "", "Done.",
+    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------- actions, summary
