@@ -4220,7 +4220,7 @@ class Claude(Translator):
             return False
         if states_error(line) or message.model == SYNTHETIC:
             return True
-        usage = message.usage
+        usage = message.usage or getattr(line, "usageMetadata", None)
         if usage is None:
             return False
         if type(stated := getattr(usage, "outputTokens", None)) is int and stated:

@@ -753,6 +753,11 @@ def test_a_session_that_was_killed_at_once_is_an_unfinished_run(
     assert (again.status, again.objects[0]["verdict"]) == (1, "unfinished")
 
 
+def test_a_run_has_the_cost_of_its_own_messages() -> None:
+    rows = runs(PI_HEAD + b"".join([*PI_TURN, pi_asked(8), pi_said(9, PI_DONE)]))
+    assert [(row["cost_usd"], row["tokens_out"]) for row in rows] == [(1.0, 6), (0.5, 3)]
+
+
 # ---------------------------------------------------------------- forms that are not known
 
 
@@ -918,3 +923,15 @@ def test_what_a_host_wrote_is_no_last_word_and_no_answer(name: str) -> None:
     assert convert(data + line, *SAME).stdout == data + line
     again = as_line(said_by("claude-sonnet-5", 7, "Well."))  # what was wrong before is over
     assert convert(data + line + again, "-m", "final").stdout == b"Done.\nWell.\n"
+
+
+def test_what_the_host_of_qwen_wrote_is_no_last_word() -> None:
+    def says(text: str, tokens: int) -> bytes:
+        said = {"role": "model", "parts": [{"text": text}]}
+        usage = {"promptTokenCount": tokens, "candidatesTokenCount": tokens}
+        return as_line(asked("") | {"type": "assistant", "message": said, "usageMetadata": usage})
+
+    typed = {"role": "user", "parts": [{"text": "Go"}]}
+    ask = as_line(asked("") | {"message": typed, "systemPayload": {}})
+    data = ask + says("Done.", 5) + ask + says("Stopped.", 0)
+    assert [row["verdict"] for row in runs(data)] == ["succeeded", "unfinished"]
