@@ -6467,113 +6467,137 @@ ACP_TOOLS = {
 # Which agent wrote a line, and in which form.
 # A line in, the name of an agent out. It must not know sessions.
 
-CURSOR_KEY_SOURCES = ("env", "flag", "login")  # in Cursor's init
-CODEX_TURNS = {"turn.started", "turn.completed", "turn.failed"}  # what Kimi saves has others
-CLAUDE_MEMBERS = {"claude_code_version", "uuid", "slash_commands"}  # of inits
+# A row each: types of lines (- for lines without one; SYSTEM/SUBTYPE where that matters), an agent
+# whom they show, and what they must hold for that. `a` is a member, `a.b` one within it, `a=b` a
+# text, `a=b*` its beginning; `a={`, `a=[`, `a="` any object, list or text; `a|b` is one of several,
+# `!a` none of them; `:a` is a row of AGENT_CHECKS. The first row that holds counts: agentfmt's own
+# conversions, other agents, Claude and its relatives, Cursor.
+SAVED_MEMBERS = "uuid|parentUuid|isSidechain|message"
+AGENT_SIGNS = f"""
+    *  cursor  converted_from
+    *  kimi  role=meta
+    text,thought  grok  data="
+    tool_call,tool_call_update  grok  toolCallId
+    end  grok  stopReason sessionId
+    available_commands  grok  tools commands
+    agent_event  cline  event={{
+    run_start  cline  providerId
+    run_result  cline  finishReason
+    hook_event  cline  hookEventName
+    message  goose  message={{ :two
+    complete  goose  total_tokens
+    notification  goose  extension_id
+    *  qwen  sessionId {SAVED_MEMBERS} systemPayload|toolCallResult|message.parts
+    *  claude  sessionId {SAVED_MEMBERS}
+    {",".join(SAVED_TYPES)}  claude  sessionId|leafUuid|snapshot
+    thread.*,item.*,turn.started,turn.completed,turn.failed  codex
+    {",".join(ROLLOUT_TYPES)}  codex
+    *  copilot  data={{ :dotted
+    result  copilot  sessionId exitCode
+    *  opencode  sessionID !messageID
+    tool_execution_*,{",".join(map(str, Pi.own))}  pi
+    session  pi  !createdAt
+    {",".join(Pi.entries - {"message"})}  pi  parentId
+    message  pi  parentId message.timestamp
+    response  pi  command success
+    init  gemini
+    message  gemini  role content !content=[
+    tool_use,tool_result  gemini  tool_id
+    result  gemini  status stats
+    error  gemini  severity
+    message  droid  role text session_id
+    tool_call,tool_result  droid  toolName|toolId
+    completion  droid
+    error  droid  source
+    system/init  droid  reasoning_effort
+    system/init  qwen  qwen_code_version
+    system,{",".join(SHARED_TYPES)}  amp  session_id=T-*
+    system/init  grok  !claude_code_version :grok
+    system/init  claude  claude_code_version|uuid|slash_commands
+    system/init  claude  mcp_servers !apiKeySource=env|apiKeySource=flag|apiKeySource=login
+    {",".join(map(str, Claude.own))},system/hook_*  claude
+    assistant,user,system,result  claude  uuid|parent_tool_use_id|:calls
+    result  claude  total_cost_usd
+    *  cursor  tool_call={{
+    turn_ended,thinking/delta,thinking/completed  cursor
+    assistant  cursor  timestamp_ms|model_call_id
+    result  cursor  request_id
+    system/init  cursor  !tools apiKeySource=env|apiKeySource=flag|apiKeySource=login
+    -  kimi  role=_checkpoint|role=_usage|role=_system_prompt
+    -  kimi  role=assistant|role=tool :kimi
+    -  cursor  role=user|role=assistant message.content
+    -  antigravity  :antigravity
+    -  acp  jsonrpc=2.0 method=session/*
+    -  acp  jsonrpc=2.0 result.stopReason
+"""
 
 
 def recognize(line: bytes) -> str | None:
     """The agent that a line shows, or None."""
     own = members(line)
     kind = decode_raw(own.get("type", b""))
-    signs = signs_in(kind, own) if isinstance(kind, str) else typeless_signs(own) if own else ()
-    return next((agent for agent, holds in signs if holds), None)
+    if not own or not (kind is None or isinstance(kind, str)):
+        return None
+    subtype = decode_raw(own.get("subtype", b"")) if kind in ("system", "thinking") else None
+    for agent, needed, tests in signs_of(kind, as_text(subtype)):
+        if needed <= own.keys() and all(holds(own, test) for test in tests):
+            return agent
+    return None
 
 
-def begins(own: Mapping[str, Raw], name: str, mark: bytes) -> bool:
-    """Does the value of a member begin with this byte?"""
-    return bytes(memoryview(own.get(name, b""))[:1]) == mark
+@functools.lru_cache(maxsize=CACHED_DECISIONS)
+def signs_of(kind: str | None, subtype: str) -> list[tuple[str, frozenset[str], list[str]]]:
+    """The rows of AGENT_SIGNS for a type of lines."""
+    rows, names = [], (kind or "", f"{kind}/{subtype}")
+    for types, agent, *tests in map(str.split, AGENT_SIGNS.strip().splitlines()):
+        if types == "-" if kind is None else fits(names, types):
+            needed = frozenset(filter(str.isidentifier, tests))
+            rows.append((agent, needed, [test for test in tests if test not in needed]))
+    return rows
 
 
-def signs_in(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
-    """Agents, and whether an event shows them. The first sign counts: agentfmt's own conversions,
-    other agents, Claude and its relatives, Cursor."""
-
-    def value(name: str) -> Any:
-        return decode_raw(own.get(name, b""))
-
-    name, has = f"{kind}/{value('subtype')}", own.keys()
-    yield "cursor", "converted_from" in has
-    yield from newer_signs(kind, own)
-    if "sessionId" in has and has & {"uuid", "parentUuid", "isSidechain", "message"}:
-        yield "qwen", has & {"systemPayload", "toolCallResult"} or has_parts(value("message"))
-        yield "claude", True
-    yield "claude", kind in SAVED_TYPES and has & {"sessionId", "leafUuid", "snapshot"}
-    yield "codex", kind.startswith(("thread.", "item.")) or kind in CODEX_TURNS
-    yield "codex", kind in ROLLOUT_TYPES
-    yield "copilot", "." in kind and begins(own, "data", b"{")
-    yield "copilot", kind == "result" and has >= {"sessionId", "exitCode"}
-    yield "opencode", "sessionID" in has and "messageID" not in has  # which a saved part has
-    yield "pi", kind.startswith("tool_execution_") or kind in Pi.own
-    yield "pi", kind == "session" and "createdAt" not in has  # which others say
-    dated = kind != "message" or "timestamp" in as_object(value("message"))  # Droid's is not
-    yield "pi", kind in Pi.entries and "parentId" in has and dated
-    yield "pi", kind == "response" and has >= {"command", "success"}
-    said = kind == "message" and has >= {"role", "content"} and not begins(own, "content", b"[")
-    yield "gemini", kind == "init" or said
-    yield "gemini", kind in ("tool_use", "tool_result") and "tool_id" in has
-    yield "gemini", kind == "result" and has >= {"status", "stats"}
-    yield "gemini", kind == "error" and "severity" in has
-    yield "droid", kind == "message" and has >= {"role", "text", "session_id"}
-    yield "droid", kind in ("tool_call", "tool_result") and has & {"toolName", "toolId"}
-    yield "droid", kind == "completion" or (kind == "error" and "source" in has)
-    init, own_key = name == "system/init", value("apiKeySource") in CURSOR_KEY_SOURCES
-    yield "droid", init and "reasoning_effort" in has
-    yield "qwen", init and "qwen_code_version" in has
-    yield "amp", as_text(value("session_id")).startswith("T-") and kind in (*SHARED_TYPES, "system")
-    yield "grok", init and "claude_code_version" not in has and names_grok(value("tools"))
-    yield "claude", init and has & CLAUDE_MEMBERS
-    yield "claude", init and "mcp_servers" in has and not own_key
-    yield "claude", kind in Claude.own or name.startswith("system/hook_")
-    shared = kind in ("assistant", "user", "system", "result")
-    yield "claude", shared and has & {"uuid", "parent_tool_use_id"}
-    blocks = Node(value("message")).each("content")
-    calls = any(block["type"] in ("tool_use", "tool_result") for block in blocks)
-    yield "claude", shared and calls
-    yield "claude", kind == "result" and "total_cost_usd" in has
-    yield "cursor", begins(own, "tool_call", b"{") or kind == "turn_ended"
-    yield "cursor", name in ("thinking/delta", "thinking/completed")
-    yield "cursor", kind == "assistant" and has & {"timestamp_ms", "model_call_id"}
-    yield "cursor", kind == "result" and "request_id" in has
-    yield "cursor", init and own_key and "tools" not in has
+def fits(names: Iterable[str], types: str) -> bool:
+    """Is a name one of the types of a row? One that ends in * stands for all that begin so."""
+    return any(
+        name.startswith(each[:-1]) if each.endswith("*") else name == each
+        for each in types.split(",")
+        for name in names
+    )
 
 
-def newer_signs(kind: str, own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
-    """The same for the agents of the room *more agents*."""
-    has = own.keys()
-
-    yield "kimi", bytes(own.get("role", b"")) == b'"meta"'
-    yield "grok", kind in ("text", "thought") and begins(own, "data", b'"')
-    yield "grok", kind in ("tool_call", "tool_call_update") and "toolCallId" in has
-    yield "grok", kind == "end" and has >= {"stopReason", "sessionId"}
-    yield "grok", kind == "available_commands" and has >= {"tools", "commands"}
-    yield "cline", kind == "agent_event" and begins(own, "event", b"{")
-    yield "cline", kind == "run_start" and "providerId" in has
-    yield "cline", kind == "run_result" and "finishReason" in has
-    yield "cline", kind == "hook_event" and "hookEventName" in has
-    yield "goose", kind == "message" and begins(own, "message", b"{") and len(has) == 2
-    yield "goose", kind == "complete" and "total_tokens" in has
-    yield "goose", kind == "notification" and "extension_id" in has
-
-
-def typeless_signs(own: Mapping[str, Raw]) -> Iterator[tuple[str, Any]]:
-    """The same for a line without a type."""
-    values = {name: decode_raw(own.get(name, b"")) for name in TELLING}
-    role = values["role"]
-    yield "kimi", role in KIMI_ROLES or (role in ("assistant", "tool") and is_kimis(values))
-    yield "cursor", role in ("user", "assistant") and "content" in as_object(values["message"])
-    inner = members(bytes(own.get(as_text(values["event"]), b"")))
-    sure = values["event"] in ("init", "step_update", "result") or "conversation_id" in inner
-    yield "antigravity", bool(inner) and sure
-    rpc = values["jsonrpc"] == "2.0"
-    yield "acp", rpc and as_text(values["method"]).startswith("session/")
-    yield "acp", rpc and "stopReason" in as_object(values["result"])
+def holds(own: Mapping[str, Raw], test: str) -> bool:
+    """Do the members of a line hold what a test of AGENT_SIGNS asks for?"""
+    if test.startswith("!"):
+        return not holds(own, test[1:])
+    if "|" in test:
+        return any(holds(own, each) for each in test.split("|"))
+    if test.startswith(":"):
+        return bool(AGENT_CHECKS[test[1:]](own))
+    path, equals, wanted = test.partition("=")
+    value = own.get(path, b"")
+    if wanted in ("{", "[", '"') and equals:
+        return bytes(memoryview(value)[:1]) == wanted.encode()
+    if equals:
+        text = as_text(decode_raw(value))
+        return text.startswith(wanted[:-1]) if wanted.endswith("*") else text == wanted
+    name, _, inner = path.partition(".")
+    return inner in members(bytes(own.get(name, b""))) if inner else name in own
 
 
-TELLING = (
-    "role", "message", "event", "jsonrpc", "method", "result", "content", "tool_calls",
-    "tool_call_id",
-)  # fmt: skip
+def is_antigravitys(own: Mapping[str, Raw]) -> bool:
+    """Does the event name a member, and is it one of Antigravity's?"""
+    event = as_text(decode_raw(own.get("event", b"")))
+    inner = members(bytes(own.get(event, b"")))
+    return bool(inner) and (
+        event in ("init", "step_update", "result") or "conversation_id" in inner
+    )
+
+
+def has_calls(own: Mapping[str, Raw]) -> bool:
+    blocks = Node(decode_raw(own.get("message", b""))).each("content")
+    return any(block["type"] in ("tool_use", "tool_result") for block in blocks)
+
+
 KIMI_TOOLS = frozenset(
     "Agent AskUserQuestion Bash CreateSubagent Edit FetchURL Glob Grep PatchFile Read ReadFile "
     "ReadMediaFile SearchWeb SendDMail SetTodoList Shell StrReplaceFile Task Think TodoList Write "
@@ -6581,11 +6605,12 @@ KIMI_TOOLS = frozenset(
 )
 
 
-def is_kimis(message: Mapping[str, Any]) -> bool:
+def is_kimis(own: Mapping[str, Raw]) -> bool:
     """Does a message of a chat hold what only Kimi writes: thoughts in a part of their own, its
     tools, notes on what they returned? Others write the rest of it, too."""
-    parts, line = message_parts(message["content"]), Node(message)
-    if message["tool_call_id"] is not None:
+    line = Node({name: decode_raw(value) for name, value in own.items()})
+    parts = message_parts(line["content"])
+    if line["tool_call_id"] is not None:
         return any(KIMI_NOTE.fullmatch(as_text(part["text"])) for part in parts)
     called = {as_text(call["function.name"]) for call in line.each("tool_calls")}
     return bool(called & KIMI_TOOLS) or any("think" in part.value for part in parts)
@@ -6593,13 +6618,14 @@ def is_kimis(message: Mapping[str, Any]) -> bool:
 
 GROK_TOOLS = frozenset("run_terminal_command run_terminal_cmd search_replace list_dir".split())
 
-
-def names_grok(tools: Any) -> bool:
-    return isinstance(tools, list) and any(tool in GROK_TOOLS for tool in map(as_text, tools))
-
-
-def has_parts(message: Any) -> bool:
-    return isinstance(message, dict) and "parts" in message
+AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], Any]] = {
+    "dotted": lambda own: "." in as_text(decode_raw(own["type"])),
+    "two": lambda own: len(own) == 2,
+    "grok": lambda own: GROK_TOOLS & {*map(as_text, as_list(decode_raw(own.get("tools", b""))))},
+    "calls": has_calls,
+    "kimi": is_kimis,
+    "antigravity": is_antigravitys,
+}
 
 
 # Members of lines that agents save in a form that nothing here reads, with their type, if it has to
