@@ -91,17 +91,25 @@ def expressions() -> Iterator[Expression]:
     tree = ast.parse(SOURCE)
     assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
     names = {part: ast.unparse(node.targets[0]) for node in assigned for part in ast.walk(node)}
+    used = collections.defaultdict[str, set[str]](set)
+    for name, method in re.findall(rf"\b(\w+)(?=(?:\[.*?\])?\.({'|'.join(METHODS)})\()", SOURCE):
+        used[name].add(method)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in TAKE_PATTERNS:
-            method = ast.unparse(node.func).removeprefix("re.")
+        if isinstance(node, ast.Call) and called(node) in TAKE_PATTERNS:
+            method = called(node).removeprefix("re.")
             name = names.get(node, "")
-            used = re.findall(rf"\b{re.escape(name)}(?:\[.*?\])?\.(\w+)\(", SOURCE) if name else ()
-            methods = METHODS.intersection((method, *used)) or {"match", "fullmatch"}
+            methods = METHODS & {method, *used[name]} or {"match", "fullmatch"}
             for pattern in patterns_of(node.args[0]):
                 flags = flags_of(node, FLAGS.get(method, 2))
                 yield Expression(
                     name or f"line {node.lineno}", pattern, flags, methods, SEEN.get(name, SIZE)
                 )
+
+
+def called(node: ast.Call) -> str:
+    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        return f"{node.func.value.id}.{node.func.attr}"
+    return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
 def patterns_of(node: ast.expr) -> Iterable[Any]:
@@ -110,7 +118,7 @@ def patterns_of(node: ast.expr) -> Iterable[Any]:
     if source.startswith("self."):
         classes = (one for one in vars(agentfmt).values() if isinstance(one, type))
         found = {getattr(one, source.removeprefix("self."), None) for one in classes}
-        return {one for one in found if isinstance(one, str)}
+        return sorted(one for one in found if isinstance(one, str))  # for all workers the same
     names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
     if known := names & TABLES.keys():
         return TABLES[known.pop()]
@@ -253,6 +261,7 @@ PIECES = (
 )  # fmt: skip
 
 
+@functools.cache
 def fields() -> dict[str, list[tuple[str, int, tuple[Any, ...]]]]:
     """Where strings stand in short streams, by the names of their members."""
     found = collections.defaultdict(list)
@@ -286,8 +295,7 @@ def ways(value: Any) -> Iterator[tuple[Any, ...]]:
         yield from ([(key,)] if isinstance(item, str) else ((key, *way) for way in ways(item)))
 
 
-FIELDS = fields()
-needs_streams = pytest.mark.skipif(not FIELDS, reason="no recordings beside the checkout")
+needs_streams = pytest.mark.skipif(not any(PATHS), reason="no recordings beside the checkout")
 
 
 @needs_streams
@@ -298,7 +306,7 @@ needs_streams = pytest.mark.skipif(not FIELDS, reason="no recordings beside the 
     units=st.lists(st.sampled_from(PIECES), min_size=1, max_size=2),
 )
 def test_no_text_makes_an_output_hang(view: str, rng: random.Random, units: list[str]) -> None:
-    path, number, way = rng.choice(FIELDS[rng.choice(sorted(FIELDS))])
+    path, number, way = rng.choice(fields()[rng.choice(sorted(fields()))])
     lines, unit = objects(path), "".join(units)
     holder = functools.reduce(lambda value, key: value[key], way[:-1], lines[number])
     holder[way[-1]] = (

@@ -506,8 +506,8 @@ def test_one_line_of_another_session_that_shows_its_agent(good: str, kind: str) 
 @pytest.mark.parametrize("one", [*GOOD, *BAD])
 def test_a_converted_stream_keeps_its_verdict(one: str) -> None:
     """``agentfmt -t cursor | agentfmt`` ends as ``agentfmt`` does, whatever was joined."""
-    every = {**GOOD, **BAD}
-    joined = {other: [*every[one], *every[other]] for other in every}
+    every = {**GOOD, **BAD} if one in GOOD else GOOD  # two that failed are no riddle
+    joined = {other: [*{**GOOD, **BAD}[one], *lines] for other, lines in every.items()}
     ended = {other: convert(data) for other, data in joined.items()}
     again = {other: convert(convert(joined[other], "-t", "cursor").stdout) for other in every}
     assert [other for other in every if again[other].status != ended[other].status] == []

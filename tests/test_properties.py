@@ -45,7 +45,7 @@ VIEWS = {
     "cursor": ("-t", "cursor", "--thinking"),
     "redacted": ("-t", "stream-json", "-r", "secrets"),
 }
-SHORT = 20_000  # bytes: longer streams are not fed byte by byte
+SHORT = 10_000  # bytes: longer streams are not fed byte by byte
 
 
 def short_enough(data: bytes) -> Iterator[bytes]:
@@ -196,7 +196,7 @@ def sessions_of(data: bytes) -> list[Any]:
 def names_its_session(path: str) -> bool:
     """Does each line say whose it is? Only such streams can be told apart line by line."""
     data = content(path)
-    if len(data) > 3 * SHORT or not joinable(path):
+    if len(data) > 6 * SHORT or not joinable(path):
         return False
     try:
         return all(isinstance(one, str) for one in sessions_of(data))
@@ -339,7 +339,7 @@ def test_every_output_counts_the_same_lines(path: str) -> None:
 
 # ---------------------------------------------------------------- lines that nobody would write
 
-TYPICAL = [path for path in PATHS if os.path.getsize(path) < 100 * SHORT]
+TYPICAL = [path for path in PATHS if os.path.getsize(path) < 200 * SHORT]
 DEEP = st.integers(1, 4000).map(lambda levels: b"[" * levels + b"]" * levels)
 DEEP |= st.integers(1, 4000).map(lambda levels: b'{"text":' * levels + b"7" + b"}" * levels)
 HUGE = st.integers(1, 500).map(lambda digits: b"9" * digits)
