@@ -153,7 +153,7 @@ EXITS = """Exit status:
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
 DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
 LAST_SECONDS = 20  # of computing after a signal: DRAIN takes one, of very short lines eight
-STUCK_SECONDS = 1  # for a write after a signal: a supervisor waits little before it kills
+STUCK_SECONDS = 0.7  # for a write after a signal: a supervisor waits little before it kills
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
 MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are redacted and released
@@ -797,21 +797,30 @@ class OutputError(Exception):
     """An output cannot be written; the message says which and why."""
 
 
-class StuckError(Exception):
-    """After a signal, nobody has read the output for STUCK_SECONDS; how many bytes are left."""
+class StuckError(OSError):
+    """After a signal, nobody has read an output for STUCK_SECONDS; how many bytes are lost."""
+
+    def __init__(self, lost: int = 0) -> None:
+        lost_bytes = f"{plural(lost, 'byte')} could not be written, since nobody reads them"
+        super().__init__(errno.EAGAIN, lost_bytes)
+        self.lost = lost
+
+
+STUCK: set[int] = set()  # descriptors of outputs that nobody reads
 
 
 class Signals:
     """Remembers the signal that asks the program to end, and wakes the waiting read. Another one,
-    or LAST_SECONDS of computing, end it at once, even within a regular expression. ``forward``
-    passes signals to a command that was started."""
+    or LAST_SECONDS of computing, end it at once, even within a regular expression. An output that
+    nobody reads is given up, and soon all computing is. ``forward`` passes signals to a command
+    that was started."""
 
     def __init__(self) -> None:
         self.caught = 0
         self.forward: Callable[[int], object] | None = None
-        self.writing = self.stuck = False
-        self.lost = 0  # bytes that nobody has read
-        signal.signal(signal.SIGALRM, self._end_write)
+        self.lost = 0  # bytes of the standard output that nobody has read
+        self.cut = False  # there would have been more of them
+        signal.signal(signal.SIGALRM, self._give_up)
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
@@ -833,22 +842,20 @@ class Signals:
         signal.setitimer(signal.ITIMER_VIRTUAL, LAST_SECONDS)
         signal.setitimer(signal.ITIMER_REAL, STUCK_SECONDS, STUCK_SECONDS)
 
-    def _end_write(self, _code: int, _frame: object) -> None:
-        if self.writing:
-            raise StuckError(0)
+    def _give_up(self, _code: int, frame: Any) -> None:
+        """Give up for ever the output that is being written; or, if one was, all that is left."""
+        if frame.f_code is write_all.__code__:
+            raise StuckError
+        if STUCK and not self.cut:
+            self.cut = True
+            raise Interrupted
 
     def write(self, write: Callable[[int, bytes], object], data: bytes) -> None:
         """Write to the standard output, unless nobody reads it after a signal."""
-        if self.stuck:
-            self.lost += len(data)
-            return
-        self.writing = True
         try:
             write(1, data)
         except StuckError as error:
-            self.stuck, self.lost = True, error.args[0]
-        finally:
-            self.writing = False
+            self.lost += error.lost
 
 
 def open_chunks(
@@ -983,8 +990,11 @@ def output_errors(name: str) -> Iterator[None]:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write every byte, even to a pipe that another process has made non-blocking."""
+    """Write every byte, even to a pipe that another process has made non-blocking. Raises
+    StuckError."""
     view = memoryview(data)
+    if fd in STUCK:
+        raise StuckError(len(view))
     while view:
         try:
             view = view[os.write(fd, view) :]
@@ -993,6 +1003,7 @@ def write_all(fd: int, data: bytes) -> None:
             room.register(fd, select.POLLOUT)
             room.poll()
         except StuckError:
+            STUCK.add(fd)
             raise StuckError(len(view)) from None
 
 
@@ -1160,10 +1171,12 @@ class Child:
         self.ended, self.stopped = True, not self.has_left()
         if not self.signals.caught:
             self.signal(signal.SIGTERM)
-        self.wait_for(TERM_SECONDS, self.has_left)
-        self.wait_for(LEFT_SECONDS, lambda: not self.signal(0))
-        self.signal(signal.SIGKILL)
-        self.process.wait()
+        try:
+            self.wait_for(TERM_SECONDS, self.has_left)
+            self.wait_for(LEFT_SECONDS, lambda: not self.signal(0))
+        finally:
+            self.signal(signal.SIGKILL)
+            self.process.wait()
 
     def wait_for(self, seconds: float, condition: Callable[[], bool]) -> None:
         until = time.monotonic() + seconds
@@ -13974,13 +13987,17 @@ def run(files: tuple[str, ...], **given: Any) -> int:
         heard = select.select((), (2,), (), 0)[1]
         tells_end = WRITERS[given["to"]].prose and not view.summary  # which tells it, too
         if signals.lost and heard:
-            lost = plural(signals.lost, "byte")
-            reporter.message(f"stdout: {lost} could not be written, since nobody reads them")
+            most = "at least " if signals.cut else ""
+            reporter.message(f"stdout: {most}{StuckError(signals.lost).strerror}")
         elif signals.caught == signal.SIGTERM and heard and tells_end:
             reporter.message(f"ended by SIGTERM at {reporter.came_to}")
         return 128 + signals.caught
     except OutputError as error:
         reporter.error(str(error))
+        if signals.caught:
+            return 128 + signals.caught
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)  # what is left can't be stuck
     status = reporter.status()
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
 
