@@ -1127,9 +1127,9 @@ class CannotStart(click.ClickException):
 
 
 class Child:
-    """A command with a pipe for all that it prints, and a session of its own: its group gets what
-    signals we get, and nothing of it is left in the end. It may read from our terminal, and is not
-    stopped for that. Raises CannotStart.
+    """A command with a pipe for all that it prints, and a session of its own, which gets what
+    signals we get, and of which nothing is left in the end. It may read from our terminal, and is
+    not stopped for that. Raises CannotStart.
     """
 
     def __init__(self, command: Sequence[str], signals: Signals, limits: Limits) -> None:
@@ -1157,15 +1157,16 @@ class Child:
         return self.process.poll() is not None
 
     def signal(self, code: int) -> bool:
-        """Send a signal to the group; is any of it left?"""
-        try:
-            os.killpg(self.process.pid, code)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
+        """Send a signal to all of the session; is any of it left?"""
+        left = False
+        for group in groups_in(self.process.pid):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, code)
+                left = True
+        return left
 
     def stop(self) -> None:
-        """End the group, unless the command has left by itself: politely at first."""
+        """End the session, unless the command has left by itself: politely at first."""
         if self.ended:
             return
         self.ended, self.stopped = True, not self.has_left()
@@ -1195,6 +1196,17 @@ class Child:
             return ""
         how = f"exited with {code}" if code > 0 else f"was killed by {signal_name(-code)}"
         return f"{escape(self.name)} {how}"
+
+
+def groups_in(session: int) -> set[int]:
+    """The process groups of a session, as far as /proc tells: timeout(1) opens one of its own."""
+    groups = {session}
+    with contextlib.suppress(OSError):
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{process}/stat", "rb") as file:
+                _state, _parent, group, own, *_ = file.read().rpartition(b")")[2].split()
+                groups |= {int(group)} if int(own) == session else set()
+    return groups
 
 
 def signal_name(code: int) -> str:
@@ -10229,7 +10241,7 @@ FLAG = regex(r"--?[A-Za-z][\w-]*")
 
 
 ESCAPED_ASCII = regex(r"(?<!\\)\\+u00([2-7][0-9A-Fa-f])")
-NAME_ALONE = regex(r"([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # in prose, YAML, a shell's command
+NAME_ALONE = regex(r"(?<![^\n])([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # prose, YAML, shell
 
 
 class EventRedactor:

@@ -65,6 +65,7 @@ CASES = {
     "closes its output": Case("$S; exec >&- 2>&-; sleep 60", 0, HANGS, "--grace 0.3"),
     "goes on": Case("$S; sleep 1; $S", 0, "", "--grace 3 --max-idle 3"),
     "leaves a process": Case("sleep 60 & $S"),
+    "leaves a group": Case("timeout 99 sleep 60 & $S"),
     "leaves a quiet process": Case("sleep 60 >/dev/null 2>&1 & $S"),
     "is silent": Case("$O | head -n 1; sleep 60", 1, SILENT, "--max-idle 0.5"),
     "says nothing": Case("sleep 60", 1, "sh: timed out: silent for 0.5 s", "--max-idle 0.5"),
