@@ -7984,23 +7984,36 @@ def word_of(node: Any) -> str:
 def started_by(words: Sequence[str], depth: int) -> Iterator[list[str]]:
     """A command, by its program without directory, and those that it starts."""
     program = words[0].rpartition("/")[2] if words else ""
-    if not program or any(sign in program for sign in "$`(*{"):
+    if not program or depth > MAX_DEPTH or any(sign in program for sign in "$`(*{"):
         raise UnclearError
     rest = list(words[1:])
     yield [program, *rest]
-    if program in SHELL_NAMES:
-        flags = (at for at, word in enumerate(rest) if re.fullmatch("-[a-zA-Z]*c", word))
-        scripts = rest[next(flags, len(rest)) + 1 :][:1]
-    else:
-        scripts = [" ".join(rest)] if program == "eval" else []
-    for script in scripts:
+    if script := script_given(program, rest):
         yield from commands_in(script, depth + 1)
     if program == "find":
         for at, word in enumerate(rest):
             if word in ("-exec", "-execdir", "-ok", "-okdir") and rest[at + 1 :]:
-                yield from started_by(rest[at + 1 :], depth)
+                yield from started_by(rest[at + 1 :], depth + 1)
     elif program in STARTERS and (started := without_options(rest, STARTERS[program])):
-        yield from started_by(started, depth)
+        yield from started_by(started, depth + 1)
+
+
+def script_given(program: str, rest: Sequence[str]) -> str:
+    """The script that a program is given to run, or "". Raises UnclearError for a shell that reads
+    one from its input."""
+    if program in ("eval", "trap"):
+        return " ".join(rest[: None if program == "eval" else 1])
+    flag = SCRIPT_FLAGS.get(program.removesuffix(".exe"))
+    at = next((at for at, word in enumerate(rest) if flag and re.fullmatch(flag, word)), None)
+    if at is not None and program.startswith(("cmd", "pwsh", "powershell")):
+        return " ".join(rest[at + 1 :])
+    operands = [word for word in rest[(at or 0) + (at is not None) :] if word[:1] not in "-+"]
+    if at is not None:
+        return operands[0] if operands else ""
+    reads = program in SHELL_NAMES and ("-s" in rest or not operands)
+    if reads and not {"--version", "--help"} & {*rest}:
+        raise UnclearError
+    return ""
 
 
 def without_options(words: list[str], with_value: str) -> list[str]:
@@ -8021,13 +8034,19 @@ def without_options(words: list[str], with_value: str) -> list[str]:
 
 
 SHELL_NAMES = frozenset("sh bash zsh dash ksh fish".split())
+SCRIPT_FLAGS = {  # what stands before a script
+    **dict.fromkeys(SHELL_NAMES, "-[a-zA-Z]*c"), **dict.fromkeys(("su", "script"), "-c|--command"),
+    **dict.fromkeys(("pwsh", "powershell"), "(?i)-c(?:ommand)?"), "cmd": "(?i)/[ck]",
+}  # fmt: skip
 # Programs that start another one -> their options with a value of its own.
 STARTERS = {
     "sudo": "-u -g -h -p -C -D -r -t -T -U --user --group --host --prompt --chdir",
     "doas": "-u -C", "env": "-u -C --unset --chdir", "timeout": "-k -s --kill-after --signal N",
     "time": "-f -o", "nice": "-n", "ionice": "-c -n -p", "stdbuf": "-i -o -e", "exec": "-a",
     "xargs": "-a -d -E -I -L -n -P -s --max-args --max-procs --replace --arg-file --delimiter",
-    **dict.fromkeys("nohup setsid command builtin".split(), ""),
+    "watch": "-n --interval", "strace": "-e -o -p -s -u", "flock": "-w -E N", "runuser": "-u -g",
+    "parallel": "-j -a -I --jobs", **dict.fromkeys(("chroot", "taskset"), "N"),
+    **dict.fromkeys("nohup setsid command builtin coproc unbuffer caffeinate".split(), ""),
 }  # fmt: skip
 
 
