@@ -65,7 +65,8 @@ Contents, in the order of the file, in seven wings:
     text output      progress: action lines and words; the status line of a terminal
     summaries        closing lines: how runs ended, and what they took
     Markdown         texts of others in a document whose structure they can't change
-    report           prompts, words, actions and verdicts as a document in Markdown
+    report           prompts, words, actions and verdicts as the parts of a document
+    chapters         these in Markdown: the answer of a run first, its steps last
     HTML             texts of others as HTML, words by their Markdown, timelines
     page             the same document as a page: each call opens
     outputs          json, stream-json, cursor; tables of runs and of calls
@@ -99,7 +100,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -177,6 +178,8 @@ CACHED_DECISIONS = 1000  # kinds of events whose selection is remembered
 MAX_FILES = 10_000  # changed files that a summary tells apart
 MAX_DEPTH = 10  # sub-agents, one inside another, that indent a line, or stand in a report
 PROMPT_ROWS = 3  # of a prompt that are shown
+DIFF_ROWS = 20  # of an edit that --diff shows
+FAILURE_ROWS = 10  # of a call that failed
 TAIL = 5  # last lines of a failed command that -v shows
 SHORT_TEXT = 80  # characters of an argument that can be the target of an unknown tool
 MIN_RUNS_TOTALED = 3  # runs for which a summary adds a line of totals
@@ -184,9 +187,11 @@ MAX_REPORT = 1_000_000  # bytes: GitHub takes 1 MiB for the summary of a step, o
 MAX_PAGE = 32_000_000  # bytes of a page: browsers take seconds for more
 MAX_WORDS = 100_000  # characters between two actions in a report
 MAX_PARAGRAPH = 8000  # characters that are read as Markdown: brackets without end take long
+MAX_IMAGE, MAX_IMAGES = 1_000_000, 4  # bytes of an image on a page, and images of a call
 MAX_NESTED = 4_000_000  # characters of what sub-agents did, kept for the line of their call
-PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 20  # lines of each in a report
+PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 10  # lines of each in a report
 PAGE_LINES, PAGE_TAIL = 200, 100  # the first and the last lines of a text on a page
+MAX_LINKS = 20  # of a run to changed files, and to failures
 MAX_BARS, MAX_LANES = 500, 6  # calls on a run's timeline, and how many stand below each other
 SLOWEST, SLOW_MS = 3, 1000  # calls that it names, and milliseconds that are worth it
 TITLE = 100  # columns of the title of a run or call
@@ -327,6 +332,16 @@ def truncate(text: str, limit: int) -> str:
     return text[:end].rstrip() + "..."[: max(limit, 0)]
 
 
+def cut_lines(text: str, first: int = 0, last: int = 0) -> list[str]:
+    """The first and the last lines of a text, none too long, and how many are missing."""
+    lines = text.strip("\r\n").split("\n")
+    missing = len(lines) - first - last
+    if missing > 0:
+        lines[first : first + missing] = [f"... ({plural(missing, 'more line')})"]
+    sure = REPORT_COLUMNS // 2  # characters that fit, however wide: to measure them takes time
+    return [line if len(line) <= sure else truncate(line[: 8 * sure], 2 * sure) for line in lines]
+
+
 def format_duration(milliseconds: int) -> str:
     seconds = (milliseconds + 50) // 1000  # 59.95 s are 60.0 s
     if seconds < 60:
@@ -334,6 +349,10 @@ def format_duration(milliseconds: int) -> str:
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def format_clock(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 59.5 else format_duration(round(seconds) * 1000)
 
 
 def format_time(seconds: float) -> str:
@@ -353,6 +372,12 @@ def format_size(count: int) -> str:
         if amount >= 999.5:
             amount, unit = amount / 1000, larger
     return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
+
+
+def format_cost(dollars: float) -> str:
+    if dollars < 0.001:
+        return "under $0.001" if dollars else ""
+    return f"${dollars:,.2f}" if dollars >= 0.1 else f"${dollars:.3f}"
 
 
 def wrap(text: str, room: int) -> Iterator[str]:
@@ -2077,7 +2102,16 @@ class FinishedCall:
         own = as_object(failure_of_event(self.event, outcome.variant))
         texts = (result_text(own.get(name)) for name in RETURNED)
         lists = {name: value for name, value in own.items() if isinstance(value, (dict, list))}
-        return first_text(*texts) or outline(lists)
+        return first_text(*texts) or ("" if self.images else outline(lists))
+
+    @functools.cached_property
+    def images(self) -> list[str]:
+        """The images that it returned, as addresses that hold them."""
+        own = as_object(failure_of_event(self.event, self.outcome.variant))
+        blocks = [block for name in RETURNED for block in Node(own.get(name)).each()]
+        given = ([as_text(block[path]) for path in IMAGE_PLACES] for block in blocks)
+        found = (image_address(first_text(*texts)) for texts in given)
+        return [address for address in found if address][:MAX_IMAGES]
 
     def last_printed(self, count: int) -> list[str]:
         """The last lines that a failed command printed."""
@@ -2094,6 +2128,29 @@ class FinishedCall:
 
 
 RETURNED = "content markdown output text message".split()
+
+
+def image_address(data: str) -> str:
+    """An image in Base64 as a data: URL, if its first bytes are those of one; SVG can be active."""
+    import base64
+
+    data = data.partition(";base64,")[2] or data
+    if not 0 < len(data) <= MAX_IMAGE * 4 // 3:
+        return ""
+    with contextlib.suppress(ValueError):
+        image = base64.b64decode(data, validate=True)
+        kind = next((kind for kind, begin in IMAGES.items() if re.match(begin, image)), "")
+        return f"data:image/{kind};base64,{base64.b64encode(image).decode()}" if kind else ""
+    return ""
+
+
+IMAGE_PLACES = ("source.data", "data", "image_url", "image_url.url", "url")
+IMAGES = {
+    "png": b"\x89PNG\r\n",
+    "jpeg": b"\xff\xd8\xff",
+    "gif": b"GIF8[79]a",
+    "webp": b"RIFF....WEBP",
+}
 
 
 def result_text(content: Any) -> str:
@@ -3940,13 +3997,14 @@ class Translator:
             self.model = model
         self.counted.use_model(model)
 
-    def report_error(self, message: Any, *, fatal: bool = False) -> None:
-        """Make an error event; ``fatal``: the run has failed unless a result follows."""
+    def report_error(self, message: Any, *, fatal: bool = False, delay: Any = None) -> None:
+        """Make an error event; ``fatal``: the run has failed unless a result follows. After
+        ``delay`` milliseconds the agent tries again."""
         text = error_message(message)
         if fatal and not self.ended:
             self.begin_once()
             self.fatal_error = text or "error"
-        self.make("error", message=text, failure=failure_in(text))
+        self.make("error", message=text, failure=failure_in(text), retry_delay_ms=delay)
         if fatal and self.ended:  # a later turn failed before it began
             self.end(text or "error")
 
@@ -4152,7 +4210,7 @@ class Claude(Translator):
         elif subtype == "api_retry":  # the last line of a run that is killed while it waits
             notice = Node(details(self.event))
             why = filter(None, map(notice.__getitem__, ("error", "error_status")))
-            self.report_error(" ".join(map(as_word, why)))
+            self.report_error(" ".join(map(as_word, why)), delay=notice["retry_delay_ms"] or 0)
 
     def init(self) -> None:
         """Begin a run, unless a task's end wakes the agent before the result of what it did so far:
@@ -7745,12 +7803,34 @@ def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
 KNOWN_TYPES = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
 
 
+class Wait:
+    """What is noted while an agent waits for the API of its model: how often it tries again."""
+
+    def __init__(self, event: Event) -> None:
+        self.since, self.stated = time.monotonic(), line_time(event.raw)
+        self.until: int | None = None  # as its last event states
+        self.retries, self.delay = 0, 0  # milliseconds, where lines state them
+
+    def took(self, event: Event, *, clock: bool) -> int:
+        """Milliseconds until an event; 0 if nothing tells."""
+        spent = elapsed(self.stated, line_time(event.raw) or self.until) or 0
+        if clock and not spent:
+            spent = round(1000 * (time.monotonic() - self.since))
+        return self.delay or spent
+
+
+RECONNECTING = regex(r"Reconnecting\.\.\.")  # Codex
+WAITS = ("connection", "retry", "error")  # types of events that tell of waits
+
+
 class RunNotes:
     """What is noted of a run."""
 
     def __init__(self) -> None:
+        self.wait: Wait | None = None
         self.speech = Speech()
         self.unended: list[str] = []  # the incomplete line of the words
+        self.thoughts: list[str] = []  # that are not shown yet
         self.fence = ""  # of code in the words, while it is open
         self.said = False  # has the current segment a line that isn't blank?
         self.below: list[str] = []  # the open calls of sub-agents that the last line is below
@@ -7779,8 +7859,34 @@ class RunNotes:
                 self.begin(event)
         elif event.type == "interaction_query":
             self.ask(event)
+        elif event.type in WAITS:
+            self.wait_for(event)
         elif event.type == "system" and event.subtype == "init":
             self.cwd = first_text(details(event).get("cwd"))
+
+    def wait_for(self, event: Event) -> None:
+        """Note that the agent tries again to reach the API of its model."""
+        if event.unprinted:
+            return
+        told = Node(details(event))
+        delay, message = as_count(told["retry_delay_ms"]), as_text(told["message"])
+        retry = event.type == "retry" or delay is not None or RECONNECTING.match(message)
+        if retry or (event.type == "connection" and event.subtype != "reconnected"):
+            self.wait = self.wait or Wait(event)
+            self.wait.retries += bool(retry)
+            self.wait.delay += delay or 0
+        if self.wait:
+            self.wait.until = line_time(event.raw) or self.wait.until
+
+    def end_wait(self, event: Event, *, clock: bool = False) -> Action | None:
+        """The action that a wait becomes, which an event ends."""
+        wait = self.wait
+        if wait is None or event.type in WAITS:
+            return None
+        self.wait = None
+        took = wait.took(event, clock=clock)
+        time = f" {format_clock(took / 1000)}" if took else ""
+        return Action(f"Waited{time} for the API", "", plural(wait.retries, "retry", "retries"))
 
     def date(self, event: Any) -> None:
         """Note when the run began, by the first of its events that states a time."""
@@ -11213,17 +11319,32 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
         margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
         prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
     label, target, outcome = prefix + label, escape(act.target), escape(act.outcome)
-    label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
+    wraps = act.failed and screen.fd is not None
+    if not wraps:
+        label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
     outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
-    line = truncate(" ".join(filter(None, (label, target, outcome))), room)
+    line = " ".join(filter(None, (label, target, outcome)))
+    line = line if wraps else truncate(line, room)
     if act.failed:
-        line = screen.paint(RED, f"{CROSS_MARK} {line}" if glyphs else line)
+        mark = f"{CROSS_MARK} " if glyphs else ""
+        rows = hang(line, room) if wraps else [line]
+        rows = [screen.paint(RED, mark + rows[0]), *(screen.paint(RED, row) for row in rows[1:])]
+        line = f"\n{margin}{' ' * len(mark)}  ".join(rows)
     else:
         if outcome and line.endswith(outcome):
             line = line.removesuffix(outcome) + screen.paint(DIM, outcome)
         mark = screen.paint(DIM, BEGIN_MARK) if act.running else screen.paint(GREEN, CHECK_MARK)
         line = f"{mark} {line}" if glyphs else line
     return encode_line(margin + line)
+
+
+def hang(line: str, room: int) -> list[str]:
+    """A line in rows, of which all but the first will be indented."""
+    first, *rest = wrap(line, room)
+    rows = [first, *wrap(" ".join(row.strip() for row in rest), room - 2)][: FAILURE_ROWS + 1]
+    if len(rows) > FAILURE_ROWS:
+        rows[FAILURE_ROWS:] = ["..."]
+    return [row for row in rows if row]
 
 
 def fit_action(
@@ -11275,6 +11396,76 @@ def cut_target(target: str, limit: int) -> str:
 PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 
 
+class Column(NamedTuple):
+    """A member of rows on a terminal: its width, 0 for what is left; the highest rank is dropped
+    first. Of several names the last that has a value counts."""
+
+    names: str
+    width: int
+    rank: int = 0
+    title: str = ""
+
+    def text(self, row: Mapping[str, Any]) -> str:
+        """A value as people read it; numbers on the right."""
+        name = next(
+            (name for name in reversed(self.names.split()) if row.get(name) is not None), ""
+        )
+        value = row.get(name, "")
+        if name == "cost_usd":
+            value = format_cost(value)
+        elif name.endswith("_ms"):
+            value = format_duration(int(value))
+        elif isinstance(value, (int, float)):
+            value = f"{value:,}"
+        return escape(str(value))
+
+
+class Grid:
+    """A table on a terminal, whose rows are printed as they come."""
+
+    def __init__(self, screen: Screen, columns: Iterable[Column]) -> None:
+        self.screen, self.columns, self.headed = screen, [*columns], False
+        room = screen.width() - 1
+        while sum(each.width + 2 for each in self.columns) + LEAST_TEXT > room:
+            last = max(self.columns, key=lambda each: each.rank)
+            if not last.rank:
+                break
+            self.columns.remove(last)
+        self.left = max(room - sum(each.width + 2 for each in self.columns), MIN_TARGET)
+
+    def encode(self, row: Mapping[str, Any]) -> bytes:
+        """The line of a row, below the titles."""
+        titles = [column.title or column.names.partition(" ")[0] for column in self.columns]
+        line = self.line([column.text(row) for column in self.columns])
+        failed = row.get("verdict", row.get("status")) not in ("succeeded", "ok")
+        shown = self.screen.paint(RED, line) if failed else line
+        head = "" if self.headed else self.screen.paint(DIM, self.line(titles)) + "\n"
+        self.headed = True
+        return encode_line(head + shown)
+
+    def line(self, texts: Iterable[str]) -> str:
+        cells = []
+        for column, text in zip(self.columns, texts, strict=True):
+            width = column.width or self.left
+            shown = cut_middle(text, width)
+            blank = " " * (width - display_width(shown))
+            cells.append(blank + shown if column.names in NUMBERS else shown + blank)
+        return "  ".join(cells).rstrip()
+
+
+LEAST_TEXT = 20  # columns of the one that has what is left
+NUMBERS = frozenset("duration_ms actions failures tokens_in tokens_out cost_usd".split())
+
+
+def cut_middle(text: str, room: int) -> str:
+    """Cut a text in the middle."""
+    if display_width(text) <= room:
+        return text
+    head = truncate(text, room // 2 + 2).removesuffix("...")
+    tail = truncate(text[::-1], room - display_width(head)).removesuffix("...")
+    return f"{head}...{tail[::-1]}"
+
+
 # ---------------------------------------------------------------- text output
 #
 # Progress: action lines and words, and the status line of a terminal.
@@ -11320,6 +11511,7 @@ class LastLine:
     def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
         self.screen = screen
         self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
+        self.files, self.file = 0, 0  # how many there are, and the number of the current one
         self.open: dict[Run, None] = {}
         self.mixed = ""  # a FILE in which several were open at once: its lines say whose they are
         self.words: Sequence[str] = ()  # their incomplete line
@@ -11329,6 +11521,7 @@ class LastLine:
         self.limits: Limits | None = None
 
     def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
+        self.file += 1
         for chunk in arriving:
             yield chunk
             self.done += len(chunk)
@@ -11357,6 +11550,8 @@ class LastLine:
         if self.total:  # files: there is no waiting
             percent = min(100 * self.done // self.total, 100)
             what = f"Reading {percent}% of {format_size(self.total)}" if silent >= 1 else ""
+            if what and self.files > 1:
+                what += f", FILE {self.file} of {self.files}"
         elif self.words:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         elif calls:
@@ -11367,6 +11562,9 @@ class LastLine:
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
             rest = f"  {format_clock(took)}" if took >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
+        elif waits := [wait for run in self.open if (wait := notes_of(run).wait)]:
+            took, tries = now - waits[0].since, plural(waits[0].retries, "retry", "retries")
+            what, rest = f"Waiting for the API {format_clock(took)}", f"  ({tries})"
         elif self.open and silent >= 1:
             what = f"Thinking {format_clock(silent)}"
         elif self.waits and now - self.begun >= 1:
@@ -11394,18 +11592,14 @@ class LastLine:
                 write_all(self.screen.fd or 0, erased + drawn)
 
 
-def format_clock(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 59.5 else format_duration(round(seconds) * 1000)
-
-
 class View(NamedTuple):
     """The text to print besides the output itself, and where.
 
     ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout (of
     prose), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of the last
     lines of a failed command are shown, ``max_report`` the most bytes of a report. ``summary`` is
-    stdout, stderr or "". A ``whole`` prompt is shown on a terminal, too. ``headings``: the lines of
-    each FILE come below its name.
+    stdout, stderr or "". A ``whole`` prompt is shown on a terminal, too. ``diff`` and ``thinking``
+    show the lines of edits, and thoughts. ``headings``: the lines of each FILE come below its name.
     """
 
     detail: bool = False
@@ -11417,6 +11611,8 @@ class View(NamedTuple):
     out: Screen = PLAIN
     err: Screen = PLAIN
     max_report: int | None = None
+    diff: bool = False
+    thinking: bool = False
     headings: bool = False
 
 
@@ -11433,6 +11629,7 @@ class Text(Writer):
 
     prose, sums = True, False
     options = frozenset(("messages", "messages all", "messages chat", "actions stdout"))
+    options |= {"diff", "thinking"}
     defaults: ClassVar[Mapping[str, Any]] = {"actions": "stdout"}
 
     def __init__(self, view: View, notes: Notes, *, aside: bool = False) -> None:
@@ -11445,6 +11642,9 @@ class Text(Writer):
         self.detail = self.acts and view.detail
         self.labels = not self.detail and not view.tail  # nothing else is shown of a call
         self.live = self.acts and self.last.screen.live
+        self.thinking, self.diff = view.thinking, view.diff and self.acts
+        self.event_type = SpokenEvent if self.words or self.thinking else Event
+        self.labels = self.labels and not self.diff
         self.last.waits = True
         self.noted = self.live or not self.labels
         self.headings = view.headings and not aside
@@ -11476,13 +11676,13 @@ class Text(Writer):
             if event.run is not run:
                 run = event.run
                 prefix, notes = self.last.prefix_of(run), notes_of(run)
+            if event.type == "thinking":
+                yield from self.think(event, notes, prefix)
+                continue
+            if notes.thoughts or notes.wait:
+                yield from self.end_pause(event, notes, prefix, room)
             if event.type == "tool_call":
-                if self.words and (notes.unended or self.final):
-                    yield from self.end_words(event, notes, prefix)
-                if event.subtype == "completed" and self.acts:
-                    yield from self.act(event, notes, prefix, room)
-                elif self.live and self.detail:
-                    yield from self.begin(event, notes, prefix, room)
+                yield from self.call(event, notes, prefix, room)
             elif event.type != "assistant":
                 yield from self.other(event, prefix, room)
                 run = self
@@ -11495,6 +11695,21 @@ class Text(Writer):
                         *whole, line[0] = "".join(line).split("\n")
                         del line[1:]
                         yield from self.rows(whole, notes, prefix)
+
+    def call(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
+        if self.words and (notes.unended or self.final):
+            yield from self.end_words(event, notes, prefix)
+        if event.subtype == "completed" and self.acts:
+            yield from self.act(event, notes, prefix, room)
+        elif self.live and self.detail:
+            yield from self.begin(event, notes, prefix, room)
+
+    def end_pause(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
+        """What the agent thought, and how long it waited, before an event."""
+        if notes.thoughts:
+            yield from self.end_thoughts(notes, prefix)
+        if notes.wait and self.detail and (waited := notes.end_wait(event, clock=self.live)):
+            yield render_action(waited, prefix, room, self.screen)
 
     def act(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
         """The lines of a call: its own, below that of the sub-agent that made it, and the end of
@@ -11515,11 +11730,37 @@ class Text(Writer):
         shown = render_action(action, prefix, room, self.screen)
         if action != call.begun.shown:
             yield shown
-        margin = prefix + "    "
         tail = [escape_line(line) for line in call.last_printed(self.view.tail)]
-        for line in tail if len(tail) > 1 or encode_line("".join(tail)) not in shown else ():
-            row = truncate(line, room - len(margin))
-            yield encode_line(margin + self.screen.paint(DIM, row))
+        if len(tail) == 1 and encode_line(tail[0]) in b" ".join(shown.split()):
+            tail = []  # its line says so
+        margin, room = prefix + "    ", room - len(prefix) - 4
+        for line in tail:
+            for row in wrap(line, room) if self.screen.fd is not None else (truncate(line, room),):
+                yield encode_line(margin + self.screen.paint(DIM, row))
+        diff = call.diff if self.diff and not action.failed else ""
+        for line in cut_lines(diff, first=DIFF_ROWS) if diff else ():
+            row = truncate(escape_line(line.expandtabs()), room)
+            yield encode_line(margin + self.screen.paint(DIFF_COLORS.get(line[:1], DIM), row))
+
+    def think(self, event: Any, notes: RunNotes, prefix: str) -> Iterator[bytes]:
+        """Keep thoughts until they end; words that stand before them are over."""
+        if event.unprinted or event.parent_tool_use_id is not None:
+            return
+        if notes.unended and not notes.thoughts:
+            words = "".join(notes.unended)
+            notes.unended.clear()
+            yield from self.rows(words.split("\n") if words.strip() else (), notes, prefix)
+        notes.thoughts.append(event.text or "")
+
+    def end_thoughts(self, notes: RunNotes, prefix: str) -> Iterator[bytes]:
+        text, lead = join_surrogates("".join(notes.thoughts)).strip(), prefix + "~ "
+        notes.thoughts.clear()
+        for line in map(escape_words, text.split("\n") if text else ()):
+            rows: Iterable[str] = (line,)
+            if self.screen.fd is not None:
+                rows = wrap(line.expandtabs(), self.screen.width() - len(lead))
+            for row in rows:
+                yield encode_line(self.screen.paint(DIM, (lead + row).rstrip()))
 
     def begin(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
         """A to-do list is shown as it is set: its call may stay open until the run ends."""
@@ -11604,6 +11845,9 @@ class Text(Writer):
             for row in rows:
                 yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
             notes.below = []
+
+
+DIFF_COLORS = {"+": GREEN, "-": RED}
 
 
 def first_rows(lines: Sequence[str], room: int) -> Iterator[str]:
@@ -11811,16 +12055,22 @@ def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: 
     return "" if not counts else f"{text} ({each})" if named else text
 
 
-def format_cost(dollars: float) -> str:
-    if dollars < 0.001:
-        return "under $0.001" if dollars else ""
-    return f"${dollars:,.2f}" if dollars >= 0.1 else f"${dollars:.3f}"
-
-
 # ---------------------------------------------------------------- Markdown
 #
-# Texts of others as GitHub's Markdown: never HTML, and over where they end.
+# Texts of others as GitHub's Markdown: never HTML, over where they end, and calling nobody.
 # Strings in, strings out. It must not know events.
+
+# What GitHub takes for the name of somebody, an issue or a commit, and the addresses of these:
+# whoever is named gets a message, and a reference shows in the other thread. Code names nobody.
+ISSUE = r"[^\s/]+/[^\s/]+/(?:issues|pulls?|commits?|discussions|compare)/"  # of a repository
+MENTION = (
+    rf"(?:https?://|www\.)[^\s/]+/{ISSUE}\S*[\w/]"
+    r"|(?:(?<![A-Za-z0-9])\\?@[A-Za-z0-9]|(?:(?<![\w./-])[\w.-]{1,100}/[\w.-]{1,100})?\\?#\d"
+    r"|(?<![A-Za-z0-9])GH\\?-\d|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)[0-9a-f]{7,40}(?![A-Za-z0-9]))"
+    r"(?:[\w@#/.-]*[A-Za-z0-9])?"  # what follows would begin a text
+)
+MENTIONS = regex(f"({MENTION})", re.IGNORECASE)
+NO_WIDTH = "\u200b"
 
 
 def fence_around(text: str, least: int = 1) -> str:
@@ -11841,19 +12091,29 @@ def fenced(kind: str, lines: Iterable[str]) -> Iterator[str]:
     yield from (fence + kind, *shown, fence)
 
 
-def cut_lines(text: str, first: int = 0, last: int = 0) -> list[str]:
-    """The first and the last lines of a text, none too long, and how many are missing."""
-    lines = text.strip("\r\n").split("\n")
-    missing = len(lines) - first - last
-    if missing > 0:
-        lines[first : first + missing] = [f"... ({plural(missing, 'more line')})"]
-    sure = REPORT_COLUMNS // 2  # characters that fit, however wide: to measure them takes time
-    return [line if len(line) <= sure else truncate(line[: 8 * sure], 2 * sure) for line in lines]
-
-
 def literal(text: str) -> str:
     """A text in which nothing is markup; in an address, GitHub takes a backslash as it is."""
-    return MARKUP.sub(r"\\\g<0>", text).replace("<", "&lt;")
+    return uncalled(text, lambda part: MARKUP.sub(r"\\\g<0>", part).replace("<", "&lt;"), code_span)
+
+
+def literal_html(text: str) -> str:
+    """The same as HTML."""
+    return uncalled(text, as_html, lambda name: f"<code>{as_html(name)}</code>")
+
+
+def uncalled(text: str, plain: Callable[[str], str], code: Callable[[str], str]) -> str:
+    """A text whose parts are written as plain text, but as code if GitHub would call somebody."""
+    parts = MENTIONS.split(text)
+    parts[::2], parts[1::2] = map(plain, parts[::2]), map(code, parts[1::2])
+    return "".join(parts)
+
+
+def uncall(name: str, around: str) -> str:
+    """A name as code; where backticks or bars are around it, code may end at another place, and
+    blanks of no width part its letters."""
+    if not any(char in "`|" for char in name + around):
+        return f"`{name}`"
+    return MARKUP.sub(r"\\\g<0>", NO_WIDTH.join(name)).replace("<", "&lt;")
 
 
 def as_html(text: str) -> str:
@@ -11902,8 +12162,9 @@ def safe_line(line: str) -> str:
     Only a code span may hold a "<", and nothing can take a part of one: a backtick without another
     is escaped, as is the "(" of a link with a title, and in an address they are encoded. A table
     ends spans at a "|": in such a line, nothing is left to them. An image becomes a link: whoever
-    sees the report would fetch it."""
+    sees the report would fetch it. Headings rank below those of the report."""
     line = OPENS_BLOCK.sub(r"\1\\\2", line)
+    line = HEADING_MARK.sub(lambda mark: mark[1] + "#" * min(max(len(mark[2]) + 2, 4), 6), line)
     closing, ends = dict[int, int](), dict[int, int]()
     for ticks in reversed([*TICKS.finditer(line)]):
         closing[ticks.start()] = ends.get(len(ticks[0]), 0)
@@ -11915,8 +12176,13 @@ def safe_line(line: str) -> str:
         part = line[token.start() : position]
         if position > token.end():
             divided |= "|" in part
+            if divided:
+                part = MENTIONS.sub(lambda name: uncall(name[0], "|"), part)
         elif token.lastgroup:
-            part = REWRITTEN[token.lastgroup](part)
+            around = line[token.start() - 1 : token.start()] + line[position : position + 1]
+            if divided:
+                around += "|"
+            part = REWRITTEN[token.lastgroup](part, around)
         parts.append(part)
     safe = "".join((*parts, line[position:]))
     return safe.replace("<", "&lt;").replace("![", r"!\[") if divided else safe
@@ -11926,38 +12192,71 @@ def percent(char: re.Match[str]) -> str:
     return f"%{ord(char[0]):02X}"
 
 
+def safe_name(text: str, around: str) -> str:
+    return uncall(text.replace("\\", ""), around)
+
+
+def safe_address(text: str, around: str) -> str:
+    """An address, of which GitHub makes a link, unless it stands in brackets: one that holds a name
+    becomes a link that does not depend on that."""
+    if MENTIONS.search(text):
+        code = uncall(text, around)
+        return f"[{code}]({text})" if ADDRESS.fullmatch(text) else code
+    return IN_ADDRESS.sub(percent, text).replace("<", "&lt;")
+
+
+def safe_link(text: str, around: str) -> str:
+    """A link whose text calls nobody. To GitHub it leads as its own programs do that refer to
+    issues: without a trace in the other thread."""
+    words, _, to = text.rpartition("](")
+
+    def safe(part: re.Match[str]) -> str:
+        beside = around + words[part.start() - 1 : part.start()] + words[part.end() :][:1]
+        return uncall(part[1], beside) if part[1] else part[0]
+
+    image = "\\" if text.startswith("!") else ""
+    return f"{image}{NAME_IN_LINK.sub(safe, words)}]({GITHUB.sub('//redirect.github.com/', to)}"
+
+
+def safe_entity(text: str, around: str) -> str:
+    """A character that is spelled as an entity: as code it is no part of a name."""
+    from html import unescape
+
+    char = unescape(text)
+    return uncall(char, around) if re.fullmatch(r"[\w@#/.:-]", char) else text
+
+
 # Where a line may begin a fence, or the definition of a link or footnote.
 OPENS_BLOCK = regex(r"\A([-*+>0-9.) ]*)(~~~|\[(?![^\[\]\\]*\](?!:)))")
 TICKS = regex("`+")
 # What is left: escapes, links, addresses in brackets. What may be none is rewritten.
 TO = r"\]\([^\s()<>\"'`\\|]*\)"
 TOKEN = regex(
-    rf"\\[!-/:-@\[-_{{-~]|\[(?:[^][`\\<|]|`[^][`<|]+`)*{TO}|(?={TO})\]\("
-    r"|<(?:https?|ftp)://[^\s<>`|\\\[\]]+>"
-    r"|(?P<address>(?i:https?://|ftp://|www\.)[^ ]*)|(?P<escaped>\\?`+|\]\(|!\[)|(?P<html><)"
+    rf"(?P<name>{MENTION})"
+    rf"|\\[!-/:-@\[-_{{-~]|(?P<link>!?\[(?:[^][`\\<|]|`[^][`<|]+`|\[[^][`\\<|]*\](?!\())*{TO})"
+    r"|(?P<bracketed><(?:https?|ftp)://[^\s<>`|\\\[\]]+>)|(?P<entity>&#?\w{1,32};)"
+    r"|(?P<address>(?:https?://|ftp://|www\.)[^ ]*)|(?P<escaped>\\?`+|\]\(|!\[)|(?P<html><)",
+    re.IGNORECASE,
 )
+NAME_IN_LINK = regex(f"`[^`]+`|({MENTION})", re.IGNORECASE)
+ADDRESS = regex(r"(?i)https?://[^\s()<>\"'`\\|]*")
+GITHUB = regex(rf"//(?:www\.)?github\.com/(?={ISSUE})", re.IGNORECASE)
+HEADING_MARK = regex(r"\A([-*+>0-9.) ]*)(#{1,6})(?=\s|\Z)")
 MISLEADING = regex(r"[`(!]")
 IN_ADDRESS = regex(r"[`\\]|!(?=\[)")
-REWRITTEN: dict[str, Callable[[str], str]] = {
-    "address": lambda text: IN_ADDRESS.sub(percent, text).replace("<", "&lt;"),
-    "escaped": lambda text: MISLEADING.sub(r"\\\g<0>", text.removeprefix("\\")),
-    "html": lambda _text: "&lt;",
-}
+# How these tokens are written; what stands around them matters to names.
+REWRITTEN: dict[str, Callable[[str, str], str]] = {
+    "name": safe_name, "link": safe_link, "address": safe_address, "entity": safe_entity,
+    "bracketed": lambda text, around: uncall(text[1:-1], around) if MENTIONS.search(text) else text,
+    "escaped": lambda text, _around: MISLEADING.sub(r"\\\g<0>", text.removeprefix("\\")),
+    "html": lambda _text, _around: "&lt;",
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------- report
 #
 # A report for people: prompts, words, actions, diffs, what failed commands printed, verdicts.
-# Events in, a document's parts, and these as blocks of Markdown out. It must not know agents.
-
-# How full a report may be before blocks of a kind are left out. How runs ended comes last, and
-# needs some bytes; that of all runs a few.
-SHARES = {
-    "diff": 0.35, "output": 0.5, "subagent": 0.7, "action": 0.82, "message": 0.86,
-    "whole answer": 0.92, "answer": 0.92,
-}  # fmt: skip
-KEPT_FREE, KEPT_FOR = 600, {"closing line": 120, "verdict": 120, "total": 0}
-ANSWER = 4000  # bytes that are kept free for the answer while a run goes on
+# Events in, a document's parts out. It must not know agents.
 
 
 def given_to(call: FinishedCall) -> str:
@@ -11966,9 +12265,10 @@ def given_to(call: FinishedCall) -> str:
     if call.diff or tool in TOLD_ALL:
         return ""
     args = as_object(call.args.get("args") if tool == "mcp" else call.args)
-    shown = ("command",) * (tool == "shell") + ("path", "toolCallId")
     named = {name: value for name, value in args.items() if value != target}
-    return outline({name: value for name, value in named.items() if name not in shown})
+    if tool_named(tool).target is not any_arg and tool != "mcp":  # the rest is the agent's own
+        named = {name: value for name, value in named.items() if value and isinstance(value, str)}
+    return outline({name: value for name, value in named.items() if name not in TOLD_ANYWAY})
 
 
 def told_by(call: FinishedCall) -> str:
@@ -11981,6 +12281,7 @@ def told_by(call: FinishedCall) -> str:
     return "  \n".join(f"{mark} {as_text(todo['content'])}" for mark, todo in marked)
 
 
+TOLD_ANYWAY = ("command", "path", "toolCallId")  # arguments that its line shows, or nobody reads
 TOLD_ALL = ("task", "updateTodos")
 TODO_MARKS = {"completed": CHECK_MARK, "progress": BEGIN_MARK, "cancelled": "–"}
 
@@ -11998,6 +12299,7 @@ DETAILS: dict[str, Callable[[FinishedCall], str]] = {
     "diff": operator.attrgetter("diff"),
     "given": given_to,
     "words": told_by,
+    "images": lambda call: "\n".join(call.images),
     "text": returned_by,
     "printed": operator.attrgetter("printed"),
 }
@@ -12010,6 +12312,7 @@ class Item(NamedTuple):
     place: str = ""  # its ID
     took: int | None = None
     details: Mapping[str, str] = {}
+    missing: int = 0  # calls of its sub-agent that are left out
 
     @property
     def label(self) -> str:
@@ -12020,7 +12323,34 @@ class Item(NamedTuple):
         return "running" if self.act.running else "bad" if self.act.failed else "ok"
 
 
-Forms: TypeAlias = "dict[str, str]"  # of a block, by kind, the best first
+def change_words(file: FileChange) -> str:
+    """What a run did to a file, as "+4 −2", or "new, +11"."""
+    signed = (("+", file.added), ("−", file.removed))
+    lines = " ".join(f"{sign}{count}" for sign, count in signed if count)
+    word = {"created": "new", "edited": ""}.get(file.change, file.change)
+    return ", ".join(filter(None, (word, lines)))
+
+
+def size_of(text: str) -> int:
+    """Bytes of a block, with the blank line below it."""
+    return len(encode_line(text)) + 2 if text else 0
+
+
+END_LIST_SIZE = 12  # bytes that part words from a list before them
+
+
+class Step(NamedTuple):
+    """A call or a message in a report: its forms, the best first."""
+
+    forms: Sequence[str]
+    noun: str
+    failed: bool = False
+    cut: bool = False  # is the best left out?
+
+    def size(self, form: int = 0) -> int:
+        """Bytes, with what parts words from the list of calls before them."""
+        size = size_of(self.forms[form])
+        return size if self.noun == "call" else size + END_LIST_SIZE
 
 
 class RunPart:
@@ -12032,16 +12362,15 @@ class RunPart:
         self.title = ""  # the first line of its first text, which should be the prompt
         self.said_ms: int | None = None  # when the words began that are being said
         self.dated_ms: int | None = None  # the last time that was shown
-        # Items of sub-agents, whole and brief, by the call that made them.
+        self.places: dict[str, str] = {}  # of the first change of each file
+        # Of sub-agents, by the call that made them: items, whole and brief; calls left out.
         self.inner: dict[str | None, list[tuple[str, str]]] = {}
-        # In Markdown: what is laid out, by kind; what isn't yet, and its bytes.
-        self.blocks: list[tuple[str, str]] = []
-        self.drafts: list[Forms] = []
-        self.waiting = 0
+        self.missing: dict[str | None, int] = {}
         # On a page: is something of it written?
         self.begun = False
         self.thoughts: list[str] = []
         self.bars: list[Any] = []  # of its timeline
+        self.failures: list[Any] = []  # links to the first
 
     def call_it(self, text: str) -> None:
         first = next(filter(str.strip, text.split("\n")), "")
@@ -12059,7 +12388,7 @@ class Document(Writer):
     sub-agent did stands below its own action."""
 
     prose = hides = True
-    options = Text.options | {"max-event", "max-report"}
+    options = Text.options - {"diff", "thinking"} | {"max-event", "max-report"}
     defaults: ClassVar[Mapping[str, Any]] = {
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
@@ -12071,9 +12400,8 @@ class Document(Writer):
     item: ClassVar[Callable[..., str]]
     opens: ClassVar[Callable[..., Iterable[str]]]  # the kinds of details of an action's item
     put: ClassVar[Callable[..., Iterable[bytes]]]
-    close: ClassVar[Callable[..., Iterator[bytes]]]
+    close: ClassVar[Callable[..., Iterable[bytes]]]
     close_all: ClassVar[Callable[..., Iterator[bytes]]]
-    apart: ClassVar[str] = ""  # what separates a run that has ended from an item
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -12081,10 +12409,10 @@ class Document(Writer):
         self.words, self.final = view.messages != "none", view.messages == "final"
         self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
-        self.size, self.missing = 0, dict[str, int]()  # bytes so far; blocks left out, by kind
         self.held = 0  # characters of what sub-agents did
         self.parts: dict[Run, RunPart] = {}
         self.begun = 0  # runs so far
+        self.latest: RunPart | None = None
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -12093,15 +12421,17 @@ class Document(Writer):
                 if run not in self.parts:
                     self.begun += 1
                     self.parts[run] = RunPart(run, self.begun)
-                yield from self.follow(event, self.parts[run])
+                self.latest = self.parts[run]
+                yield from self.follow(event, self.latest)
             elif event.kind == IMPLIED:
                 yield from self.close_all(self.notes.total)
-            elif self.size and self.acts and self.detail and (ended := aside_action(event)):
-                late = encode_line(self.apart + self.item(Item(ended), ()))
-                yield from (late,) * self.fits("action", late)
+            elif self.latest and self.acts and self.detail and (ended := aside_action(event)):
+                yield from self.put(self.latest, Step([self.item(Item(ended), ())], "call"))
 
     def follow(self, event: Any, part: RunPart) -> Iterator[bytes]:
         notes, ends = part.notes, ends_run(event)
+        if notes.wait and self.acts and self.detail and (waited := notes.end_wait(event)):
+            yield from self.put(part, self.step(part, Item(waited), None))
         if event.type == "assistant":
             new = notes.speech.say(event) if self.words else ""
             notes.unended += () if event.unprinted or self.final else (new,)
@@ -12109,7 +12439,7 @@ class Document(Writer):
             return
         if self.words and (ends or event.type in SEGMENT_ENDS):
             words = "\n".join(end_words(event, notes, final=self.final)).strip()
-            yield from self.say(part, "answer" if ends else "message", words)
+            yield from self.answer(part, words) if ends else self.say(part, words)
         if event.done:
             yield from self.act(part, event.done) if self.acts else ()
         elif ends:
@@ -12119,25 +12449,25 @@ class Document(Writer):
         elif event.type == "user":
             asked = event.parent_tool_use_id is None and not event.unprinted
             if asked and self.view.messages == "chat" and (prompt := words_of(event).strip()):
-                part.call_it(prompt)
-                at = part.new_minute(said_ms(event))
-                prompt = self.asked(shorten_text(prompt, MAX_WORDS), at)
-                yield from self.put(part, {"message": prompt})
+                yield from self.ask(part, shorten_text(prompt, MAX_WORDS), said_ms(event))
         elif self.acts and self.detail and (ended := aside_action(event)):
-            yield from self.put(part, self.forms(part, Item(ended), event.call_id))
+            yield from self.put(part, self.step(part, Item(ended), event.call_id))
 
-    def say(self, part: RunPart, kind: str, words: str) -> Iterable[bytes]:
-        """Write words: an answer, which is a run's last, or a message."""
+    def ask(self, part: RunPart, prompt: str, at: int | None) -> Iterable[bytes]:
+        part.call_it(prompt)
+        return self.put(part, Step([self.asked(prompt, part.new_minute(at))], "message"))
+
+    def answer(self, part: RunPart, words: str) -> Iterable[bytes]:
+        """Write the last words of a run."""
+        return self.say(part, words)
+
+    def say(self, part: RunPart, words: str) -> Iterable[bytes]:
         at, part.said_ms = part.said_ms, None
         if not words:
             return ()
         part.call_it(words)
-        at = part.new_minute(at)
-        forms = {kind: self.said(shorten_text(words, MAX_WORDS), at)}
-        if kind == "answer" and len(words) > (most := self.room // 4):
-            begin = self.said(shorten_text(words, min(most, MAX_WORDS)), at)
-            forms = {"whole answer": forms[kind], kind: begin}
-        return self.put(part, forms)
+        words = self.said(shorten_text(words, MAX_WORDS), part.new_minute(at))
+        return self.put(part, Step([words], "message"))
 
     # Actions.
 
@@ -12145,41 +12475,54 @@ class Document(Writer):
         totals = part.notes.totals
         number = sum((*totals.actions.values(), *totals.nested.values()))
         item = Item(call.label, f"{part.number}.{number}")
+        if call.outcome.tool in CHANGING_TOOLS and len(part.places) < MAX_FILES:
+            part.places.setdefault(call.action.target, item.place)
         if not self.detail:
             return item
         texts = {kind: DETAILS[kind](call) for kind in self.opens(call.action)}
         details = {kind: text for kind, text in texts.items() if text.strip()}
         return item._replace(act=call.action, took=call.took, details=details)
 
-    def forms(self, part: RunPart, item: Item, call_id: str | None) -> Forms:
+    def step(self, part: RunPart, item: Item, call_id: str | None) -> Step:
         """An item with what it opens and what a sub-agent did; without the first; alone."""
         inner, bare = part.inner.pop(call_id, []), item._replace(details={})
         self.held -= sum(len(whole) + len(brief) for whole, brief in inner)
-        kind = "diff" if "diff" in item.details else "output"
-        whole = brief = alone = self.item(bare, ())
+        deeper = part.missing.pop(call_id, 0)
+        brief = whole = alone = self.item(bare._replace(missing=deeper + len(inner)), ())
         if inner:
-            brief = self.item(bare, [brief for _, brief in inner])
+            brief = self.item(bare._replace(missing=deeper), [brief for _, brief in inner])
         if inner or item.details:
-            whole = self.item(item, [whole for whole, _ in inner])
-        kinds = {whole: kind} | {brief: "subagent"} | {alone: "action"}
-        return {kind: text for text, kind in kinds.items()}
+            inside = [whole for whole, _ in inner]
+            whole = self.item(item._replace(missing=deeper), inside)
+        return Step((whole, brief, alone), "call", item.act.failed)
 
     def act(self, part: RunPart, call: FinishedCall) -> Iterator[bytes]:
+        call_id = call.event.call_id
+        if self.is_too_deep(part, call.parent, call_id):
+            return
         if not call.event.unprinted:
-            forms = self.forms(part, self.item_of(part, call), call.event.call_id)
-            yield from self.place(part, call.parent, forms)
+            yield from self.place(
+                part, call.parent, self.step(part, self.item_of(part, call), call_id)
+            )
         else:  # but not what its sub-agent did
-            for whole, brief in part.inner.pop(call.event.call_id, []):
-                yield from self.place(part, call.parent, {"output": whole, "action": brief})
+            for whole, brief in part.inner.pop(call_id, []):
+                yield from self.place(part, call.parent, Step((whole, brief), "call"))
 
-    def place(self, part: RunPart, parent: str | None, forms: Forms) -> Iterable[bytes]:
+    def is_too_deep(self, part: RunPart, parent: str | None, call_id: str | None) -> bool:
+        """Is a call too deep in sub-agents, or one of too many? It is counted for the item of the
+        call whose sub-agent it belongs to."""
+        too_many = parent is not None and self.held > 8 * MAX_NESTED
+        if not too_many and len(part.notes.above(parent)) < MAX_DEPTH:
+            return False
+        more = 1 + part.missing.pop(call_id, 0) + len(part.inner.pop(call_id, []))
+        part.missing[parent] = part.missing.get(parent, 0) + more
+        return True
+
+    def place(self, part: RunPart, parent: str | None, step: Step) -> Iterable[bytes]:
         """Write an item, or keep it for that of the call whose sub-agent it belongs to."""
         if parent is None:
-            return self.put(part, forms)
-        if len(part.notes.above(parent)) >= MAX_DEPTH:
-            add_count(self.missing, "deeper action")
-            return ()
-        whole, brief = next(iter(forms.values())), forms.get("subagent", forms["action"])
+            return self.put(part, step)
+        whole, brief = step.forms[:2]
         whole = whole if self.held < MAX_NESTED else brief
         self.held += len(whole) + len(brief)
         part.inner.setdefault(parent, []).append((whole, brief))
@@ -12187,42 +12530,24 @@ class Document(Writer):
 
     def unfinished(self, part: RunPart) -> Iterator[bytes]:
         """The calls that go on when a run ends, and what sub-agents did whose call is over."""
-        last, notes, over = list[Forms](), part.notes, OpenCall("task")
+        last, notes, over = list[Step](), part.notes, OpenCall("task")
         going = [
             (key, call) for key, call in notes.calls.items() if call.event and not call.unprinted
         ]
-        for call_id, call in [*reversed(going), *((key, over) for key in [*part.inner])]:
-            if call is over and call_id not in part.inner:
+        left = {**part.inner, **part.missing}
+        for call_id, call in [*reversed(going), *((key, over) for key in left)]:
+            if call is over and call_id not in part.inner and call_id not in part.missing:
+                continue
+            if self.is_too_deep(part, call.parent, call_id):
                 continue
             act = running_action(call, notes.cwd)
-            forms = self.forms(part, Item(act if self.detail else replace(act, target="")), call_id)
+            step = self.step(part, Item(act if self.detail else replace(act, target="")), call_id)
             if call.parent in notes.calls:
-                yield from self.place(part, call.parent, forms)
+                yield from self.place(part, call.parent, step)
             else:
-                last.insert(0, forms)
-        for forms in last:
-            yield from self.put(part, forms)
-
-    # Room.
-
-    def has_room(self, kind: str, block: bytes, reserved: int = 0) -> bool:
-        kept_free = KEPT_FOR.get(kind, KEPT_FREE) + reserved
-        room = min(self.room * SHARES.get(kind, 1), self.room - kept_free)
-        return self.size + len(block) < room
-
-    def fits(self, kind: str, block: bytes, reserved: int = 0) -> bool:
-        """Is there room for a block? If not, it is counted."""
-        fits = self.has_room(kind, block, reserved)
-        self.size += (len(block) + 1) * fits
-        if not fits:
-            add_count(self.missing, kind)
-        return fits
-
-    def facts(self, verdict: str, totals: Totals) -> list[str]:
-        """The facts of a closing line, and what was left out."""
-        facts = [fact for _, fact in facts_of(verdict, totals, named=False) if fact]
-        missing = (f"{plural(number, kind)} not shown" for kind, number in self.missing.items())
-        return [*facts, *missing]
+                last.insert(0, step)
+        for step in last:
+            yield from self.put(part, step)
 
 
 def said_ms(event: Any) -> int | None:
@@ -12234,122 +12559,310 @@ def all_succeeded(total: Totals) -> bool:
     return [*total.verdicts] == ["succeeded"]
 
 
+# ---------------------------------------------------------------- chapters
+#
+# A report in Markdown: of each run a chapter, the answer first, and all in so many bytes.
+# A document's parts in, blocks of Markdown out. It must not know events.
+
+
+class Chapter:
+    """A run in a report in Markdown: its parts, and the last of its steps."""
+
+    def __init__(self) -> None:
+        self.heading = self.prompt = self.title = self.answer = self.words = ""
+        self.failure = self.files = self.sums = self.foot = ""
+        self.row = ""  # of the table of runs
+        self.steps = collections.deque[Step]()
+        self.missing: dict[str, int] = {}  # steps that are left out
+        self.size = 0  # bytes, of its steps while they come, then of all
+
+    def close(self) -> None:
+        texts = (self.heading, self.prompt, self.answer, self.failure, self.files, self.foot)
+        frame = size_of(self.sums) + FRAME_SIZE
+        self.size = sum(map(size_of, texts)) + frame + sum(map(Step.size, self.steps))
+
+    def cut(self, room: int) -> None:
+        """Leave out what there will be no room for."""
+        if self.size > room:
+            self.answer, self.words = (
+                shorten_text(each, room) for each in (self.answer, self.words)
+            )
+            if size_of(self.prompt) > room:
+                self.prompt = self.title
+            if size_of(self.files) + size_of(self.failure) > room:
+                self.files = self.failure = ""
+            self.fit(room)
+            self.close()
+
+    def fit(self, room: int) -> None:
+        """Leave out what there is no room for: the first steps, and of the others what they open,
+        that of failures last."""
+        kept, left = collections.deque[Step](), room
+        while self.steps and (size := self.steps[-1].size(-1)) <= left:
+            left -= size
+            kept.appendleft(self.steps.pop())
+        for step in self.steps:
+            add_count(self.missing, step.noun)
+        self.steps = kept
+        for at in sorted(range(len(kept)), key=lambda at: (not kept[at].failed, -at)):
+            step = kept[at]
+            more = [step.size(n) - step.size(-1) for n in range(len(step.forms))]
+            best = next(n for n, size in enumerate(more) if size <= left)
+            left -= more[best]
+            cut = step.cut or step.forms[best] != step.forms[0]
+            kept[at] = step._replace(forms=step.forms[best:], cut=cut)
+
+    def text(self, room: int) -> str:
+        """All of it in so many bytes: the answer first, then the other parts, then the steps."""
+        if size_of(self.heading) > room:
+            return ""
+        left = room - size_of(self.heading)
+        answer = cut_words(self.answer, left * 3 // 4 if self.steps else left)
+        left, shown = left - size_of(answer), list[str]()
+        for forms in ((self.foot,), (self.failure,), (self.prompt, self.title), (self.files,)):
+            most = left if forms == (self.foot,) else left // 2
+            shown.append(next((form for form in forms if form and size_of(form) <= most), ""))
+            left -= size_of(shown[-1])
+        foot, failure, prompt, files = shown
+        frame = f"<details><summary>{self.sums}</summary>"
+        self.fit(left - size_of(self.sums) - FRAME_SIZE)
+        blocks = [self.heading, prompt, answer, failure, files]
+        if self.steps or self.missing:
+            note = self.note()
+            if size_of(frame) + size_of(note) + size_of("</details>") <= left:
+                blocks += (frame, note, laid_out(self.steps), "</details>")
+        return "\n\n".join(filter(None, (*blocks, foot)))
+
+    def note(self) -> str:
+        """What is left out."""
+        counts = [plural(number, noun) for noun, number in self.missing.items()]
+        if bare := sum(step.cut for step in self.steps):
+            counts.append(f"details of {plural(bare, 'call')}")
+        return f"*{', '.join(counts)} left out*" if counts else ""
+
+
+FRAME_SIZE = 200  # bytes around the steps
+LEAST_CHAPTER = 1000  # bytes, for which there is room, or a run isn't shown
+FILES_OPEN, MOST_FILES = 10, 100  # in its table
+DONE = ("actions", "of sub-agents", "failed", "of unknown type", "files")  # the first facts
+
+
+def cut_words(words: str, room: int) -> str:
+    """Words as a block of so many bytes."""
+    length = len(words)
+    while length > 0:
+        block = "\n".join(safe_words(shorten_text(words, length)))
+        if (size := size_of(block)) <= room:
+            return block
+        length = min(length * room // size, length - 1) - 20
+    return ""
+
+
+def share(needs: Iterable[int], room: int) -> int:
+    """The most that each of some may have of a room: what one doesn't need goes to the others."""
+    each = sorted(needs)
+    whole = room
+    for count, need in zip(range(len(each), 0, -1), each, strict=True):
+        if need * count > room:
+            return room // count
+        room -= need
+    return whole
+
+
 class Markdown(Document):
-    """A report in Markdown: prompts are quotes, words stand as they are, actions are items. A
-    command of several lines, an edit's diff, and the end of what a failed command printed are
-    closed details of their item. A run is written at its end, for its heading says how it ended."""
+    """A report in Markdown, written at the end of the input, for its head says how all ended. Of a
+    run there is its verdict, the prompt, the answer, the files that it changed; and its steps in
+    closed details: words as they stand, and actions as items, which a diff or a command of several
+    lines is folded behind."""
 
     most = MAX_REPORT
-    apart = "\n"
-    between = ""  # what separates a run from those before it
 
-    def asked(self, prompt: str, _at: int | None) -> str:
-        lines = safe_words("\n".join(cut_lines(prompt, first=PROMPT_LINES)))
-        return "\n".join(f"> {line}".rstrip() for line in lines)
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.chapters: dict[int, Chapter] = {}  # by number of the run
+        self.good: list[int] = []  # those of them that succeeded
+        self.size = 0
+
+    def asked(self, prompt: str, _at: int | None = None) -> str:
+        lines = [*safe_words(prompt)]
+        quote = "\n".join(f"> {line}".rstrip() for line in lines)
+        if len(lines) <= PROMPT_LINES and len(prompt) <= PROMPT_LINES * TITLE:
+            return quote
+        first = literal_html(escape(truncate(prompt.partition("\n")[0], TITLE)))
+        return f"<details><summary>{first}</summary>\n\n{quote}\n\n</details>"
 
     def said(self, words: str, _at: int | None) -> str:
         return "\n".join(safe_words(words))
 
+    def ask(self, part: RunPart, prompt: str, at: int | None) -> Iterable[bytes]:
+        chapter = self.chapter(part)
+        if chapter.prompt or chapter.steps:
+            return super().ask(part, prompt, at)
+        part.call_it(prompt)
+        chapter.prompt = self.asked(shorten_text(prompt, self.room // 4))
+        chapter.title = f"> {literal(escape(part.title))}"
+        return ()
+
+    def say(self, part: RunPart, words: str) -> Iterable[bytes]:
+        self.chapter(part).words = shorten_text(words, MAX_WORDS)
+        return super().say(part, words)
+
+    def answer(self, part: RunPart, words: str) -> Iterable[bytes]:
+        part.call_it(words)
+        self.chapter(part).answer = shorten_text(words, MAX_WORDS)
+        return ()
+
     def opens(self, act: Action) -> Iterable[str]:
-        printed = ("printed",) * bool(self.view.tail)
-        return ("sh", *printed) if act.failed else ("sh", "diff")
+        if not act.failed:
+            return "sh", "diff"
+        return ("sh", "printed") if self.view.tail else ("sh",)
 
     def item(self, item: Item, below: Sequence[str]) -> str:
-        """An item; with details it is their summary."""
+        """An item; what it opens is folded behind it, but not what a failed command printed."""
         first, newline, _ = item.act.target.partition("\n")
         texts = item.label, escape(first), escape(item.act.outcome)
         label, target, outcome = fit_action(*texts, ITEM_COLUMNS, whole=True)
+        left_out = f"{plural(item.missing, 'call')} left out" if item.missing else ""
+        outcome = ", ".join(filter(None, (outcome, left_out)))
         outcome, dots = f"({outcome})" if outcome else "", "..." * bool(newline)
         words = literal(label), code_span(target), dots, literal(outcome)
-        if item.details:
+        folded = {kind: text for kind, text in item.details.items() if kind != "printed"}
+        if folded:
             code = f"<code>{as_html(target)}</code>" if target else ""
-            words = as_html(label), code, dots, as_html(outcome)
+            words = literal_html(label), code, dots, literal_html(outcome)
         line = " ".join(filter(None, (STATE_MARKS[item.state], *words)))
-        lines = [f"- <details><summary>{line}</summary>", ""] if item.details else [f"- {line}"]
-        for kind, text in item.details.items():
-            cut = {"last": self.view.tail} if kind == "printed" else {"first": DIFF_LINES}
-            block = fenced(FENCES.get(kind, kind), cut_lines(text, **cut))
-            lines += (f"  {each}".rstrip() for each in block)
-        lines += ("  </details>", *("",) * bool(below)) if item.details else ()
-        return "\n".join((*lines, *(NOT_BLANK.sub("  ", text) for text in below)))
+        lines = [f"- <details><summary>{line}</summary>"] if folded else [f"- {line}"]
+        for kind, text in folded.items():
+            lines += ("", *fenced(kind, cut_lines(text, first=DIFF_LINES)))
+        if folded:
+            lines.append("</details>")
+        if printed := item.details.get("printed"):
+            lines += ("", *fenced("text", cut_lines(printed, last=self.view.tail)))
+        if folded and below:
+            lines.append("")
+        return NOT_BLANK.sub("\n  ", "\n".join((*lines, *below)))
 
-    def put(self, part: RunPart, forms: Forms) -> Iterable[bytes]:
-        if best := next(iter(forms.values())).strip():
-            part.drafts.append(forms)
-            part.waiting += len(encode_line(best))
-        if self.size + part.waiting > self.room:
-            self.lay_out(part, min((self.room - KEPT_FREE) // 2, ANSWER) * ("answer" not in forms))
+    def chapter(self, part: RunPart) -> Chapter:
+        return self.chapters.setdefault(part.number, Chapter())
+
+    def put(self, part: RunPart, step: Step) -> Iterable[bytes]:
+        chapter = self.chapter(part)
+        chapter.steps.append(step)
+        chapter.size += step.size()
+        self.keep(step.size())
         return ()
 
-    def lay_out(self, part: RunPart, reserved: int = 0) -> None:
-        """Take the first form of each block for which there is room, that of the answer first;
-        some bytes are reserved for one that is to come."""
-        chosen: dict[int, tuple[str, str]] = {}
-        for number, forms in sorted(
-            enumerate(part.drafts), key=lambda draft: "answer" not in draft[1]
-        ):
-            for kind, text in forms.items():
-                margin = END_LIST * bool(LIST_ITEM.search(text) and kind not in ITEMS)
-                if self.fits(kind, encode_line(f"{margin}\n{text}"), reserved):
-                    chosen[number] = kind, text
-                    break
-        part.blocks += (chosen[number] for number in sorted(chosen))
-        part.drafts, part.waiting = [], 0
+    def keep(self, more: int) -> None:
+        """Count what is kept, and leave out what there will be no room for."""
+        self.size += more
+        if self.size > 2 * self.room:
+            most = share((each.size for each in self.chapters.values()), self.room)
+            for each in self.chapters.values():
+                each.cut(most)
+            self.size = sum(each.size for each in self.chapters.values())
 
-    def close(self, part: RunPart) -> Iterator[bytes]:
-        """Write a run: all of it, if there is room for that."""
-        run, totals, verdict = part.run, part.notes.totals, verdict_of(part.notes.totals)
+    def close(self, part: RunPart) -> Iterable[bytes]:
+        chapter, run, totals = self.chapter(part), part.run, part.notes.totals
+        mark, verdict = GOOD if run.succeeded else BAD, verdict_of(totals)
         name = f"{run.agent}, run {part.number}" if part.number > 1 else run.agent
-        mark, why = GOOD if run.succeeded else BAD, code_span(excerpt(run.reason or ""))
-        head = f"{self.between}### {mark} {literal(f'{name}: {verdict}')}\n"
-        best = [next(iter(forms.items())) for forms in part.drafts]
-        line = closing_line(mark, self.facts(verdict, totals), why)
-        chapter = encode_line(f"{head}\n{laid_out([*best, ('', line)])}")
-        if part.blocks or not self.has_room("verdict", chapter):
-            self.lay_out(part)
-            line = closing_line(mark, self.facts(verdict, totals), why)
-            part.drafts = [{"closing line": line, "verdict": closing_line(mark, [verdict])}]
-            self.size += len(encode_line(head))
-            self.lay_out(part)
-            chapter = encode_line(f"{head}\n{laid_out(part.blocks)}") if part.blocks else b""
-        else:
-            self.size += len(chapter) + 1
-        self.missing.clear()
-        if chapter:
-            self.between = "\n"
-            yield chapter
+        why = literal(excerpt(run.reason or ""))
+        chapter.heading = f"### {mark} {': '.join(filter(None, (literal(name), verdict, why)))}"
+        chapter.sums, chapter.foot = self.facts(totals)
+        if not run.succeeded and chapter.steps and chapter.steps[-1].failed:
+            chapter.failure = chapter.steps.pop().forms[0]
+        if run.succeeded and not chapter.answer:
+            chapter.answer = chapter.words
+        chapter.words = ""
+        chapter.files = files_table(totals.files.values())
+        chapter.row = row_of(part, why, totals)
+        before = chapter.size
+        chapter.close()
+        self.keep(chapter.size - before)
+        if run.succeeded:
+            self.good.append(part.number)
+        if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
+            self.chapters.pop(self.good.pop() if self.good else part.number)
+        return ()
+
+    def facts(self, totals: Totals) -> tuple[str, str]:
+        """What a run did, as HTML, and what it took."""
+        facts = [fact for _, fact in facts_of("", totals, named=False)]
+        foot = literal(" · ".join(filter(None, facts[len(DONE) :])))
+        did = literal_html(" · ".join(filter(None, facts[: len(DONE)])))
+        return did, f"<sub>{foot}</sub>" if foot else ""
 
     def close_all(self, total: Totals) -> Iterator[bytes]:
-        if run_count(total) > 1:
-            mark, verdict = GOOD if all_succeeded(total) else BAD, verdict_of_all(total)
-            lines = (closing_line(mark, facts) for facts in (self.facts(verdict, total), [verdict]))
-            blocks = (encode_line(f"\n{line}") for line in lines)
-            yield from itertools.islice((one for one in blocks if self.fits("total", one)), 1)
+        left, chapters = self.room, [chapter for _, chapter in sorted(self.chapters.items())]
+        runs, between = run_count(total), ""
+        if runs > 1:
+            mark = GOOD if all_succeeded(total) else BAD
+            head = f"## {mark} {literal(verdict_of_all(total))}"
+            rows = [chapter.row for chapter in chapters]
+            if len(rows) < runs:
+                rows.append(f"| | | ... and {plural(runs - len(rows), 'more run')} | | |")
+            titles = "| run | agent | prompt | time | actions |\n|---|---|---|--:|---|"
+            table = "\n".join((titles, *rows))
+            blocks = (f"{head}\n\n{table}\n\n{self.facts(total)[1]}".rstrip(), head)
+            block = next((block for block in blocks if size_of(block) <= left // 2), "")
+            if block:
+                left, between = left - size_of(block), "\n"
+                yield encode_line(block)
+        most = share((chapter.size for chapter in chapters), left)
+        for chapter in chapters:
+            if text := chapter.text(most):
+                yield encode_line(between + text)
+                between = "\n"
 
 
-def closing_line(mark: str, facts: Iterable[str], why: str = "") -> str:
-    return f"**{mark} {literal(', '.join(facts))}**" + f": {why}" * bool(why)
+def row_of(part: RunPart, why: str, totals: Totals) -> str:
+    """A run in the table of several."""
+    title = ": ".join(filter(None, (literal(escape(part.title)), why)))
+    sums = [fact for _, fact in [*facts_of("", totals, named=False)][:3] if fact]
+    took, cost = int(totals.stated.get("took", 0)), format_cost(totals.stated.get("cost", 0))
+    mark = GOOD if part.run.succeeded else BAD
+    time = format_duration(took).replace(" ", "\u00a0") if took else ""
+    sums += [cost] if cost else []
+    texts = f"{mark}\u00a0{part.number}", part.run.agent, title, time, literal(", ".join(sums))
+    return f"| {' | '.join(map(cell, texts))} |"
 
 
-def laid_out(blocks: Iterable[tuple[str, str]]) -> str:
-    """Blocks one below the other; items make lists, which words don't go on."""
-    parts, before, listed = list[str](), "", False  # listed: does the last block hold a list?
-    for kind, text in blocks:
-        goes_on = kind in ITEMS and before in ITEMS
+def cell(text: str) -> str:
+    """A text as it stands in a table."""
+    return text.replace("|", r"\|")
+
+
+def files_table(files: Collection[FileChange]) -> str:
+    """The files that a run changed, with their lines; many are folded."""
+    rows = [
+        f"| {cell(code_span(escape(file.path)))} | {change_words(file)} |"
+        for file in itertools.islice(files, MOST_FILES)
+    ]
+    if len(files) > MOST_FILES:
+        rows.append(f"| ... and {plural(len(files) - MOST_FILES, 'more file')} | |")
+    title = f"{plural(len(files), 'file')} changed"
+    table = "\n".join((f"| {title} | |", "|---|--:|", *rows))
+    if len(files) > FILES_OPEN:
+        return f"<details><summary>{title}</summary>\n\n{table}\n\n</details>"
+    return table if files else ""
+
+
+def laid_out(steps: Iterable[Step]) -> str:
+    """Steps one below the other; calls make lists, which words don't go on."""
+    parts, before, listed = list[str](), "", False  # listed: does the last step hold a list?
+    for step in steps:
+        text, goes_on = step.forms[0], step.noun == before == "call"
         parts += ("",) if parts and not goes_on else ()
         if listed and LIST_ITEM.match(text) and not goes_on:
             parts.append(END_LIST)
         parts.append(text)
-        before, listed = kind, bool(LIST_ITEM.search(text))
+        before, listed = step.noun, bool(LIST_ITEM.search(text))
     return "\n".join(parts)
 
 
-ITEMS = ("diff", "output", "subagent", "action")
 END_LIST = "<!-- -->\n"
-NOT_BLANK = regex(r"^(?=.)", re.MULTILINE)
 LIST_ITEM = regex(r"^ *-(?: |$)", re.MULTILINE)
+NOT_BLANK = regex(r"\n(?=[^\n])")
 GOOD, BAD, RUNNING = "✅", "❌", "▶️"
-FENCES = {"printed": "text"}  # the language of the code, if the kind of a detail is none
 STATE_MARKS = {"ok": GOOD, "bad": BAD, "running": RUNNING}
 
 
@@ -12558,7 +13071,11 @@ h1 { margin: 0; font-weight: 400; }
 .end b { margin-right: .5rem; color: var(--good); }
 .end.bad b, .bad > .mark, .bad > * > .mark, .why, .bad > .what b, .bad > * > .what b {
   color: var(--bad); }
-.end .why { display: block; white-space: pre-wrap; }
+.end .why, .about { display: block; white-space: pre-wrap; } .about { color: var(--soft); }
+.links { order: -2; font-size: .8125rem; color: var(--soft); } .links h3 { display: inline; }
+.links h3 { font: inherit; } .links h3::after { content: ": "; } .links ul { display: inline; }
+.links ul, .links li { margin: 0; padding: 0; } .links li { display: inline; }
+.links li + li::before { content: " · "; } .links a { color: inherit; text-decoration: underline; }
 h1 .end { margin: 0; padding: 0; border: 0; }
 h1 .end b { display: block; font-size: 1.375rem; font-weight: 650; line-height: 1.4; }
 .time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
@@ -12610,6 +13127,11 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 .act .time { grid-column: 4; min-width: 3.5rem; text-align: right; }
 .act .why { grid-column: 2 / -1; grid-row: 2; white-space: pre-wrap; max-height: 9rem;
   overflow: auto; }
+.act .tail { grid-column: 2 / -1; grid-row: 3; white-space: pre-wrap; color: var(--soft);
+  font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+[open] > summary > .tail { display: none; }
+img { display: block; max-width: 100%; margin: .5rem 0; border: 1px solid var(--line); }
+html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 .link { opacity: 0; }
 .act :is(:hover, :focus-within) > .link, .act:hover > .link, .link:focus { opacity: 1; }
 :target:not(.run) { outline: 2px solid var(--link); outline-offset: -2px; }
@@ -12621,16 +13143,15 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 .diff b { color: var(--soft); font-weight: 400; }
 .times { margin: .75rem 0 .25rem; font-size: .8125rem; color: var(--soft); }
 .times svg { display: block; border-bottom: 1px solid var(--line); }
-.times rect { fill: var(--soft); } .times .nested { opacity: .55; }
+.times rect { fill: var(--soft); } .times .nested { opacity: .7; }
 .times .bad { fill: var(--bad); } .times a:hover rect { fill: var(--link); }
 #words:checked ~ .run .act:not(.bad, .worse), #acts:checked ~ .run > :is(.words, .thought),
 #bad:checked ~ nav li.ok, #bad:checked ~ .run:not(:has(.bad)),
 #bad:checked ~ .run :is(.run > .words, .thought, .act:not(.bad, .worse)) { display: none; }
 @media (max-width: 40rem) {
   main { padding: 0 1.25rem 3rem; }
-  .what { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
-    white-space: normal; }
-  .act .fact { grid-column: 2 / -1; grid-row: 2; }
+  .what { white-space: normal; }
+  .act .fact { grid-column: 2 / -1; grid-row: 2; white-space: normal; }
   .inside { margin-left: .25rem; } }
 @media print {
   :root { color-scheme: light; }
@@ -12654,6 +13175,8 @@ def item_html(item: Item, below: Sequence[str]) -> Html:
     # The mark says that the status is 0, and the time stands beside.
     known = ("exit 0", "0 ms", time)
     facts = ", ".join(fact for fact in act.outcome.split(", ") if fact not in known)
+    if item.missing:
+        facts = ", ".join(filter(None, (facts, f"{plural(item.missing, 'call')} left out")))
     long = len(facts) > MIN_PART * 3
     first, newline, _ = act.target.partition("\n")
     target = element("code", truncate(first, ITEM_COLUMNS) + " ..." * bool(newline))
@@ -12664,6 +13187,8 @@ def item_html(item: Item, below: Sequence[str]) -> Html:
         element("span", facts, kind="why" if long else "fact") if facts else EMPTY,
         link if place else EMPTY,
     ]
+    if state == "bad" and not long and (text := item.details.get("text", "")):
+        parts.append(element("span", "\n".join(cut_lines(text, last=TAIL)), kind="tail"))
     shown = {kind: OPENED[kind](text) for kind, text in item.details.items()}
     nested = element("div", *below, kind="below") if below else EMPTY
     content = (shown.pop("prompt", EMPTY), nested, *shown.values())
@@ -12696,8 +13221,13 @@ OPENED: dict[str, Callable[[str], Html]] = {
     "diff": lambda text: diff_html(text),
     "given": lambda text: code_html(text, "given"),
     "words": lambda text: words_html(shorten_text(text, MAX_WORDS)),
+    "images": lambda text: html(*(Html(f'<img src="{each}" alt="">') for each in text.split("\n"))),
     "text": lambda text: code_html(text),
 }
+
+
+# How full a page may be before items stand without what they open, or steps are left out.
+DETAILED, FULL, SHARES = 0.7, 0.95, {"verdict": 1.0}
 
 
 class Page(Document):
@@ -12712,6 +13242,7 @@ class Page(Document):
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
+        self.size, self.missing = 0, dict[str, int]()  # bytes so far; what was left out, by kind
         self.run: Run | None = None  # of the last block
         self.rows: dict[int, Html] = {}  # of the contents, by number of the run
         self.last_closing = EMPTY
@@ -12724,7 +13255,7 @@ class Page(Document):
             if notes.unended and not part.thoughts:  # words that stand before it
                 words = "".join(notes.unended)
                 notes.unended.clear()
-                yield from self.say(part, "message", words)
+                yield from self.say(part, words)
             if event.parent_tool_use_id is None and not event.unprinted:
                 part.thoughts.append(event.text or "")
             return
@@ -12735,20 +13266,23 @@ class Page(Document):
             shown = words_html(shorten_text(thoughts, MAX_WORDS), kind="inside words")
             head = element("summary", first or "Thoughts")
             thought = element("details", head, shown, kind="thought")
-            yield from self.put(part, {"output": thought if thoughts else EMPTY})
+            if thoughts:
+                yield from self.put(part, Step([thought], "thought"))
         yield from super().follow(event, part)
 
-    def put(self, part: RunPart, blocks: Mapping[str, Html]) -> Iterator[bytes]:
-        """Write the first form of a block for which there is room."""
-        for kind, block in blocks.items():
-            if not block:
-                return
-            text = encode_line(html(self.heading(part), block))
-            text = page_head(part.title or part.run.name) + text if not self.size else text
-            if self.fits(kind, text):
+    def put(self, part: RunPart, step: Step) -> Iterator[bytes]:
+        """Write the best form of a step for which there is room."""
+        for form in dict.fromkeys(step.forms):
+            text = encode_line(html(self.heading(part), form))
+            if not self.size:
+                text = page_head(part.title or part.run.name) + text
+            full = SHARES.get(step.noun, FULL) if form == step.forms[-1] else DETAILED
+            if self.size + len(text) < self.room * full:
+                self.size += len(text) + 1
                 self.run, part.begun = part.run, True
                 yield text
                 return
+            add_count(self.missing, step.noun if form == step.forms[-1] else "detail")
 
     def heading(self, part: RunPart) -> Html:
         """What comes between the last block and one of a run: the head of its section."""
@@ -12767,10 +13301,12 @@ class Page(Document):
         return OPENED
 
     def item_of(self, part: RunPart, call: FinishedCall) -> Item:
-        item = super().item_of(part, call)
+        item, act = super().item_of(part, call), call.action
+        title = truncate(f"{act.verb or act.label} {act.target}".strip(), TITLE)
+        if act.failed and len(part.failures) < MAX_LINKS:
+            name = truncate(title, TITLE // 2)
+            part.failures.append(element("li", element("a", name, href=f"#{item.place}")))
         if span := call.span:
-            act = call.action
-            title = truncate(f"{act.verb or act.label} {act.target}".strip(), TITLE)
             part.bars.append(Bar(*span, title, item.place, act.failed, call.parent or ""))
             if len(part.bars) >= 2 * MAX_BARS:
                 part.bars = longest(part.bars)
@@ -12782,21 +13318,45 @@ class Page(Document):
         began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
         verdict, why = verdict_of(totals), run.reason or ""
         times = timeline_html(longest(part.bars), began, began + took)
-        self.last_closing = self.closing(verdict, totals, why, good=run.succeeded)
-        yield from self.put(part, {"closing line": html(times, self.last_closing)})
+        changed = [
+            element("li", element("a", file.path, href=f"#{place}"), f" {change_words(file)}")
+            for file in itertools.islice(totals.files.values(), MAX_LINKS)
+            if (place := part.places.get(file.path))
+        ]
+        lists = {"changed": changed, "failed": part.failures}
+        links = [
+            element("section", element("h3", title), element("ul", *rows), kind="links")
+            for title, rows in lists.items()
+            if rows
+        ]
+        when = time_html(notes.started_ms, "%-d %b %Y, %H:%M UTC") if notes.started_ms else EMPTY
+        about = [fact for fact in (run.agent, notes.cwd, when) if fact]
+        self.last_closing = self.closing(verdict, totals, why, about, good=run.succeeded)
+        yield from self.put(part, Step([html(*links, times, self.last_closing)], "verdict"))
         if len(self.rows) < MAX_RUNS:
             cost = format_cost(totals.stated.get("cost", 0))
             row = row_html(part.title or run.name, run.succeeded, took, cost, f"#{part.number}")
             self.rows[part.number] = row
 
-    def closing(self, verdict: str, totals: Totals, why: str, *, good: bool) -> Html:
-        """How a run, or all runs, ended."""
-        facts = " · ".join(fact.replace(" ", "\u00a0") for fact in self.facts("", totals))
+    def closing(
+        self, verdict: str, totals: Totals, why: str, about: Sequence[str] = (), *, good: bool
+    ) -> Html:
+        """How a run, or all runs, ended, and what it is about."""
+        facts = " · ".join(fact.replace(" ", "\u00a0") for fact in self.facts(totals))
         self.missing.clear()
         mark, kind = (CHECK_MARK, "end ok") if good else (CROSS_MARK, "end bad")
         verdict = element("b", f"{mark} {verdict[:1].upper()}{verdict[1:]}")
         reason = element("span", why, kind="why") if why else EMPTY
-        return element("div", verdict, " ", element("span", facts, kind="fact"), reason, kind=kind)
+        named = [part for fact in about for part in (" · ", fact)][1:]
+        known = element("span", *named, kind="about") if named else EMPTY
+        shown = element("span", facts, kind="fact")
+        return element("div", verdict, " ", reason, shown, known, kind=kind)
+
+    def facts(self, totals: Totals) -> list[str]:
+        """The facts of a closing line, and what was left out."""
+        facts = [fact for _, fact in facts_of("", totals, named=False) if fact]
+        missing = (f"{plural(number, noun)} left out" for noun, number in self.missing.items())
+        return [*facts, *missing]
 
     def close_all(self, total: Totals) -> Iterator[bytes]:
         runs, head = run_count(total), self.last_closing
@@ -12836,7 +13396,8 @@ def page_head(title: str) -> bytes:
     import hashlib
 
     digest = base64.b64encode(hashlib.sha256(SHEET.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'"
+    policy += "; form-action 'none'"
     return encode_line(PAGE.format(policy=policy, title=escape_html(title), sheet=SHEET))
 
 
@@ -12933,12 +13494,21 @@ class StreamJson(Writer):
 
 
 class Table(Writer):
-    """Rows about runs or calls, each an object."""
+    """Rows about runs or calls, each an object; on a terminal a table of some of their members."""
+
+    columns: ClassVar[tuple[Column, ...]]
+
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.encode: Callable[[Any], bytes] = encode_json
+        self.prose = view.out.fd is not None
+        if self.prose:
+            self.encode = Grid(view.out, self.columns).encode
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             if event.run is not None:
-                yield from map(encode_json, self.rows(event, notes_of(event.run)))
+                yield from map(self.encode, self.rows(event, notes_of(event.run)))
 
     def rows(self, event: Event, notes: RunNotes) -> Iterable[dict[str, Any]]:
         """The rows that an event completes."""
@@ -12957,6 +13527,13 @@ class RunTable(Table):
 
     event_type, words = SpokenEvent, True
     options = Writer.options | {"messages"}
+    columns = (
+        Column("verdict", 10), Column("agent", 11, 2), Column("prompt reason", 0),
+        Column("duration_ms", 11, 1, "time"), Column("actions", 7, 4),
+        Column("failures", 6, 3, "failed"), Column("tokens_in", 9, 7, "in"),
+        Column("tokens_out", 9, 6, "out"), Column("cost_usd", 9, 5, "cost"),
+        Column("location", 24, 8),
+    )  # fmt: skip
 
     @property
     def silent(self) -> bool:
@@ -12965,7 +13542,7 @@ class RunTable(Table):
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             if event.kind == NO_RUN:
-                yield encode_json(self.row_without_run(event))
+                yield self.encode(self.row_without_run(event))
             else:
                 yield from super().lines((event,))
 
@@ -13027,6 +13604,10 @@ class CallTable(Table):
     """A table of the calls: a row for each at its end, or at the end of its run."""
 
     locates, sums = True, False
+    columns = (
+        Column("status", 10), Column("tool", 12, 1), Column("target", 0),
+        Column("outcome", 24, 3), Column("duration_ms", 10, 2, "time"), Column("location", 24, 4),
+    )  # fmt: skip
 
     def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
         if event.done and not event.unprinted:
@@ -13789,8 +14370,10 @@ def classes_of(given: dict[str, Any]) -> frozenset[str]:
     return classes | {"secrets"}
 
 
-def choice_of(names: Iterable[str], default: str | None = None) -> dict[str, Any]:
-    return {"type": click.Choice([*names]), "default": default}
+def choice_of(
+    names: Iterable[str], default: str | None = None, metavar: str | None = None
+) -> dict[str, Any]:
+    return {"type": click.Choice([*names]), "default": default, "metavar": metavar}
 
 
 def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> dict[str, Any]:
@@ -13891,7 +14474,7 @@ def print_list(context: click.Context, _param: Any, name: str | None) -> None:
 FLAG_OPTION = {"is_flag": True}
 OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
-    ("-f --from dialect", choice_of(["auto", *AGENTS], "auto"),
+    ("-f --from dialect", choice_of(["auto", *AGENTS], "auto", "AGENT"),
      "The agent that wrote the stream."),
     ("--max-line", SIZE | {"default": "64M"},
      "Longest line to accept; suffixes K, M, G."),
@@ -13911,11 +14494,11 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--max-call", TIME, "Fail runs with a call that is open for longer."),
     ("--max-time", TIME, "Fail runs that are not over after this."),
     "Output",
-    ("-t --to", choice_of(WRITERS, "text"),
+    ("-t --to", choice_of(WRITERS, "text", "FORMAT"),
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, "
      "a table of the runs or of the calls, a report in Markdown, the same as a page of HTML, "
      "traces for OpenTelemetry, or trajectories in ATIF."),
-    ("--thinking", FLAG_OPTION, "Keep thinking events in stream-json, cursor, html and atif."),
+    ("--thinking", FLAG_OPTION, "Show thoughts in text and html; keep them in JSON."),
     ("--max-event", SIZE,
      "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
     ("--max-report", SIZE,
@@ -13944,26 +14527,28 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Name each action's target and outcome; the default on a terminal."),
     ("--tail", {"metavar": "N", "type": parse_count},
      "Show the last N lines that a failed command printed."),
-    ("-m --messages", choice_of(["none", "final", "all", "chat"]),
+    ("--diff", FLAG_OPTION, f"Show the first {DIFF_ROWS} lines of each edit."),
+    ("-m --messages", choice_of(["none", "final", "all", "chat"], metavar="WORDS"),
      "Print the assistant's words: none (default of text), only the final answer, all, or all with "
      "the user's prompts."),
-    ("--actions", choice_of(["stdout", "stderr", "none"]),
+    ("--actions", choice_of(["stdout", "stderr", "none"], metavar="WHERE"),
      "Where action lines go; by default to stdout with -t text, markdown and html, else "
      "nowhere."),
     ("-s --summary", FLAG_OPTION,
      "Sum up each run in a line, with the action lines of text, else on stderr: verdict, time, "
      "actions, tokens, cost, redactions."),
-    ("--color", choice_of(["auto", "always", "never"], "auto"), "Color action lines."),
+    ("--color", choice_of(["auto", "always", "never"], "auto", "WHEN"), "Color action lines."),
     "Verdict",
     ("--fail-on", SELECTOR, "Fail runs that have a matching event; repeatable."),
     ("--fail-unless", SELECTOR,
      "Fail runs without a matching event, such as a command that ended well; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
     "Help",
-    ("--list", {"type": click.Choice([*LISTS]), "callback": print_list, "is_eager": True,
-                "expose_value": False}, "Print the names that agentfmt knows and exit."),
-    ("--man", {"type": click.Choice([*PAGES]), "callback": show_manual, "is_eager": True,
-               "expose_value": False, "is_flag": False, "flag_value": "agentfmt"},
+    ("--list", {"type": click.Choice([*LISTS]), "metavar": "NAMES", "callback": print_list,
+                "is_eager": True, "expose_value": False},
+     "Print the names that agentfmt knows and exit."),
+    ("--man", {"type": click.Choice([*PAGES]), "metavar": "[PAGE]", "callback": show_manual,
+               "is_eager": True, "expose_value": False, "is_flag": False, "flag_value": "agentfmt"},
      "Show the manual, or the page on log collectors and sidecars, and exit."),
 )  # fmt: skip
 
@@ -13976,9 +14561,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
 
 def run(files: tuple[str, ...], **given: Any) -> int:
     """Read the event stream of a headless coding agent; write its progress, its result, a report,
-    a table, or the stream itself, filtered and redacted. The exit status says whether the agent
-    succeeded.
-
+    a table, or the stream itself, filtered and redacted. The exit status says whether it succeeded.
     A directory stands for the agents' sessions in it. With no FILE, or when FILE is -, read
     standard input.
     """
@@ -14058,7 +14641,7 @@ def read(
 ) -> None:
     """Convert FILEs, or what the command of --run prints, within the limits of time."""
     limits = Limits(given["grace"], given["max_idle"], given["max_call"], given["max_time"])
-    out.last.limits = limits
+    out.last.limits, out.last.files = limits, len(files)
     reporter, child = options["reporter"], None
     arriving: Streams = (
         (file, open_chunks(file, signals, reporter.error, limits.wait)) for file in files
@@ -14219,7 +14802,8 @@ def view_of(given: dict[str, Any]) -> View:
     seen = shown and (place == "stdout" or err.fd is not None)
     summary = place if given["summary"] or given["verbose"] or seen else ""
     messages, whole = given["messages"] or usual["messages"], given["messages"] == "chat"
-    return View(detail, messages, actions, summary, tail, whole, out, err, given["max_report"])
+    most, diff, thinking = given["max_report"], given["diff"], given["thinking"]
+    return View(detail, messages, actions, summary, tail, whole, out, err, most, diff, thinking)
 
 
 VERBOSE = {"messages": "chat", "detail": True, "tail": TAIL}
@@ -14227,9 +14811,10 @@ VERBOSE = {"messages": "chat", "detail": True, "tail": TAIL}
 
 def status_line(to: str, view: View, inputs: Sequence[os.stat_result]) -> LastLine:
     """It is on stdout with -t text, else on stderr, unless stdout may mix with it: the reader of a
-    pipe may write to the same terminal."""
+    pipe may write to the same terminal. The reader of a document can't before that is whole."""
     live = view.out if to == "text" and view.out.live else PLAIN
     pipe = stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
+    pipe &= not issubclass(WRITERS[to], Document)
     if not live.live and (view.actions == "stderr" or not (os.isatty(1) or pipe)):
         live = view.err
     return LastLine(live, bytes_to_read(inputs))
@@ -14238,18 +14823,26 @@ def status_line(to: str, view: View, inputs: Sequence[os.stat_result]) -> LastLi
 HELP_EPILOG = f"""\b
 Examples:
   agent -p --output-format stream-json "fix the tests" | agentfmt
-  claude -p --output-format stream-json --verbose "fix the tests" | agentfmt -t json
+  claude -p --output-format stream-json --verbose "fix it" | agentfmt -t json
   agentfmt -t stream-json -r secrets run.ndjson > shipped.ndjson
 
 \b
 {EXITS}"""
-GROUP_NOTES = {
-    "Selecting": "SELECTOR is KEY=GLOB[,KEY=GLOB]..., all of which must match, or a type or tool: "
-    "shell; tool=read,status=failed; 'change,path!=src/*'; 'shell,target=*git push*'. KEY!=GLOB "
-    "is true if KEY is something else. "
-    f"KEY is one of {', '.join(KEYS)}; status is one of {', '.join(STATUSES)}. "
-    "See --list tools and --list types.",
-    "Redaction": f"CLASS is one of {', '.join(CLASSES)}, or all of them. See --list rules.",
+SELECTORS_IN_SHORT = (
+    "SELECTOR is KEY=GLOB[,KEY=GLOB]..., or a type or tool: shell; tool=read,status=failed; "
+    "'change,path!=src/*'; 'command=git*push*'"
+)
+MOST_USED = (
+    "to verbose messages quiet diff thinking only drop fail-on fail-unless redact run list man help"
+).split()
+BRIEF = {  # where the first sentence of an option's help doesn't tell most people enough
+    "to": f"What to write: {', '.join(WRITERS)}.",
+    "verbose": "All of it: prompts, words, targets, outcomes, a summary.",
+    "messages": "The words: none, final, all, chat (with prompts).",
+    "fail-unless": "Fail runs without a matching event.",
+    "run": "Start a command, and read what it prints.",
+    "redact": f"Hide {', '.join(CLASSES)}, or all.",
+    "man": "Show the manual, which explains everything.",
 }
 GROUPS: dict[str, list[click.Parameter]] = {}
 for row in OPTIONS:
@@ -14272,13 +14865,28 @@ class Command(click.Command):
         return rest
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for group, options in GROUPS.items():
-            records = (option.get_help_record(context) for option in options)
-            with formatter.section(group):
-                formatter.write_dl([record for record in records if record])
-                if group in GROUP_NOTES:
-                    formatter.write_paragraph()
-                    formatter.write_text(GROUP_NOTES[group])
+        """What most people need, a line each, and the names of the rest, a line for each group."""
+        options = {option.opts[-1].lstrip("-"): option for option in self.get_params(context)}
+        with formatter.section("Options that most people need"):
+            formatter.write_dl([in_help(name, options[name]) for name in MOST_USED])
+            formatter.write_paragraph()
+            formatter.write_text(SELECTORS_IN_SHORT)
+        with formatter.section("All others, see --man"):
+            for group, some in GROUPS.items():
+                names = [option.opts[-1] for option in some if option.opts[-1][2:] not in MOST_USED]
+                rows = wrap(", ".join(names), 66) if names else ()
+                for row in rows:
+                    formatter.write(f"  {group:10} {row.strip()}\n")
+                    group = ""
+
+
+def in_help(name: str, option: Any) -> tuple[str, str]:
+    """An option as it is written, and what it does, in a sentence."""
+    head = ", ".join(option.opts)
+    if not option.is_flag:
+        head += f" {option.metavar}"
+    text = BRIEF.get(name) or re.split(r"(?<=\.) |[;:] ", option.help)[0]
+    return head, text.removesuffix(".")
 
 
 command = Command(
@@ -14288,7 +14896,7 @@ command = Command(
             click.Argument(["files"], metavar="[FILE]...", nargs=-1)],
     help=run.__doc__,
     options_metavar="[OPTION]...",
-    context_settings={"max_content_width": 90, "show_default": True},
+    context_settings={"max_content_width": 80, "show_default": True},
     add_help_option=False,
     epilog=HELP_EPILOG,
 )  # fmt: skip

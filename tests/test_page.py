@@ -50,12 +50,12 @@ STREAMS += corpus("sessions", suffix=".jsonl")
 # Elements, and the attributes that some of them have; all may have a class.
 TAGS = frozenset(
     "a b blockquote body br code del details div em figcaption figure footer h1 h2 h3 h4 "
-    "h5 h6 head header hr html i input ins label li main meta nav ol p pre rect s section span "
+    "h5 h6 head header hr html i img input ins label li main meta nav ol p pre rect s section span "
     "strong style summary svg table tbody td th thead time title tr ul".split()
 )
 ATTRIBUTES = {
     "a": "href rel title", "time": "datetime", "ol": "start", "section": "id",
-    "div": "id", "svg": "width height",
+    "div": "id", "svg": "width height", "img": "src alt",
     "rect": "x y width height rx", "html": "lang", "meta": "charset content http-equiv name",
     "input": "type name id checked", "label": "for",
 }  # fmt: skip
@@ -131,12 +131,13 @@ def test_a_page() -> None:
         "✓Read a#",
         "✓Edited a.py+1 -1#@@ -1 +1 @@\n-x\n+y\n z\n",
     ]
-    assert found.text["act bad"] == ["✗Ran make testexit 2#no rule"]
+    assert found.text["act bad"] == ["✗Ran make testexit 2#no ruleno rule"]
     assert "<ins>+y\n</ins>" in text
     assert "<del>-x\n</del>" in text
     facts = "3\u00a0actions · 1\u00a0failed · 1\u00a0file\u00a0changed · 12\u00a0tokens\u00a0in"
     facts += " · 3\u00a0out · Auto"
-    assert found.text["end ok"] == [f"✓ Succeeded in 1.5 s {facts}"] * 2  # at both ends
+    assert found.text["end ok"] == [f"✓ Succeeded in 1.5 s {facts}cursor · /work"] * 2  # both ends
+    assert found.text["links"] == ["changeda.py +1 −1", "failedRan make test"]
     assert found.ids == ["all", "words", "acts", "bad", "1", "1.1", "1.2", "1.3"]
 
 
@@ -144,10 +145,36 @@ def test_nothing_runs_and_nothing_is_fetched() -> None:
     text = page(run_of(user()))
     sheet = text.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
-    assert f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'" in text
-    assert sheet.count("\n") <= 120
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'"
+    assert policy in text
+    assert sheet.count("\n") <= 130
     assert "script" not in text
     assert not re.search(r"url\(|@import|\bsrc=|\bstyle=", text)
+
+
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n and more").decode()
+SVG = base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg'/>").decode()
+
+
+@pytest.mark.parametrize(
+    ("block", "shown"),
+    [
+        ({"type": "image", "source": {"type": "base64", "data": PIXEL}}, True),
+        ({"type": "image", "mimeType": "image/svg+xml", "data": PIXEL}, True),
+        ({"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"}, True),
+        ({"type": "image", "source": {"media_type": "image/png", "data": SVG}}, False),
+        ({"type": "image", "data": PIXEL[:40] + '" onerror="a()'}, False),
+        ({"type": "image", "data": PIXEL + "A" * 1_400_000}, False),
+        ({"type": "image", "url": "https://a.b/c.png"}, False),
+    ],
+)
+def test_images_that_a_call_returned(block: dict[str, Any], shown: bool) -> None:
+    call = completed(result={"success": {"content": [block]}})
+    text = page(run_of(call))
+    read(text)
+    images = re.findall('<img src="(.*?)" alt="">', text)
+    assert images == [f"data:image/png;base64,{PIXEL}"] * shown
+    assert "<img" not in page(run_of(call), "-r", "content")
 
 
 def test_a_sub_agents_actions_stand_inside_its_line() -> None:
@@ -156,7 +183,7 @@ def test_a_sub_agents_actions_stand_inside_its_line() -> None:
     text = page(run_of(begin("t", "count"), *inner, end("t", "count")))
     lines = [re.sub("<.*?>", "", one) for one in re.findall(r"<summary>.*?</summary>", text)]
     assert lines == [
-        "✓Ran subagent count#", "✓Ran one#", "✓Ran subagent below#", "✗Ran twoexit 1#",
+        "✓Ran subagent count#", "✓Ran one#", "✓Ran subagent below#", "✗Ran twoexit 1#2",
     ]  # fmt: skip
     read(text)
 
@@ -234,7 +261,7 @@ def test_words_of_a_session_say_when(flags: tuple[str, ...]) -> None:
     found = read(page("\n".join(map(json.dumps, lines)).encode(), *flags))
     assert found.text["prompt"] == ["do\n"]
     assert found.text["words"] == ["03:01hi\n"]
-    assert found.text[""].count("2 Jan 2026, 03:00 UTC") == 1
+    assert found.text[""].count("2 Jan 2026, 03:00 UTC") == 3  # also at both ends
 
 
 def test_times_are_drawn_if_they_say_something() -> None:
@@ -350,7 +377,7 @@ def test_a_page_that_is_full_keeps_lines_and_verdicts() -> None:
     data = run_of(*(shell(f"make {n}", 0, "y" * 400, f"c{n}") for n in range(60)))
     found = read(page(data, "--max-report", "60K"))
     assert len(found.text["act ok"]) == 60
-    assert re.search(r"\d+\soutputs\snot\sshown", found.text["end ok"][-1])
+    assert re.search(r"\d+\sdetails\sleft\sout", found.text["end ok"][-1])
 
 
 def test_memory_does_not_grow_with_the_runs() -> None:

@@ -58,7 +58,11 @@ class Shown(NamedTuple):
 
 
 def show(
-    data: bytes | Iterable[bytes], screen: agentfmt.Screen | None = None, *, waits: float = 0
+    data: bytes | Iterable[bytes],
+    screen: agentfmt.Screen | None = None,
+    *,
+    waits: float = 0,
+    **more: Any,
 ) -> Shown:
     """What stays on a terminal, and what stderr gets. All data comes at once, or each chunk so
     many seconds after the one before it."""
@@ -73,13 +77,14 @@ def show(
             yield chunk
 
     output = agentfmt.Output(out.extend, agentfmt.LastLine(screen, 0 if waits else 1))
-    view = View(True, "chat", summary="stderr", tail=agentfmt.TAIL, out=screen, err=screen)
+    view = View(True, "chat", summary="stderr", tail=agentfmt.TAIL, out=screen, err=screen, **more)
     with (
         mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)),
         mock.patch.object(time, "monotonic", side_effect=lambda: clock[0]),
     ):
         report = agentfmt.Reporter(output, MESSAGES_ONLY)
-        agentfmt.convert([("-", arriving())], to="text", view=view, reporter=report, out=output)
+        given: Any = {"view": view, "reporter": report, "out": output, "thinking": view.thinking}
+        agentfmt.convert([("-", arriving())], to="text", **given)
     told = re.sub("[^\n]*\r\x1b\\[K", "", err.decode())
     return Shown(out.decode().split("\n")[:-1], told.split("\n")[:-1])
 
@@ -315,7 +320,7 @@ def test_selectors_that_fail_a_run_are_the_reason() -> None:
     ("why", "columns", "rows"),
     [
         pytest.param("boom", 80, ["error: boom"], id="fits"),
-        pytest.param("boom: no space left", 30, ["error", "boom: no space left"], id="cut"),
+        pytest.param("boom: no space left", 30, ["error:", "  boom: no space left"], id="cut"),
         pytest.param("one\ntwo", 80, [r"error: one\ntwo", "one", "two"], id="lines"),
     ],
 )
@@ -326,7 +331,8 @@ def test_why_a_command_failed_is_shown_below_it_where_there_is_no_room(
     first, *rest = rows
     shown = [f"  ✗ Failed to run make  {first}", *(f"    {row}" for row in rest)]
     assert show(stream, Terminal(columns)).rows == shown
-    [_] = show(stream.replace(b"shellToolCall", b"readToolCall"), Terminal(columns)).rows
+    read = show(stream.replace(b"shellToolCall", b"readToolCall"), Terminal(columns)).rows
+    assert len(read) == (3 if columns == 30 else 1)
 
 
 def test_turns_stand_apart() -> None:
@@ -500,3 +506,128 @@ def test_silence_is_passed_on_before_the_first_bytes_show_a_form() -> None:
     """Else a terminal could not say that it waits for the agent."""
     frames = agentfmt.read_frames(agentfmt.Source("-"), iter([b"", b" ", b"", init(), b""]))
     assert [bool(frame) for frame in frames] == [False, False, True, False]
+
+
+# ---------------------------------------------------------------- waits, edits, thoughts, tables
+
+
+def claude_retry(delay: int | None) -> bytes:
+    told: Any = {} if delay is None else {"retry_delay_ms": delay}
+    return event("system", subtype="api_retry", error="overloaded", error_status=529, **told)
+
+
+def codex_error(number: int) -> bytes:
+    return as_line({"type": "error", "message": f"Reconnecting... {number}/5 (disconnected)"})
+
+
+CLAUDE = event(
+    "system",
+    subtype="init",
+    cwd="/w",
+    model="m",
+    tools=[],
+    mcp_servers=[],
+    permissionMode="default",
+)
+BEGUN = [as_line({"type": "thread.started", "thread_id": "t"}), as_line({"type": "turn.started"})]
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        pytest.param(
+            [CLAUDE, claude_retry(500), claude_retry(39_500), assistant("Hi.")],
+            "Waited 40 s for the API (2 retries)", id="claude",
+        ),
+        pytest.param([*BEGUN, codex_error(1), codex_error(2)], "Waited for the API (2 retries)", id="codex"),
+        pytest.param(
+            [
+                init(), event("connection", subtype="reconnecting", timestamp_ms=1790000000000),
+                event("retry", subtype="starting", timestamp_ms=1790000010000),
+                event("connection", subtype="reconnected", timestamp_ms=1790000030000), assistant("Hi."),
+            ],
+            "Waited 30 s for the API (1 retry)", id="cursor",
+        ),
+    ],
+)  # fmt: skip
+def test_a_wait_is_a_line_once_it_is_over(lines: list[bytes], shown: str) -> None:
+    ended = as_line({"type": "turn.completed"}) if lines[0] == BEGUN[0] else result()
+    data = b"".join((*lines, ended))
+    assert convert(data, "-v").stdout.decode().splitlines()[0] == shown
+    assert shown in convert(data, "-t", "markdown").stdout.decode()
+    assert "Waited" not in convert(data).stdout.decode()
+    assert b"Waited" not in convert(data, "-v", "--only", "shell").stdout
+
+
+def test_the_last_line_says_that_an_agent_waits() -> None:
+    last = agentfmt.LastLine(Terminal())
+    run = agentfmt.Run("s", "stdin:1")
+    last.open[run] = None
+    agentfmt.notes_of(run).wait_for(agentfmt.Event("retry", raw=b"{}"))
+    assert "Waiting for the API 12 s  (1 retry)" in last.text(time.monotonic() + 12)
+
+
+def test_an_edit_shows_its_lines() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1,30 @@\n-old [REDACTED:x]\n" + "".join(
+        f"+{n}\n" for n in range(30)
+    )
+    data = b"".join((init(), call("edit", {"path": "x"}, ok(diffString=diff)), result()))
+    plain = convert(data, "--diff").stdout.decode().splitlines()
+    assert plain[1:4] == ["    @@ -1 +1,30 @@", "    -old [REDACTED:x]", "    +0"]
+    assert plain[-1] == "    ... (12 more lines)"
+    assert len(plain) == 1 + agentfmt.DIFF_ROWS + 1
+    rows = show(data, Terminal(color=True), diff=True).rows
+    assert rows[2:4] == [f"    {RED}-old [REDACTED:x]{RESET}", f"    {GREEN}+0{RESET}"]
+    failing = data.replace(b'"success"', b'"rejected"')
+    assert len(convert(failing, "--diff").lines) == 1
+
+
+def test_thoughts_are_marked_and_dimmed() -> None:
+    thoughts = [
+        event("thinking", subtype="delta", text=text, timestamp_ms=1)
+        for text in ("Let\n", "me see")
+    ]
+    data = b"".join((init(), *thoughts, completed(), assistant("Done."), result()))
+    assert convert(data, "--thinking").stdout.decode().splitlines() == [
+        "~ Let",
+        "~ me see",
+        "Read file",
+    ]
+    assert "me see" not in convert(data, "-v").stdout.decode()
+    rows = show(data, Terminal(color=True), thinking=True).rows
+    assert rows[:2] == [f"{DIM}~ Let{RESET}", f"{DIM}~ me see{RESET}"]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120, 200])
+@pytest.mark.parametrize("to", ["runs", "calls"])
+def test_tables_are_tables_on_a_terminal(to: str, columns: int) -> None:
+    long = f"make {'x' * 90} end"
+    data = b"".join(
+        (
+            init(),
+            call("shell", {"command": long}, ok(exitCode=0)),
+            completed(),
+            result(duration_ms=1500),
+        )
+    )
+    out = bytearray()
+    output = agentfmt.Output(out.extend)
+    agentfmt.convert(
+        [("-", iter([data]))], to=to, view=View(out=Terminal(columns)),
+        reporter=agentfmt.Reporter(output, MESSAGES_ONLY), out=output,
+    )  # fmt: skip
+    head, first, *_ = out.decode().splitlines()
+    assert max(map(len, out.decode().splitlines())) < columns
+    if to == "runs" and columns > 40:
+        assert first.index("1.5 s") + len("1.5 s") == head.index("time") + len("time")
+    elif to == "calls" and columns < 200:
+        assert re.search(r"make x+\.\.\.x* end", first)
+
+
+def test_the_last_line_says_which_file_it_reads() -> None:
+    last = agentfmt.LastLine(Terminal(), 100)
+    last.files = 40
+    for chunk in ([b"x" * 10], [b"x" * 20], [b"x" * 5]):
+        assert [*last.watch(iter(chunk))] == chunk
+    assert "Reading" not in last.text(last.begun + 0.9)
+    assert "Reading 35% of 100 bytes, FILE 3 of 40" in last.text(last.begun + 1)

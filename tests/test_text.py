@@ -1280,10 +1280,10 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
             "--actions stdout goes with --to text or markdown or html only",
         ),
         (("--max-report", "1K"), "--max-report goes with --to markdown or html only"),
-        (("--thinking",), "--thinking goes with --to stream-json or cursor or html or atif only"),
+        (("-t", "json", "--diff"), "--diff goes with --to text only"),
         (
             ("-t", "json", "--thinking"),
-            "--thinking goes with --to stream-json or cursor or html or atif only",
+            "--thinking goes with --to text or stream-json or cursor or html or atif only",
         ),
         (
             ("--ci-safe",),
