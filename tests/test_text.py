@@ -1351,3 +1351,14 @@ def test_members_of_any_shape_never_crash(tool: str) -> None:
 def test_one_token_is_no_plural(usage: dict[str, int], said: str) -> None:
     shown = render(spelled(init(), result(usage=usage)), View(summary="stderr"))
     assert shown.err[-1].endswith(f", {said}")
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (1, "1 byte"), (999, "999 bytes"), (1000, "1.0 kB"), (9949, "9.9 kB"), (9950, "10 kB"),
+        (999_499, "999 kB"), (999_500, "1.0 MB"), (5_000_000_000, "5.0 GB"),
+    ],
+)  # fmt: skip
+def test_sizes_have_two_or_three_digits(count: int, shown: str) -> None:
+    assert agentfmt.format_size(count) == shown
