@@ -4630,6 +4630,9 @@ def claude_code(held: Raw, result: Any, *, failed: bool) -> int | None:
 #
 # What Claude Code and Qwen Code save: prompts, slash commands, sub-agents, tokens.
 # A line in, moves out. A class has `read`, and the places of words. It must not know runs.
+#
+# Twins on purpose: what both save is one form with other members, so one class reads both and asks
+# for either spelling; a class each would have to follow every change of the other.
 
 
 class SavedClaude(Saved, Claude):
@@ -7254,8 +7257,9 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 #                                                        as an aside while its run is open; else
 #                                                        the one's that nobody names
 #
-# An error of nobody's while no run is open belongs to the FILE's next one. With --from there is one
-# reader: all lines show its agent, and those that name nobody and show another aren't read.
+# Behind the end of the FILE's last one, and before any, an error of nobody's is its next run's.
+# With --from there is one reader: all lines show its agent; one that shows another's is read as the
+# session's that it names, and not at all if it names none.
 
 
 class FileSessions:
@@ -7289,12 +7293,13 @@ class Sessions:
     def follow(self, lines: Iterable[tuple[bytes, Any]]) -> Iterator[Event]:
         """The events of lines, or what they are translated into, with their runs."""
         source, runs, unread = self.here.file.source, self.runs, self.maker.unread
+        acts = [kind for kind in AGENT_TYPES if kind not in unread]
         types, name, run = self.going_on
         for line, event in lines:
             source.at += 1
             if event.type in types and event.session_id == name:  # nearly always
                 run.events += 1
-                if event.type not in unread and event.type in AGENT_TYPES:
+                if event.type in acts:
                     event.raw, event.run = line, run
                     if event.type == "tool_call":
                         runs.track(run, event)
@@ -7369,8 +7374,9 @@ class Sessions:
         if not event.session_id and is_strangers_end(event, session):
             event.kind = OTHER
         if session.translator is None or event.kind is not ACT:
-            done = goes_on and event.type in AGENT_TYPES
-            return session if done else self.as_cursors(event, session), (event,)
+            if not (goes_on and event.type in AGENT_TYPES):
+                session = self.as_cursors(event, session)
+            return session, (event,)
         self.check_redaction()
         counted = session.translator.counted
         times = counted.first, counted.last
@@ -7430,14 +7436,15 @@ class Sessions:
         if event.kind is ACT:
             event.kind = event_kind(event)
         if not event.session_id:
-            goes_on = session.run and event.kind != INIT
-            session = session if goes_on else here.unnamed
+            if event.kind == INIT or not session.run:
+                session = here.unnamed
             if self.maker.converts and session is here.unnamed:
                 self.name_unnamed(event)
             return session
         if event.kind == END and not session.had_run:
             late = [here.last[agent] for agent in NAMED_LATE if agent in here.last]
-            late += [] if here.current and here.current.translator else [here.unnamed]
+            if not (here.current and here.current.translator):
+                late.append(here.unnamed)
             return next((candidate for candidate in late if candidate.run), session)
         return session
 
@@ -7453,8 +7460,9 @@ class Sessions:
         name, current = kind.session_in(event), here.current
         before = here.last.get(kind.name)
         if not (name or kind.translates):
-            working = before and before.run and not before.translator
-            nameless = before if before and working and event.kind != INIT else here.unnamed
+            nameless = here.unnamed
+            if before and before.run and not before.translator and event.kind != INIT:
+                nameless = before
             nameless.agent = nameless.agent or stated_agent(event, agent)
             self.enter(nameless)
             return nameless
@@ -13166,6 +13174,9 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 #
 # A report as a page, on which the line of a call opens: what it was given, and what it returned.
 # Events in, blocks of HTML out. It must not know agents.
+#
+# A twin of *report* on purpose: what stands in a document is decided there, once; how it is escaped
+# and how a call opens are two things in Markdown and in HTML.
 
 
 def item_html(item: Item, below: Sequence[str]) -> Html:
