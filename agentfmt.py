@@ -13520,10 +13520,16 @@ class Table(Writer):
         for event in events:
             if event.run is not None:
                 yield from map(self.encode, self.rows(event, notes_of(event.run)))
+            elif event.kind == NO_RUN:
+                yield from map(self.encode, self.rows_without_run(event))
 
     def rows(self, event: Event, notes: RunNotes) -> Iterable[dict[str, Any]]:
         """The rows that an event completes."""
         raise NotImplementedError
+
+    def rows_without_run(self, _event: Event) -> Iterable[dict[str, Any]]:
+        """Those of a FILE without a run."""
+        return ()
 
 
 def failure_word(run: Run) -> str | None:
@@ -13550,18 +13556,10 @@ class RunTable(Table):
     def silent(self) -> bool:
         return self.view.messages != "final"  # it reads prompts, which come whole
 
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for event in events:
-            if event.kind == NO_RUN:
-                yield self.encode(self.row_without_run(event))
-            else:
-                yield from super().lines((event,))
-
-    def row_without_run(self, event: Any) -> dict[str, Any]:
-        """The row of a FILE without a run."""
+    def rows_without_run(self, event: Any) -> Iterable[dict[str, Any]]:
         row = self.row(event, Run(None, event.where), RunNotes(), "")
         stated = {"verdict": "none", "reason": event.text, "failure": event.subtype}
-        return row | {"run": None, "agent": None} | stated
+        return (row | {"run": None, "agent": None} | stated,)
 
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
         run, answer, final = event.run, "", self.view.messages == "final"
