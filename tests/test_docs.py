@@ -472,7 +472,7 @@ def test_words_of_the_manual_are_whole(page: Path) -> None:
 
 
 def test_manual_can_be_read_in_one_sitting() -> None:
-    assert mandoc(PAGES[0]).count(b"\n") <= 1200
+    assert mandoc(PAGES[0]).count(b"\n") <= 1100
 
 
 @pytest.mark.parametrize(
