@@ -3684,10 +3684,6 @@ class Translator:
         for name in self.of_run:
             setattr(self, name, getattr(type(self), name))
 
-    def has(self, kind: str | None) -> bool:
-        """Is a type of lines no other agent's, among those of a session of this one?"""
-        return kind in self.own or kind in self.heads
-
     @property
     def ended(self) -> bool:
         """Nothing was said or done since the last result."""
