@@ -11742,7 +11742,9 @@ class Text(Writer):
             for row in wrap(line, room) if self.screen.fd is not None else (truncate(line, room),):
                 yield encode_line(margin + self.screen.paint(DIM, row))
         diff = call.diff if self.diff and not action.failed else ""
-        for line in cut_lines(diff, first=DIFF_ROWS) if diff else ():
+        if not diff:
+            return
+        for line in cut_lines(diff, first=DIFF_ROWS):
             row = truncate(escape_line(line.expandtabs()), room)
             yield encode_line(margin + self.screen.paint(DIFF_COLORS.get(line[:1], DIM), row))
 
@@ -11753,13 +11755,16 @@ class Text(Writer):
         if notes.unended and not notes.thoughts:
             words = "".join(notes.unended)
             notes.unended.clear()
-            yield from self.rows(words.split("\n") if words.strip() else (), notes, prefix)
+            if words.strip():
+                yield from self.rows(words.split("\n"), notes, prefix)
         notes.thoughts.append(event.text or "")
 
     def end_thoughts(self, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         text, lead = join_surrogates("".join(notes.thoughts)).strip(), prefix + "~ "
         notes.thoughts.clear()
-        for line in map(escape_words, text.split("\n") if text else ()):
+        if not text:
+            return
+        for line in map(escape_words, text.split("\n")):
             rows: Iterable[str] = (line,)
             if self.screen.fd is not None:
                 rows = wrap(line.expandtabs(), self.screen.width() - len(lead))
@@ -11813,7 +11818,8 @@ class Text(Writer):
     def prompt(self, event: Any, prefix: str, room: int) -> Iterator[bytes]:
         if event.parent_tool_use_id is None:  # of the user, not for a sub-agent
             lead = f"{prefix}> "
-            yield from (b"",) * (self.screen.glyphs and self.asked)  # turns stand apart
+            if self.screen.glyphs and self.asked:  # turns stand apart
+                yield b""
             self.asked = True
             for row in self.prompt_rows(words_of(event), room - len(lead)):
                 yield encode_line(self.screen.paint(BOLD, (lead + row).rstrip()))
@@ -12145,8 +12151,10 @@ def safe_words(text: str) -> Iterator[str]:
         elif opened := FENCE.fullmatch(line):
             marker, fence, language = opened.groups()
             margin, listed = " " * len(marker), marker.rstrip()
-            yield from ("",) * bool(listed or len(marker) > 3)
-            yield from (listed,) * bool(listed)
+            if listed or len(marker) > 3:
+                yield ""
+            if listed:
+                yield listed
             yield f"{margin}{fence}{language}"
         else:
             yield safe_line(line)
@@ -12298,8 +12306,8 @@ def returned_by(call: FinishedCall) -> str:
 
 # What the item of a call opens, by kind.
 DETAILS: dict[str, Callable[[FinishedCall], str]] = {
-    "prompt": lambda call: as_text(call.args.get("prompt")) * (call.outcome.tool == "task"),
-    "sh": lambda call: call.action.target * ("\n" in call.action.target),
+    "prompt": lambda call: as_text(call.args.get("prompt")) if call.outcome.tool == "task" else "",
+    "sh": lambda call: call.action.target if "\n" in call.action.target else "",
     "diff": operator.attrgetter("diff"),
     "given": given_to,
     "words": told_by,
@@ -12445,10 +12453,12 @@ class Document(Writer):
             words = "\n".join(end_words(event, notes, final=self.final)).strip()
             yield from self.answer(part, words) if ends else self.say(part, words)
         if event.done:
-            yield from self.act(part, event.done) if self.acts else ()
+            if self.acts:
+                yield from self.act(part, event.done)
         elif ends:
             del self.parts[part.run]
-            yield from self.unfinished(part) if self.acts else ()
+            if self.acts:
+                yield from self.unfinished(part)
             yield from self.close(part)
         elif event.type == "user":
             asked = event.parent_tool_use_id is None and not event.unprinted
@@ -12728,7 +12738,7 @@ class Markdown(Document):
         label, target, outcome = fit_action(*texts, ITEM_COLUMNS, whole=True)
         left_out = f"{plural(item.missing, 'call')} left out" if item.missing else ""
         outcome = ", ".join(filter(None, (outcome, left_out)))
-        outcome, dots = f"({outcome})" if outcome else "", "..." * bool(newline)
+        outcome, dots = f"({outcome})" if outcome else "", "..." if newline else ""
         words = literal(label), code_span(target), dots, literal(outcome)
         folded = {kind: text for kind, text in item.details.items() if kind != "printed"}
         if folded:
@@ -12855,7 +12865,8 @@ def laid_out(steps: Iterable[Step]) -> str:
     parts, before, listed = list[str](), "", False  # listed: does the last step hold a list?
     for step in steps:
         text, goes_on = step.forms[0], step.noun == before == "call"
-        parts += ("",) if parts and not goes_on else ()
+        if parts and not goes_on:
+            parts.append("")
         if listed and LIST_ITEM.match(text) and not goes_on:
             parts.append(END_LIST)
         parts.append(text)
