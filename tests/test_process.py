@@ -1024,7 +1024,8 @@ def test_one_signal_ends_it_though_nobody_reads_its_messages(option: str, tmp_pa
     value, line = ("stderr", completed()) if option == "--actions" else (fifo, b"{")
     process = start("-t", "runs", option, value, "--run", "yes", line.decode().strip())
     assert process.stderr
-    select.select([process.stderr, kept_open], [], [], 30)
+    both: list[Any] = [process.stderr, kept_open]
+    select.select(both, [], [], 30)
     time.sleep(0.5)  # until the pipe is full
     process.send_signal(signal.SIGTERM)
     process.wait(timeout=10)
