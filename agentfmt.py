@@ -973,6 +973,13 @@ def drain(fd: int) -> Iterator[bytes]:
     return filter(None, chunks)  # an empty chunk would mean silence
 
 
+def signal_name(code: int) -> str:
+    try:
+        return signal.Signals(code).name
+    except ValueError:
+        return f"signal {code}"
+
+
 def file_name(name: str) -> str:
     return "stdin" if name == "-" else escape(name)
 
@@ -1230,15 +1237,9 @@ def groups_in(session: int) -> set[int]:
         for process in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError), open(f"/proc/{process}/stat", "rb") as file:
                 _state, _parent, group, own, *_ = file.read().rpartition(b")")[2].split()
-                groups |= {int(group)} if int(own) == session else set()
+                if int(own) == session:
+                    groups.add(int(group))
     return groups
-
-
-def signal_name(code: int) -> str:
-    try:
-        return signal.Signals(code).name
-    except ValueError:
-        return f"signal {code}"
 
 
 # ---------------------------------------------------------------- events
