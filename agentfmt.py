@@ -55,6 +55,7 @@ Contents, in the order of the file, in seven wings:
     tokens           what the tokens of each issuer look like; private keys; known values
     names and forms  which names are those of secrets, and how a value is written behind one
     the judge        the odds that a value is a secret: trained, see tests/judge
+    plain readings   a text without line numbers, escapes, entities, codes, and the way back
     the scanner      the spans of the secrets in a text, or the text with markers
     structure        which strings of an event are structure, and the class of all others
     redacted events  markers in place of strings of one event
@@ -8674,7 +8675,7 @@ class Rule(NamedTuple):
         return re.sub(r"\\(\W)", r"\1", shown) + " ..."
 
     def parts(self) -> list[str]:
-        parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split()]
+        parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split(" ")]
         return [*[""] * (3 - len(parts)), *parts]
 
     def ahead(self) -> str:
@@ -8690,7 +8691,8 @@ GROUP = r"(?<!\\)\((?!\?)"
 
 def spell(source: str) -> str:
     """``\\h`` is a blank or a tab, which a JSON string may spell; <words> are AHEAD of a token."""
-    return source.replace(r"\h", r"(?:[ \t]|\\+t)").replace("<words>", AHEAD)
+    source = source.replace("<pairs>", PAIRS).replace("<words>", AHEAD)
+    return source.replace(r"\h", r"(?:[ \t]|\\+t)")
 
 
 # A token that could be part of a word follows neither a letter nor a digit; an escape or an ANSI
@@ -8703,6 +8705,11 @@ EDGE_AFTER = r"(?:[^\w+/=-]|$)"
 # A token of any issuer is no part of a path, a digest or base64; words may precede it.
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
 AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
+# Cookies, up to the name of one that says who somebody is.
+PAIRS = (
+    r"(?:[\w.%-]+=[^;\n\"'\\]*;\h*)*?"
+    r"[\w.%-]*(?i:sess|sid|auth|token|jwt|csrf|xsrf|logged|remember|identity)[\w.%-]*"
+)
 # In a raw line, one of these precedes a literal that may have an EDGE.
 WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]*[A-Za-z])"
 
@@ -8836,7 +8843,8 @@ zoho-token  ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}
 url-password  [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]
 url-password  jdbc:oracle: (?:thin|oci):[\w.$#-]+/["'\\]*([^\s"'<>/@\\]+)@
 url-user  https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
-cookie  (?i:cookie) ["'\\]*\h*:\h*["'\\]*[\w.-]*(?i:sess|sid|auth|token|jwt|csrf)[\w.-]*=([^\s;"'\\,]{8,})
+cookie  (?i:cookie) ["'\\]*\h*[:=]?\h*["'\\]*<pairs>=([^\s;"'\\,]{12,})  ^curl [^|;&\n]*\h-b\h*["'\\]+<pairs>=([^\s;"'\\,]{12,})
+cookie  (?:TRUE|FALSE) \h+/\S*\h+(?:TRUE|FALSE)\h+[0-9]+\h+<pairs>\h+([^\s"'\\]{8,})
 bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
 command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})
@@ -9217,7 +9225,8 @@ class Form(NamedTuple):
     how strong it must be at least.
 
     ``between`` is an expression for RE2 and re alike. ``value``: as its quotes say, up to a blank,
-    such a one at the end of a line (``line``, and ``rest`` without punctuation), or an element.
+    such a one at the end of a line (``line``, and ``rest`` without punctuation), the only word of a
+    line (``alone``), or an element.
     """
 
     name: str
@@ -9233,6 +9242,8 @@ class Form(NamedTuple):
             return name.startswith("-")
         if self.name == "variable":
             return name.isupper()
+        if self.name == "column":
+            return not name.lstrip("nrt").startswith("-")  # behind an escape, too
         return self.name != "authorization" or name.lower().endswith(self.name)
 
 
@@ -9251,7 +9262,7 @@ MACROS = {
 def form(line: str) -> Form:
     name, value, least, between, found, left = re.split("  +", line)
     between = re.sub("<([A-Z])>", lambda match: MACROS[match[1]], between)
-    examples = (example.replace("·", "\n") for example in (found, left))
+    examples = (example.replace("·", "\n").replace("⇥", "\t") for example in (found, left))
     return Form(name, value, STRENGTHS.index(least), between, *examples)
 
 
@@ -9262,7 +9273,7 @@ authorization   value     human   <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\
 quoted          value     word    <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
 typed           value     word    (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
 spaced          value     human   [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair            value     human   <Q>[:,{ \t]{0,4}<N>?<H><Q>(?:\w{1,20}<Q><H>:<H><Q>\w{1,20}<Q>,<H><N>?<H><Q>){0,2}(?i:value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+pair            value     human   <Q>[:=,{ \t]{0,5}<N>?<H><Q>(?:\w{1,20}<Q><H>[:=]<H><Q>[\w()]{1,20}<Q>,?<H><N>?<H><Q>){0,2}(?i:(?:parameter|output)?value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
 fallback        value     mixed   <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple           value     human   (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call            value     mixed   <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
@@ -9271,21 +9282,28 @@ element         element   word    <Q>(?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?>     
 element         element   word    </key><N>?<H><(?:string|value)>                       <key>ApiToken</key>·<string>«<24 hex>»</string>  <key>token</key>·<string></string>
 block           line      mixed   (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
 option          value     human   (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
+option          value     human   <Q>,?<H><N><H>(?:-[ ])?<P>                   "--password",·"«<16 hex>»"         "--token",·"string"
 variable        blank     word      =                                             PASSWORD=«<12 alnum>»           PASSWORD=$X
 property        rest      word      =                                             db.password=«<12 alnum>»          db.password=$X
 yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92|\\+u2192)<H><Y>      password: «<12 alnum>»          password: null
 next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
+below           alone     mixed   <Q><H><A>?<H>\\?<N><H><N>?<H><P>  API key·«<24 hex>»        API key·next
+after           value     human   [ ]for[ ][\w@.-]{1,40}:<H><P>  Password for admin: «<24 hex>»  password for bob: yes
 after           value     mixed   (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned        value     human   <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
 enclosed        value     mixed   <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 command         value     random  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
 prose           value     mixed   [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
-table           value     mixed   [ \t]*\|[ \t]*                                | password | «<24 hex>» |     | password | string |
+cell            element   mixed   (?:</\w{1,9}>){1,2}<H><N>?<H>(?:<\w{1,9}[^<>\n]{0,40}>){1,2}  <td>API token</td><td>«<24 hex>»</td>  <th>token</th><td>string</td>
+column          blank     mixed   (?:[ ][ ]+|[ ]*(?:\t|\\+t)[ \t]*)          API_TOKEN⇥«<24 hex>»   API_TOKEN⇥string
+list            blank     random  <Q>,<P>                                     API_TOKEN,«<24 hex>»   token,string
+table           value     mixed   [ \t\"'`]*(?:\||\xe2\x94[\x82\x83]|\\+u250[23])[ \t]*<P>                                | password | «<24 hex>» |     | password | string |
 """.strip().splitlines()  # noqa: E501
 ]
 
 BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
+ALONE_WORD = regex(rb"[\w+/.~!@#$%^&*-]{8,}={0,2}(?=[\"'`,;\\]{0,3}[ \t]*(?:$|\r?\n|\\+[rn]))")
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||\.[A-Za-z$]|$)", re.MULTILINE)
 UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*])+")
@@ -9309,9 +9327,9 @@ def value_of(
         start += 2 * text.startswith(opening[2] * 2, start)
         stop = quote_end(text, start, opening[0], limit)
         return None if KEY_END.match(text, stop) else (start, stop, True)
-    if kind == "element":
-        element = ELEMENT.match(text, start, limit)
-        return (*element.span(), True) if element else None
+    if kind in ("element", "alone"):
+        whole = (ELEMENT if kind == "element" else ALONE_WORD).match(text, start, limit)
+        return (*whole.span(), kind == "element") if whole else None
     word = (UNQUOTED if kind in ("value", "rest") else TO_BLANK).match(text, start, limit)
     if not word or (kind in ("line", "rest") and not LINE_END.match(text, word.end())):
         return None
@@ -9424,7 +9442,9 @@ BEFORE_LINES = (
     r"|[+-]|>[ ]?|[ \t]*(?:#+|//+|;+|\*|<!--|REM)[ ]|[\w.-]{1,40}-[0-9]+[ ]+\|[ ])"
 )
 NUMBERED_NAMES = (
-    rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[^\w\n]|\\+t)*(?:\\+r|\r)?(?:\\+n|\n){BEFORE_LINES}"
+    rf"(?:(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[^\w\n]|\\+t)*"
+    rf"|(?i:value)[\"'\\]*[ \t]*[:=][^\n\\]+(?:\\+\"[^\n\\]*)?)"
+    rf"(?:\\+r|\r)?(?:\\+n|\n){BEFORE_LINES}"
 )
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
@@ -9433,6 +9453,41 @@ UNFINISHED = rf"(?i:{any_name(NAME_ENDS)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?
 NAMED = first_look()
 # The name that it begins with, or an option.
 NAME = regex(rf"(?i:-[\w-]+|-?(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("latin-1"))
+
+
+# What several lines tell together: looked for in whole texts, not in words that come line by line.
+# A value before its name; what a generator made; PuTTY's private keys.
+BLANK = r"\x20"  # a blank parts what a rule consists of
+NEXT_MEMBER = r"\h*(?:\r?\n|(?:\\+r)?\\+n)?\h*"
+OVER_LINES = [
+    (hint, Rule(name, f"{start} {rest}".replace("[ ]", BLANK)))
+    for hint, name, start, rest in (
+        (
+            r"(?i:value)[\\\"']*[ \t]*[:=][^{}();]{8}[^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]",
+            "assignment",
+            "(?i:value)",
+            r"[\"'\\]*\h*[:=]\h*[\"'\\]*([^\s\"'\\,{}]{8,})[\"'\\]*,?"
+            + NEXT_MEMBER
+            + r"(?:[\"'\\]*\w+[\"'\\]*\h*[:=]\h*[\"'\\]*[\w./()-]*[\"'\\]*,?"
+            + NEXT_MEMBER
+            + "){0,3}?"
+            r"[\"'\\]*\w{0,12}(?i:name|key)[\"'\\]*\h*[:=]\h*[\"'\\]*[\w./-]*"
+            rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[\s\"',}}\\]|$)",
+        ),
+        (
+            "",
+            "terraform-secret",
+            "random_password",
+            r"[^{}]*(?:\{[^{}]*)??[\"\\]*result[\"\\]*\h*[:=]\h*\\*\"([^\"\\\s]{4,})",
+        ),
+        (
+            "",
+            "private-key",
+            "Private-Lines:",
+            r"\h*[0-9]+((?:\s|(?:\\+r)?\\+n)+(?:[A-Za-z0-9+/]{16,64}={0,2}(?:\s|(?:\\+r)?\\+n)*)+)",
+        ),
+    )
+]
 
 
 # ---------------------------------------------------------------- the judge
@@ -9651,6 +9706,8 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
     """Is no secret what the expression of a rule found?"""
     if rule.name.endswith("password"):
         return is_plain(rule.name, shown)
+    if rule.name == "assignment":
+        return is_plain("token", shown, MIXED)
     if rule.of_any_issuer:
         longest = max((*PARTS.split(shown), *HEX_END.findall(shown[-NEAR:])), key=len)
         return (
@@ -9663,6 +9720,139 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
         shown = PLACEHOLDER.sub("", shown[:NEAR])
         return NO_SECRET.fullmatch(shown) is not None or greatest_odds(shown) < REACHED[HUMAN]
     return "..." in shown or len(set(shown)) < 6 or NAMES.fullmatch(shown) is not None
+
+
+# ---------------------------------------------------------------- plain readings
+#
+# How a text looks to a person: without what programs put before lines, escapes, entities, codes.
+# A text in, the changes that make it plain out; what is found there is carried back.
+
+
+# Codes for a terminal, as they are and as programs and JSON inside JSON spell them; with links, and
+# what nobody sees.
+CODE_BEGIN = r"(?:\x1b|\\u001[bB]|\\(?:x1[bB]|033|e)[\[\]]|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8d])"
+_ESCAPE = rb"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033|e))"
+_CODES = (
+    _ESCAPE + rb"(?:\[[0-?]*[ -/]*[@-~]|[()][0AB]"
+    rb"|\][0-9]{1,4};[^\x07\x1b\\\n]{0,4096}(?:\x07|\\+u0007|\\+x07|\\+a|" + _ESCAPE + rb"\\+))"
+    rb"|\xc2\x9b[0-?]*[ -/]*[@-~]|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf"
+)
+CODES = regex(_CODES)
+
+
+class Reading(NamedTuple):
+    """What programs write for something else: a sign of it, an expression of what is written, and
+    what that stands for. A text costs nothing without its sign."""
+
+    name: str
+    sign: str  # an expression
+    written: bytes  # an expression with a group, which tells what it stands for
+    plain: Callable[[bytes], bytes]
+
+
+def nothing_of(_written: bytes) -> bytes:
+    return b""
+
+
+def char_in_hex(digits: bytes) -> bytes:
+    return bytes([int(digits, 16)])
+
+
+def entity(name: bytes) -> bytes:
+    """The character of an HTML entity."""
+    if name[:1] != b"#":
+        return ENTITIES[name]
+    number = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
+    return to_utf8(chr(min(number, sys.maxunicode)))
+
+
+def narrow(sign: bytes) -> bytes:
+    return b": " if sign in b"\x9aa" else b"="
+
+
+ENTITIES = {
+    b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&", b"nbsp": b" ",
+    b"equals": b"=", b"colon": b":",
+}  # fmt: skip
+# No line of a private key begins with the sign of a difference.
+_PREFIX = BEFORE_LINES.replace("[+-]|", "[+-](?![+-])|").encode("latin-1")
+LINE_PREFIX = rb"((?:(?m:^)|(?<=\\n))%b{1,3})" % _PREFIX
+# The signs are expressions of RE2; a slash, a quote and what assigns are signs of an escape.
+READINGS = [
+    Reading(*given)
+    for given in (
+        ("code of a terminal", CODE_BEGIN, b"(%b)" % _CODES, nothing_of),
+        (
+            "what tools put before lines", NUMBERED_NAMES,
+            LINE_PREFIX, nothing_of,
+        ),
+        (
+            "escape of JSON or JavaScript", r"\\(?:u00|x)[2-7]",
+            rb"\\+(?:u00|x)([2-7][0-9a-fA-F])", char_in_hex,
+        ),
+        ("escaped slash", r"\\/", rb"\\+(/)", bytes),
+        (
+            "entity of HTML", r"&(?:[a-z]{2,6}|#[xX]?[0-9a-fA-F]{2,5});",
+            rb"&(?:amp;)*(%b|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});" % b"|".join(ENTITIES), entity,
+        ),
+        (
+            "character of a URL", r"%(?:25)?(?:2[02367bBcCfF]|3[a-fA-F]|40|5[bB]|7[bB])",
+            rb"%(?:25)*([2-7][0-9a-fA-F])", char_in_hex,
+        ),
+        (
+            "wide sign", r"\xef\xbc[\x9a\x9d]|\\uff1[ad]",
+            rb"(?:\xef\xbc|\\+uff1)([\x9a\x9dad])", narrow,
+        ),
+    )
+]  # fmt: skip
+ANY_SIGN = "|".join(reading.sign for reading in READINGS[1:])  # codes are seen at the first look
+
+
+def plain_reading(text: bytes) -> list[Change]:
+    """The changes that make a text plain, as a person would read it."""
+    some = [reading for reading in READINGS if expression(reading.sign).search(text)]
+    if not some:
+        return []
+    written = re.compile(b"|".join(reading.written for reading in some))
+    changes = list[Change]()
+    for match in written.finditer(text):
+        group = match.lastindex or 1
+        changes.append((*match.span(), some[group - 1].plain(match[group])))
+    return changes
+
+
+def carried_back(spans: Iterable[Span], changes: list[Change]) -> Iterator[Span]:
+    """The spans in a text of what was found in its plain reading."""
+    sizes = [0, *itertools.accumulate(end - start - len(new) for start, end, new in changes)]
+    begins = [start - size for (start, _, _), size in zip(changes, sizes, strict=False)]
+    ends = [begin + len(new) for begin, (_, _, new) in zip(begins, changes, strict=True)]
+    gone = [(start, end) for start, end, new in changes if not new]
+    for first, last, name in spans:
+        at, stop = bisect.bisect_right(ends, first), bisect.bisect_left(begins, last)
+        begin = first + sizes[at]
+        if at < len(begins) and begins[at] < first:  # inside of a change
+            begin = changes[at][0]
+        end = changes[stop - 1][1] if stop and last < ends[stop - 1] else last + sizes[stop]
+        yield from around((begin, end, name), gone)
+
+
+SHORT_CODE = 24  # bytes; a longer one may hold a secret
+
+
+def around(span: Span, gone: list[tuple[int, int]], *, inside: bool = False) -> Iterator[Span]:
+    """The parts of a span between what its plain reading leaves out; the first has the name.
+    ``inside``: what it leaves out counts only if it lies in the span."""
+    begin, end, name = span
+    at = max(bisect.bisect_right(gone, (begin, begin)) - 1, 0)
+    for start, stop in itertools.takewhile(lambda piece: piece[0] < end, gone[at:]):
+        if inside and (start < span[0] or stop > end):
+            continue
+        if begin < start:
+            yield begin, start, name
+            name = ""
+        begin = max(begin, stop)
+    if begin < end:
+        yield begin, end, name
 
 
 # ---------------------------------------------------------------- the scanner
@@ -9680,21 +9870,73 @@ MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
 REFERS = regex(rb":[\w-]+:[^\s:]|(?<=checksum)/")  # within an ARN or a URN; a digest of it
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 SEAM = b"\n\n\0"  # between texts that are searched together: no expression goes on behind it
-# Codes for a terminal, as they are and as programs and JSON inside JSON spell them; with links, and
-# what nobody sees.
-CODE_BEGIN = r"(?:\x1b|\\u001[bB]|\\(?:x1[bB]|033|e)[\[\]]|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8d])"
-_ESCAPE = rb"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033|e))"
-_CODES = (
-    _ESCAPE + rb"(?:\[[0-?]*[ -/]*[@-~]|[()][0AB]"
-    rb"|\][0-9]{1,4};[^\x07\x1b\\\n]{0,4096}(?:\x07|\\+u0007|\\+x07|\\+a|" + _ESCAPE + rb"\\+))"
-    rb"|\xc2\x9b[0-?]*[ -/]*[@-~]|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf"
-)
-CODES = regex(_CODES)
 
 
 def mask(text: bytes, spans: Iterable[tuple[int, int, Any]]) -> bytes:
     """A text whose spans are made unrecognizable; positions stay."""
     return splice(text, [(start, end, MASK * (end - start)) for start, end, _ in spans])
+
+
+KIND_SECRET = r"kind[\"'\\]*:[ \t]*[\"'\\]*Secret\b"
+SECRET_DATA = regex(
+    rb"^([ \t]*)(?:data|stringData):[ \t]*\n((?:\1[ \t]+\S[^\n]*(?:\n|\Z))+)"
+    rb"|()\"(?:data|stringData)\\*\":\s*\{([^{}]*)\}",
+    re.MULTILINE,
+)
+SECRET_ENTRY = regex(rb"[\w.-]+[\"\\]*:[ \t]*[\"'\\]*([^\s\"'\\|>{}\[\]]{4,})")
+
+
+def kubernetes_secrets(text: bytes) -> Iterator[Span]:
+    """The values of Kubernetes' secrets, whatever their names."""
+    if not expression(KIND_SECRET).search(text):
+        return
+    for block in SECRET_DATA.finditer(text):
+        group = 2 if block[2] else 4
+        for entry in SECRET_ENTRY.finditer(text, *block.span(group)):
+            value = entry[1].decode("utf-8", "replace")
+            if not is_plain("token", value, ANY):
+                yield *entry.span(1), "assignment"
+
+
+# A column with the name of a secret at its head.
+_JOINT = r"(?:\||\xe2\x94[\x82\x83]|\\u250[23])"
+HEAD_CELL = (
+    rf"{_JOINT}[ *`]*[\w.-]{{0,24}}(?i:{any_name([WORD, HUMAN])})[ *`]*(?:{_JOINT}|\n|(?:\\r)?\\n)"
+)
+CELL_JOINT = regex(rb"\||\xe2\x94[\x82\x83]")
+HEADER_CELL = regex(rb"[\w .#*`\"-]*")
+MOST_ROWS = 200
+
+
+def columns(text: bytes) -> Iterator[Span]:
+    """The values in the columns of tables whose heads are names of secrets."""
+    done = 0
+    for head in expression(HEAD_CELL).finditer(text):
+        start = text.rfind(b"\n", 0, head.start()) + 1
+        end = text.find(b"\n", head.start())
+        line = text[start:end]
+        cells = CELL_JOINT.split(line)
+        if start < done or end < 0 or not all(map(HEADER_CELL.fullmatch, cells)):
+            continue
+        done, names = end, [cell.strip(b' "*`').decode() for cell in cells]
+        for row in itertools.islice(re.compile(rb"[^\n]+").finditer(text, end), MOST_ROWS):
+            cells = CELL_JOINT.split(row[0])
+            if len(cells) != len(names):
+                if row[0].strip(b"-+| "):  # no rule between head and rows
+                    break
+                continue
+            yield from cells_of(row.start(), row[0], names)
+
+
+def cells_of(at: int, row: bytes, names: list[str]) -> Iterator[Span]:
+    """The secrets in a row of a table with these names of columns."""
+    starts = [0, *(match.end() for match in CELL_JOINT.finditer(row))]
+    for name, start, cell in zip(names, starts, CELL_JOINT.split(row), strict=True):
+        value = cell.strip(b" \t\"`'")
+        shown = value.decode("utf-8", "replace")
+        if value and ends_of(name) and not is_plain(name, shown, HUMAN):
+            begin = at + start + cell.index(value)
+            yield begin, begin + len(value), "assignment"
 
 
 class Scanner:
@@ -9728,6 +9970,15 @@ class Scanner:
             (start, self.known.spans)
             for start in sorted({form.expression(TELLTALE) for form in self.known.forms.values()})
         ]
+        over_lines: list[tuple[str, Finder]] = [
+            (KIND_SECRET, kubernetes_secrets),
+            (HEAD_CELL, columns),
+        ]
+        over_lines += [
+            (hint or rule.hint(), functools.partial(rule_spans, rule)) for hint, rule in OVER_LINES
+        ]
+        self.finders += over_lines
+        self.over_lines = {finder for _, finder in over_lines}
         # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
 
@@ -9781,18 +10032,19 @@ class Scanner:
         while match := signs.search(block, begin):
             ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
             number = bisect.bisect_right(ends, match.start())
-            if number not in suspects and self.is_suspect(texts[number]):
+            first = ends[number] - len(SEAM) - len(texts[number])
+            last = match.end() + NEAR
+            begin = last - NEAR // 2  # what is written so near has been read
+            if number in suspects or self.is_suspect(
+                block[max(first, match.start() - NEAR) : last]
+            ):
                 suspects.add(number)
-            begin = ends[number] - 1
+                begin = ends[number] - 1
         return suspects
 
     def is_suspect(self, text: bytes) -> bool:
         """May a text hold secrets in its plain reading?"""
-        changes = plain_reading(text)
-        if not changes:
-            return False
-        begin, end = max(changes[0][0] - NEAR, 0), changes[-1][1] + NEAR
-        plain = splice(text[:end], changes)[begin:]
+        plain = splice(text, plain_reading(text))
         return bool(self.tokens.match(plain) or any(hint.search(plain) for hint in self.hints[1:]))
 
     def stretches(self, text: bytes) -> list[tuple[int, int]]:
@@ -9819,48 +10071,57 @@ class Scanner:
     def beginnings(self) -> Any:
         return expression_set(rule.beginning() for rule in RULES)
 
-    def spans(self, text: bytes) -> list[Span]:
+    def spans(self, text: bytes, *, whole: bool = True) -> list[Span]:
         """The spans of secrets in order; overlapping ones are merged.
 
         What is found in the text and what is found in its plain reading are united. A marker in the
         place of a secret may make a secret of what stands beside it: looked for until there is
-        none, or redacting twice would change something.
+        none, or redacting twice would change something. ``whole``: else the text is words that come
+        line by line.
         """
         text, spans = self.masked(text), list[Span]()
         for _ in range(ROUNDS):
-            more, changes = self.search(text), plain_reading(text)
+            more, changes = self.search(text, whole), plain_reading(text)
             if changes:
-                codes = [(a, b) for a, b, new in changes if not new and b - a <= SHORT_CODE]
+                codes = [
+                    (a, b) for a, b, _ in changes if b - a <= SHORT_CODE and CODES.match(text, a)
+                ]
                 more = [part for span in more for part in around(span, codes, inside=True)]
-                more += carried_back(self.search(splice(text, changes)), changes)
+                plain = self.search(splice(text, changes), whole)
+                if PEM_BEGIN.search(text):  # signs of comments tell a key that is only mentioned
+                    plain = [span for span in plain if span[2] != "private-key"]
+                more += carried_back(plain, changes)
             if not (more and changes):
                 return merged(spans + more)
             spans = merged(spans + more)
             text = mask(text, spans)
         return spans
 
-    def search(self, text: bytes) -> list[Span]:
+    def search(self, text: bytes, whole: bool) -> list[Span]:
         """The spans of secrets in a text as it stands. Known values hide nothing of what is found
         without them: they are looked for when all else is found."""
         skipped = [(a, b) for (_, a), (b, _) in itertools.pairwise(self.stretches(text))]
         bare = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
-        spans = self.search_rounds(bare, [], [(0, len(text), "")])
+        spans = self.search_rounds(bare, [], [(0, len(text), "")], whole)
         copies = self.copies
         known = [*self.known.spans(text)]
         known += copies.known.spans(text) if copies and copies.known.forms else []
         known += copies.taught(text, spans) if copies else []
         if known:
             near = [(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in known]
-            spans = self.search_rounds(bare, merged(known + spans), merged(near))
+            spans = self.search_rounds(bare, merged(known + spans), merged(near), whole)
         return spans
 
-    def search_rounds(self, text: bytes, spans: list[Span], areas: list[Span]) -> list[Span]:
+    def search_rounds(
+        self, text: bytes, spans: list[Span], areas: list[Span], whole: bool
+    ) -> list[Span]:
         """More spans beside those that are found, until there are none; ``areas``: in which names
         are looked for."""
         text = mask(text, spans) if spans else text
         for _ in range(ROUNDS):
             finders = dict.fromkeys((*self.found_in(text), *self.always))
-            more = [span for finder in finders for span in finder(text)]
+            some = (finder for finder in finders if whole or finder not in self.over_lines)
+            more = [span for finder in some for span in finder(text)]
             more += [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
             if not more:
                 break
@@ -10072,118 +10333,6 @@ def merged(spans: list[Span]) -> list[Span]:
         elif span[1] > result[-1][1]:
             result[-1] = result[-1][0], span[1], result[-1][2]
     return result
-
-
-class Reading(NamedTuple):
-    """What programs write for something else: a sign of it, an expression of what is written, and
-    what that stands for. A text costs nothing without its sign."""
-
-    name: str
-    sign: str  # an expression
-    written: bytes  # an expression with a group, which tells what it stands for
-    plain: Callable[[bytes], bytes]
-
-
-def nothing_of(_written: bytes) -> bytes:
-    return b""
-
-
-def char_in_hex(digits: bytes) -> bytes:
-    return bytes([int(digits, 16)])
-
-
-def entity(name: bytes) -> bytes:
-    """The character of an HTML entity."""
-    if name[:1] != b"#":
-        return ENTITIES[name]
-    number = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
-    return to_utf8(chr(min(number, sys.maxunicode)))
-
-
-def narrow(sign: bytes) -> bytes:
-    return b":" if sign in b"\x9aa" else b"="
-
-
-ENTITIES = {
-    b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">", b"amp": b"&", b"nbsp": b" ",
-    b"equals": b"=", b"colon": b":",
-}  # fmt: skip
-# The signs are expressions of RE2; a slash, a quote and what assigns are signs of an escape.
-READINGS = [
-    Reading(*given)
-    for given in (
-        ("code of a terminal", CODE_BEGIN, b"(%b)" % _CODES, nothing_of),
-        (
-            "what tools put before lines", NUMBERED_NAMES,
-            rb"((?:(?m:^)|(?<=\\n))%b{1,3})" % BEFORE_LINES.encode("latin-1"), nothing_of,
-        ),
-        (
-            "escape of JSON or JavaScript", r"\\(?:u00|x)[2-7]",
-            rb"\\+(?:u00|x)([2-7][0-9a-fA-F])", char_in_hex,
-        ),
-        ("escaped slash", r"\\/", rb"\\+(/)", bytes),
-        (
-            "entity of HTML", r"&(?:[a-z]{2,6}|#[xX]?[0-9a-fA-F]{2,5});",
-            rb"&(?:amp;)*(%b|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});" % b"|".join(ENTITIES), entity,
-        ),
-        (
-            "character of a URL", r"%(?:25)?(?:2[02367bBcCfF]|3[a-fA-F]|40|5[bB]|7[bB])",
-            rb"%(?:25)*([2-7][0-9a-fA-F])", char_in_hex,
-        ),
-        (
-            "wide sign", r"\xef\xbc[\x9a\x9d]|\\uff1[ad]",
-            rb"(?:\xef\xbc|\\+uff1)([\x9a\x9dad])", narrow,
-        ),
-    )
-]  # fmt: skip
-ANY_SIGN = "|".join(reading.sign for reading in READINGS[1:])  # codes are seen at the first look
-
-
-def plain_reading(text: bytes) -> list[Change]:
-    """The changes that make a text plain, as a person would read it."""
-    some = [reading for reading in READINGS if expression(reading.sign).search(text)]
-    if not some:
-        return []
-    written = re.compile(b"|".join(reading.written for reading in some))
-    changes = list[Change]()
-    for match in written.finditer(text):
-        group = match.lastindex or 1
-        changes.append((*match.span(), some[group - 1].plain(match[group])))
-    return changes
-
-
-def carried_back(spans: Iterable[Span], changes: list[Change]) -> Iterator[Span]:
-    """The spans in a text of what was found in its plain reading."""
-    sizes = [0, *itertools.accumulate(end - start - len(new) for start, end, new in changes)]
-    begins = [start - size for (start, _, _), size in zip(changes, sizes, strict=False)]
-    ends = [begin + len(new) for begin, (_, _, new) in zip(begins, changes, strict=True)]
-    gone = [(start, end) for start, end, new in changes if not new]
-    for first, last, name in spans:
-        at, stop = bisect.bisect_right(ends, first), bisect.bisect_left(begins, last)
-        begin = first + sizes[at]
-        if at < len(begins) and begins[at] < first:  # inside of a change
-            begin = changes[at][0]
-        end = changes[stop - 1][1] if stop and last < ends[stop - 1] else last + sizes[stop]
-        yield from around((begin, end, name), gone)
-
-
-SHORT_CODE = 24  # bytes; a longer one may hold a secret
-
-
-def around(span: Span, gone: list[tuple[int, int]], *, inside: bool = False) -> Iterator[Span]:
-    """The parts of a span between what its plain reading leaves out; the first has the name.
-    ``inside``: what it leaves out counts only if it lies in the span."""
-    begin, end, name = span
-    at = max(bisect.bisect_right(gone, (begin, begin)) - 1, 0)
-    for start, stop in itertools.takewhile(lambda piece: piece[0] < end, gone[at:]):
-        if inside and (start < span[0] or stop > end):
-            continue
-        if begin < start:
-            yield begin, start, name
-            name = ""
-        begin = max(begin, stop)
-    if begin < end:
-        yield begin, end, name
 
 
 def markers_for(spans: Iterable[Span]) -> list[Change]:
@@ -10838,6 +10987,7 @@ class Redactor:
         self.learnt = redaction.learnt
         redaction.catch_up = self.catch_up
         self.arrived: list[Event] = []  # of a block that is being read
+        self.now = 0.0  # when the last of them were taken
         self.reread = reread
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
@@ -10853,15 +11003,14 @@ class Redactor:
         for event in events:
             self.arrived.append(event)
         self.catch_up()
-        self.release_overdue(time.monotonic())
+        self.release_overdue(self.now)
         ready, self.ready = self.ready, []
         return ready
 
     def catch_up(self) -> None:
         """Take the events that have arrived: what is said of the next one hides what they show."""
         batch: list[Any] = self.arrived
-        self.arrived = []
-        now = time.monotonic()
+        self.arrived, self.now = [], time.monotonic()
         lines = [event.raw if event.original is None else searched_lines(event) for event in batch]
         suspects = self.redaction.suspects(lines)
         for number in suspects:
@@ -10877,7 +11026,7 @@ class Redactor:
         for stretch in groups:
             run = run_of(stretch[0])
             state = self.runs.get(run) or self.runs.setdefault(run, RunWords(Copies(self.learnt)))
-            state.last_s = now
+            state.last_s = self.now
             state.pending += stretch
             self.take(state, stretch)
             self.settle(run, state)
@@ -11101,7 +11250,9 @@ class Redactor:
             if overlong:
                 spans.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
             else:
-                spans += [(a + start, b + start, name) for a, b, name in scanner.spans(piece)]
+                spans += [
+                    (a + start, b + start, name) for a, b, name in scanner.spans(piece, whole=False)
+                ]
             start += len(piece)
         spans += scanner.known.spans(data) if len(parts) > 1 else ()  # of several words
         spans += self.redaction.begun(data, scanner) if cut_off else ()

@@ -1,22 +1,36 @@
 """What is a secret and what is not: tokens, assignments, known values, keys of many lines."""
 
+# ruff: noqa: E501 (tables)
+
 from __future__ import annotations
 
 import contextlib
 import functools
+import html
 import itertools
 import json
 import random
 import re
 import signal
 import string
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planting import GRAMMARS, PEM, PRINTED, Grammar, Planted, hide, made, pem, spellings
+from planting import (
+    GRAMMARS,
+    PEM,
+    PRINTED,
+    Grammar,
+    Planted,
+    hide,
+    made,
+    pem,
+    spellings,
+)
 from support import scanner_of
 
 import agentfmt
@@ -509,6 +523,66 @@ def test_what_tools_print_is_hidden(template: str) -> None:
         left = hide(planted.text)
         assert re.sub(r"\[REDACTED:[a-z-]+\]", "*", left) == f"{planted.before}*{planted.after}"
         assert hide(left) == left
+
+
+TOGETHER = [
+    "Value: «<24 alnum>»\nName: API_TOKEN", '{"Value":"«<24 alnum>»","Name":"API_TOKEN"}',
+    '"value": "«<24 alnum>»",\n"type": "string",\n"key": "api_token"',
+    "kind: Secret\nstringData:\n  db: «<24 alnum>»\n",
+    '{"data":{"conn":"«<40 base64>»"},"kind":"Secret"}',
+    "data:\n  a: «<40 base64>»\nkind: Secret", "| id | api_key |\n|----|----|\n| 1 | «<24 alnum>» |",
+    'resource "random_password" "db" {\n  result = "«<16 alnum>»"\n}',
+    "Private-Lines: 1«\n<40 base64>»\nPrivate-MAC: 7f3d",
+    "Cookie: theme=dark; sessionid=«<24 alnum>»; a=b", "curl -b 'a=b; session=«<24 alnum>»' https://x",
+    ".x.com\tTRUE\t/\tTRUE\t1735689600\tsessionid\t«<24 alnum>»",
+    '"--api-key",\n"«<24 alnum>»"', "- --password\n- «<12 alnum>!»", "API key\n«<24 alnum>»\n",
+    "API_TOKEN=\\\n«<24 alnum>»", "<dt>Password</dt><dd>«<16 alnum>»</dd>",
+    "│ api_key │ «<24 alnum>» │", "DB_PASSWORD    «<16 alnum>»\n", "Password for admin: «<12 alnum>1»",
+    "ParameterKey=DbPassword,ParameterValue=«<12 alnum>!»",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("template", TOGETHER)
+def test_what_several_lines_or_cells_tell_is_hidden(template: str) -> None:
+    for seed in SEEDS:
+        planted = made(template, seed)
+        assert planted.secret.strip() not in (left := hide(planted.text))
+        assert hide(left) == left
+
+
+READ_AS: dict[str, Callable[[str], str]] = {
+    "numbers": lambda text: "".join(f"{n:6}→{line}\n" for n, line in enumerate(text.split("\n"), 1)),
+    "grep": lambda text: "".join(f"src/a.py:{n}:{line}\n" for n, line in enumerate(text.split("\n"))),
+    "time": lambda text: "".join(f"2026-11-25T10:11:12.123Z {line}\n" for line in text.split("\n")),
+    "difference": lambda text: "".join(f"+{line}\n" for line in text.split("\n")),
+    "quote": lambda text: "".join(f"> {line}\n" for line in text.split("\n")),
+    "comment": lambda text: "".join(f"# {line}\n" for line in text.split("\n")),
+    "HTML": html.escape,
+    "HTML twice": lambda text: html.escape(html.escape(text)),
+    "URL": quote,
+    "JSON": lambda text: json.dumps(text)[1:-1].replace("=", r"\u003d").replace(r"\"", r"\u0022"),
+    "JSON twice": lambda text: json.dumps(READ_AS["JSON"](text))[1:-1],
+    "slashes": lambda text: text.replace("/", r"\/"),
+    "wide": lambda text: text.replace("=", "＝").replace(":", "："),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reading", READ_AS)
+@pytest.mark.parametrize(
+    "template",
+    [
+        "API_TOKEN=«<24 alnum>»", 'x: {"password": "«<12 alnum>»"}', "api_key:\n  «<24 alnum>»\n",
+        "- name: API_TOKEN\n  value: «<24 alnum>»",
+    ],
+)  # fmt: skip
+def test_a_text_is_read_as_a_person_would(reading: str, template: str) -> None:
+    for seed in SEEDS:
+        planted = made(template, seed)
+        text = READ_AS[reading](planted.text)
+        if reading != "URL" or "\n" not in template:  # a line's end stands for itself
+            assert planted.secret not in (left := hide(text))
+            assert hide(left) == left
+            assert scanner_of({}, {}).suspects([json.dumps(text).encode()])
 
 
 COMMON = "admin letmein dbpass toor monkey topsecret SuperSecretPassw0rd minioadmin".split()
