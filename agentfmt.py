@@ -279,8 +279,8 @@ def excerpt_reason(text: str) -> str:
     return f"{line[:half].rstrip()} ... {escape(text[-half:])[-half:].lstrip()}"
 
 
-JS_FRAMES = regex(r"\n\s+at \S")
-JS_SOURCE = regex(r"\A\S+:[0-9]+\n(?s:.*)\n\s*\^+\s*\n+")  # where it was thrown
+JS_FRAMES = regex(r"\n[ \t]+at \S")
+JS_SOURCE = regex(r"\A\S+:[0-9]+\n(?s:.*)\n[ \t]*\^+[ \t]*\n+")  # where it was thrown
 PYTHON_TRACE = regex(r"(?s)Traceback \(most recent call last\):.*\n[ \t]+\S[^\n]*\n")
 
 
@@ -5467,7 +5467,7 @@ class Gemini(Translator):
         elif kind == "result" and line["status"]:
             error = error_message(line["error"]) or self.fatal_error
             good = line["status"] == "success" and not self.fatal_error
-            self.counted.models = (*as_object(line["stats.models"]),)
+            self.counted.models = (*sorted(as_object(line["stats.models"])),)
             took = {"duration_ms": line["stats.duration_ms"], "usage": line["stats"]}
             self.end(error, subtype="success" if good else "error", **took)
         elif kind == "error" and line["severity"] != "warning":

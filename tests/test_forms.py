@@ -95,7 +95,7 @@ def test_the_official_models_take_every_file(path: Path) -> None:
     assert len({span["spanId"] for span in spans}) == len(spans)
     agents = [span for span in spans if span["name"].startswith("invoke_agent ")]
     good = [span["status"].get("code") is None for span in agents]
-    assert good == [run["verdict"] == "succeeded" for run in runs]
+    assert good == [run["verdict"] == "succeeded" for run in runs if run["verdict"] != "none"]
     used = sorted(told(span)["gen_ai.tool.call.id"] for span in spans if span not in agents)
     assert used == sorted(call["call_id"] or "" for call in calls)
     assert lead_to_a_root(spans)

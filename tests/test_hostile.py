@@ -77,7 +77,11 @@ TABLES: Mapping[str, Iterable[Any]] = {
     "wording": agentfmt.RUN_FAILURES.values(),
     "form": [form.between.encode() for form in agentfmt.FORMS],
     "quote": [b"[%b\n]" % quote for quote in agentfmt.QUOTE_ENDS],
-} | dict.fromkeys("pattern mistake fnmatch numbered escaped named whole fence reason".split(), ())
+    "begin": agentfmt.IMAGES.values(),
+    "flag": agentfmt.SCRIPT_FLAGS.values(),
+} | dict.fromkeys(
+    "pattern mistake fnmatch numbered escaped named whole fence reason some".split(), ()
+)
 # What these look at is cut to so many characters.
 SEEN = {
     **dict.fromkeys("NAME_ALONE SETTING".split(), agentfmt.EXCERPT),

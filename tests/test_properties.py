@@ -389,7 +389,7 @@ def test_one_status_for_every_output(data: st.DataObject) -> None:
     assert len({*statuses.values()}) == 1, statuses
     alone = convert(content(whole), "-t", "runs").objects
     rows = convert(streams, "-t", "runs").objects
-    assert [row["verdict"] for row in rows if str(row["location"]).startswith("b:")] == [
+    assert [row["verdict"] for row in rows if str(row["location"])[0] == "b"] == [
         row["verdict"] for row in alone
     ]
 
