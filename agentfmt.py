@@ -2771,7 +2771,7 @@ class Unwrapper:
         self.source, self.limit = source, limit
         self.named = unwrap != "auto"
         self.place = unwrap if self.named else ""  # of the last line
-        self.stream = b""  # of the last line before it is decided
+        self.way = b"", ""  # of the last line before it is decided: its stream, and its prefix
         self.decided = False
         self.probed = 0
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
@@ -2815,9 +2815,11 @@ class Unwrapper:
             self.place, self.probed = self.place * self.named, self.probed + (b'"type"' in line)
             return line
         self.source.wrapped, self.place = True, piece.place
-        self.stream = self.stream if self.decided else piece.stream
+        brace = 0 if piece.place == CRI else line.find(b"{")
+        way = piece.stream, prefix_kind(line[:brace]) if brace else ""
+        self.way = self.way if self.decided else way
         whole = self.join(piece)
-        if piece.stream != self.stream and isinstance(whole, bytes) and whole.strip(BLANKS):
+        if way != self.way and isinstance(whole, bytes) and whole.strip(BLANKS):
             return RejectedPiece(whole, OUTSIDE)
         return whole
 

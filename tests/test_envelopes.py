@@ -351,6 +351,7 @@ WRAPPINGS: dict[str, Wrap] = {
     "a line": member("line"),
     "journald": member("MESSAGE", PRIORITY="6"),
     "Google": member("textPayload"),
+    "docker behind a prefix": lambda data: prefixed("mcp-1  | ")(docker(data)),
     "a message in docker": lambda data: docker(member("message")(data)),
     "docker in a message": lambda data: member("message")(docker(data)),
 }
