@@ -6801,6 +6801,7 @@ CLAUDE_TYPES = ("system", "assistant", "user", "result", "stream_event")
 
 # Agents whose last line alone names the session.
 NAMED_LATE = [name for name, kind in TRANSLATORS.items() if kind.named_late]
+NAMED_ENDS = frozenset().union(*(kind.named_ends for kind in TRANSLATORS.values()))
 
 
 def event_kind(event: Event) -> str:
@@ -6933,7 +6934,7 @@ class Runs:
         """Give an event its run. ``ends`` has what must precede it, or follow it."""
         event.run = run = session.run
         begun = run is not None and run.state is BEGUN and session.file is self.file
-        if run and begun and event.kind in GOING_ON and not self.checks(run):
+        if run and begun and event.kind in GOING_ON and not (self.fail_on or run.unmet):
             run.events += self.fresh  # nearly always
         else:
             self.change(session, event)
@@ -7319,7 +7320,8 @@ class Sessions:
                     yield one
                 if runs.failures:
                     yield from runs.ends()
-            if session.run is not run or session.translator or stated != name:
+            passing = session.translator is not None and session.translator.passing
+            if passing or session.run is not run or stated != name:
                 types, name, run = self.going_on = self.go_on(session, stated)
 
     def go_on(self, session: Session, name: str | None) -> GoingOn:
@@ -7330,8 +7332,8 @@ class Sessions:
             return NOT_GOING_ON
         if not session.agent or not (name or session is self.here.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
-        if translator is None:
-            return AGENT_TYPES, name, run
+        if translator is None or not translator.passing:
+            return () if translator else AGENT_TYPES, name, run
         return (translator.passing, name, run) if translator.goes_on(name) else NOT_GOING_ON
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
@@ -7371,13 +7373,14 @@ class Sessions:
         goes_on = current and current.agent and event.session_id == current.key is not None
         found = current if goes_on else self.find(event)
         session = found or current or self.here.unnamed
-        if not event.session_id and is_strangers_end(event, session):
+        if event.type in NAMED_ENDS and is_strangers_end(event, session):
             event.kind = OTHER
         if session.translator is None or event.kind is not ACT:
             if not (goes_on and event.type in AGENT_TYPES):
                 session = self.as_cursors(event, session)
             return session, (event,)
-        self.check_redaction()
+        if self.maker.strict:
+            self.refuse_redaction()
         counted = session.translator.counted
         times = counted.first, counted.last
         events = session.translator.translate(event)
@@ -7448,11 +7451,9 @@ class Sessions:
             return next((candidate for candidate in late if candidate.run), session)
         return session
 
-    def check_redaction(self) -> None:
-        if self.maker.strict:
-            what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
-            where = self.here.file.source.where()
-            raise OutputError(f"{where}: {what}; use -t cursor")
+    def refuse_redaction(self) -> None:
+        what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
+        raise OutputError(f"{self.here.file.source.where()}: {what}; use -t cursor")
 
     def show(self, event: Event, agent: str) -> Session:
         """The session of an event that shows its agent: step 3."""
@@ -7594,7 +7595,7 @@ def stated_agent(event: Event, agent: str) -> str:
 
 def is_strangers_end(event: Event, session: Session) -> bool:
     """Does an end name no session, in an open run of an agent whose ends always name theirs?"""
-    named = session.key and not session.anonymous
+    named = session.key and not (session.anonymous or event.session_id)
     if not (named and session.run) or event.type not in session.reader.named_ends:
         return False
     return not session.reader.session_in(event)
