@@ -9928,6 +9928,7 @@ def columns(text: bytes) -> Iterator[Span]:
                 if row[0].strip(b"-+| "):  # no rule between head and rows
                     break
                 continue
+            done = row.end()  # no row is the head of another table
             yield from cells_of(row.start(), row[0], names)
 
 
