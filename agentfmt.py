@@ -995,7 +995,7 @@ class Source:
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
         self.head = b""  # its first bytes
         self.recognized = False  # an event has shown its agent
-        self.has_events = False  # one has opened a run, as an end alone does not
+        self.has_run_begun = False  # one has opened a run, as an end alone does not
         self.wrapped = False  # a log collector wrote it
         self.decode: Callable[[bytes], Any] = (
             bytes  # for the lines of the agent that wrote the last
@@ -1298,7 +1298,7 @@ class Event(Struct, gc=False):
     run: Internal = msgspec.field(name="\x7frun", default=None)
     unprinted: Internal = msgspec.field(name="\x7funprinted", default=False)
     where: Internal = msgspec.field(name="\x7fwhere", default=None)
-    done: Internal = msgspec.field(name="\x7fdone", default=None)
+    finished_call: Internal = msgspec.field(name="\x7ffinished_call", default=None)
 
 
 class OriginalLine(Struct, gc=False, eq=False):
@@ -1796,7 +1796,9 @@ def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body; the name may stand only in its start."""
     if event.tool_call is None:
         made = event.translated
-        event.tool_call = made.told() if made else decode_as(event.raw, Event).tool_call or {}
+        event.tool_call = (
+            made.decoded_call() if made else decode_as(event.raw, Event).tool_call or {}
+        )
     body: Any
     for key, body in event.tool_call.items():
         if type(body) is ToolCall:
@@ -1911,7 +1913,7 @@ def target_in(tool: str, args: dict[str, Any], here: str) -> str:
 NOTICES = ("task_notification", "warning")  # subtypes of events that action lines tell
 
 
-def aside_action(event: Event) -> Action | None:
+def notice_action(event: Event) -> Action | None:
     """The action that the end of a background task becomes, or a warning, unless its line is
     untranslated."""
     if event.subtype not in NOTICES or event.kind != OTHER or event.unprinted:
@@ -1951,7 +1953,7 @@ def call_bodies(event: Event) -> Iterator[dict[str, Any]]:
 def failure_of_event(event: Event, variant: str) -> Any:
     """What a variant of the result of a call holds."""
     if event.translated:
-        return event.translated.held(variant)
+        return event.translated.variant_members(variant)
     results = (as_object(body.get("result")) for body in call_bodies(event))
     return next((result[variant] for result in results if variant in result), None)
 
@@ -1980,17 +1982,17 @@ class OpenCall(Struct, gc=False):
     to be allowed."""
 
     tool: str = ""
-    asked: bytes = b""  # its arguments in the question
+    question: bytes = b""  # its arguments, as the question has them
     parent: str | None = None  # the call of the sub-agent that made it
     unprinted: bool = True
-    since: float = 0.0
+    started_at: float = 0.0
     event: Event | None = None  # its start
     shown: Action | None = None  # its line, if that did not wait for its end
 
     @property
-    def given(self) -> Any:
+    def arguments(self) -> Any:
         """Its arguments, as far as they are decoded."""
-        return tool_of(self.event)[1].args if self.event else self.asked
+        return tool_of(self.event)[1].args if self.event else self.question
 
 
 NOT_BEGUN = OpenCall()
@@ -2011,7 +2013,7 @@ def action_of(event: Event) -> Action:
 def running_action(call: OpenCall, here: str) -> Action:
     """A call that runs, by what its start says."""
     named = tool_named(call.tool or "?")
-    target = find_target(call.tool, call.given, here)
+    target = find_target(call.tool, call.arguments, here)
     return Action(named.doing, target, verb=verb_of(named, named.doing), running=True)
 
 
@@ -2019,9 +2021,9 @@ class FinishedCall:
     """A call that has ended, or, of one that goes on, what it has done so far. Writers read it; all
     that is known of it is made once, when it is asked for."""
 
-    def __init__(self, event: Event, begun: OpenCall, here: str) -> None:
-        self.event, self.begun = event, begun
-        self.here = here  # the directory of its run
+    def __init__(self, event: Event, start: OpenCall, cwd: str) -> None:
+        self.event, self.start = event, start
+        self.cwd = cwd  # of its run
 
     @functools.cached_property
     def outcome(self) -> Outcome:
@@ -2036,12 +2038,12 @@ class FinishedCall:
     @property
     def parent(self) -> str | None:
         """The call of the sub-agent that made it."""
-        return self.event.parent_tool_use_id or self.begun.parent
+        return self.event.parent_tool_use_id or self.start.parent
 
     @functools.cached_property
-    def args(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Its arguments; perhaps only its start has them."""
-        return as_object(decode_raw(self.outcome.body.args or self.begun.given))
+        return as_object(decode_raw(self.outcome.body.args or self.start.arguments))
 
     @functools.cached_property
     def label(self) -> Action:
@@ -2050,10 +2052,10 @@ class FinishedCall:
     @functools.cached_property
     def action(self) -> Action:
         """It with its target, and with its facts or the reason of its failure."""
-        outcome, act, here = self.outcome, self.label, self.here
-        target = target_in(outcome.tool, self.args, here)
-        if not target and self.begun.given:
-            target = find_target(self.begun.tool, self.begun.given, here)
+        outcome, act, here = self.outcome, self.label, self.cwd
+        target = target_in(outcome.tool, self.arguments, here)
+        if not target and self.start.arguments:
+            target = find_target(self.start.tool, self.start.arguments, here)
         if outcome.status in REASONS:
             failure = failure_of_event(self.event, outcome.variant)
             named = tool_named(outcome.tool)
@@ -2063,7 +2065,7 @@ class FinishedCall:
         return replace(act, target=target, outcome=", ".join(facts) or act.outcome)
 
     @functools.cached_property
-    def took(self) -> int | None:
+    def duration_ms(self) -> int | None:
         """Milliseconds."""
         return call_duration(self.outcome)
 
@@ -2081,13 +2083,13 @@ class FinishedCall:
     @property
     def span(self) -> tuple[int, int] | None:
         """When it began and ended, if that is known."""
-        since, took = self.started_ms, self.took
+        since, took = self.started_ms, self.duration_ms
         return None if since is None or took is None else (since, since + took)
 
     @functools.cached_property
     def diff(self) -> str:
         """What it changed in a file, without the file's name; "" if it doesn't say."""
-        return edit_diff(self.outcome, self.args)
+        return edit_diff(self.outcome, self.arguments)
 
     @functools.cached_property
     def printed(self) -> str:
@@ -2258,8 +2260,8 @@ class FileNotes:
         self.runs = 0  # that began in it
         self.has_run = self.is_saved = self.ended = False
         self.limit = ""  # that ended the reading of it
-        self.elsewhere = ""  # the place of a run whose events are in another wrapping
-        self.told = ""  # the last of STORIES that was told
+        self.second_stream = ""  # the place of a run whose events are in another wrapping
+        self.story_name = ""  # the last of STORIES that was told
         self.story = ""  # what it said
         self.outside: dict[
             object, OutsideEvents
@@ -2353,7 +2355,7 @@ class Reporter:
         to be expected, since it shows an agent. Lines of a CI job or of a log may come first."""
         outside = file.outside.values()
         due = outside and (silent or file.source.at >= LINES_TO_HINT)
-        if file.told or file.has_run or file.source.wrapped or not due:
+        if file.story_name or file.has_run or file.source.wrapped or not due:
             return
         if not any(group.known for group in outside):
             self.explain(file)
@@ -2362,9 +2364,9 @@ class Reporter:
         """Say what a FILE is that has no run, or has events outside any; no story is told twice."""
         stories = ((name, tell(self, file)) for name, tell in STORIES.items())
         name, what = next(story for story in stories if story[1])
-        if name != file.told:
+        if name != file.story_name:
             self.message(what)
-        file.told, file.story = name, what.removeprefix(file.source.name).lstrip(": ")
+        file.story_name, file.story = name, what.removeprefix(file.source.name).lstrip(": ")
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names of tools or types, without secrets."""
@@ -2432,7 +2434,7 @@ def nothing(_report: Reporter, file: FileNotes) -> str:
 
 
 def no_events(_report: Reporter, file: FileNotes) -> str:
-    hint = f"; if this is an agent's text, {AS_EVENTS}" * (not file.told)
+    hint = f"; if this is an agent's text, {AS_EVENTS}" * (not file.story_name)
     return f"{file.source.name}: no events: {file.prose + hint if file.prose else AS_EVENTS}"
 
 
@@ -2443,7 +2445,7 @@ def saved_without_run(_report: Reporter, file: FileNotes) -> str:
 
 def two_wrappings(_report: Reporter, file: FileNotes) -> str:
     what = "another stream, in another wrapping than the one before: convert each by itself"
-    return f"{file.elsewhere}: {what}" if file.elsewhere else ""
+    return f"{file.second_stream}: {what}" if file.second_stream else ""
 
 
 def over_limit(_report: Reporter, file: FileNotes) -> str:
@@ -2793,7 +2795,7 @@ class Unwrapper:
                 elif at < len(lines):
                     yield self.open(lines[at])
                     at += 1
-                self.decided = self.source.has_events or self.probed > EVENTS_PROBED
+                self.decided = self.source.has_run_begun or self.probed > EVENTS_PROBED
             rest = lines[at:] if at else lines
             opened = map(self.open, rest) if self.place else rest
             for kind, group in itertools.groupby(opened, type):
@@ -2897,7 +2899,7 @@ class Reader:
 
     def decide(self) -> str | None:
         """What stands before each event of the FILE, if one has shown its agent."""
-        if self.prefix is None and self.source.has_events:
+        if self.prefix is None and self.source.has_run_begun:
             self.prefix = self.last_prefix
         return self.prefix
 
@@ -3145,45 +3147,45 @@ class ForeignCall(Struct, gc=False):
     parent: str | None = None  # the call of the sub-agent that made it
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
-    given: Any = None  # its arguments, decoded or not
-    since: Any = None  # when it started, as its line says
+    arguments: Any = None  # as the agent wrote them, decoded or not
+    started: Any = None  # when it started, as its line says
     server: str | None = None  # of an MCP tool whose name does not show it; "" if it is unknown
-    beside: bool = False  # others were open, so that no line says when it ended
-    known: dict[str, Any] | None = None  # its arguments, once somebody asked for them
+    overlaps: bool = False  # others were open, so that no line says when it ended
+    decoded: dict[str, Any] | None = None  # its arguments with Cursor's names, once asked for
 
     def __call__(self) -> dict[str, Any]:
         """The members of its line."""
         return self.line("started", {"args": self.spelled_args()})
 
     def line(self, subtype: str, body: Any, ended: int | None = None) -> dict[str, Any]:
-        call = self.told_as(body, ended)
+        call = self.as_tool_call(body, ended)
         call |= {name: str(call[name]) for name in CLOCKS if name in call}
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
         return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
-    def told(self) -> dict[str, Any]:
+    def decoded_call(self) -> dict[str, Any]:
         """What its line says of the call, as if it had been decoded."""
-        return self.told_as(ToolCall(args=self.args()))
+        return self.as_tool_call(ToolCall(args=self.args()))
 
-    def held(self, _variant: str) -> None:
+    def variant_members(self, _variant: str) -> None:
         """It has no result yet."""
 
-    def told_as(self, body: Any, ended: int | None = None) -> dict[str, Any]:
+    def as_tool_call(self, body: Any, ended: int | None = None) -> dict[str, Any]:
         """The same with a body, and with Cursor's names for when it started and ended."""
-        clocks = known_members(dict(zip(CLOCKS, (as_time(self.since), ended), strict=True)))
+        clocks = known_members(dict(zip(CLOCKS, (as_time(self.started), ended), strict=True)))
         return {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name, **clocks}
 
     def args(self) -> dict[str, Any]:
         """Its arguments, with Cursor's names."""
-        if self.known is None:
-            given = {"input": self.given} if isinstance(self.given, str) else self.given
-            self.known = self.with_names(as_object(decode_raw(given)))
-        return self.known
+        if self.decoded is None:
+            given = {"input": self.arguments} if isinstance(self.arguments, str) else self.arguments
+            self.decoded = self.with_names(as_object(decode_raw(given)))
+        return self.decoded
 
     def spelled_args(self) -> dict[str, Any]:
         """The same, undecoded where they were given so."""
-        if isinstance(self.given, Raw):
-            return self.with_names(members(bytes(self.given)))
+        if isinstance(self.arguments, Raw):
+            return self.with_names(members(bytes(self.arguments)))
         return self.args()
 
     def with_names(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -3211,10 +3213,10 @@ class ForeignCall(Struct, gc=False):
         server = self.server or ""
         return server, self.name.removeprefix(f"{server}_")
 
-    def each(self) -> list[ForeignCall]:
+    def by_file(self) -> list[ForeignCall]:
         """The calls that it is: one, but for a patch, which is one for each of its files."""
         if self.tool != "edit" or (
-            isinstance(self.given, Raw) and b"*** " not in bytes(self.given)
+            isinstance(self.arguments, Raw) and b"*** " not in bytes(self.arguments)
         ):
             return [self]  # nearly always
         if "path" in (args := self.spelled_args()):
@@ -3223,7 +3225,7 @@ class ForeignCall(Struct, gc=False):
         files = [file for text in texts for file in patched_files(as_text(text))]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
-            replace(self, id=identity, tool=tool, given=args, known=None)
+            replace(self, id=identity, tool=tool, arguments=args, decoded=None)
             for identity, (tool, args) in zip(ids, files, strict=False)
         ] or [self]
 
@@ -3262,26 +3264,26 @@ class Answer(Struct, gc=False):
         facts = {name: decode_raw(fact) for name, fact in self.facts.items()}
         return make_result(self, args, facts)
 
-    def held(self, variant: str) -> dict[str, Any] | None:
+    def variant_members(self, variant: str) -> dict[str, Any] | None:
         """What a variant of its result holds."""
         held = self.result(self.call.args()).get(variant)
         return held and {name: decode_raw(value) for name, value in held.items()}
 
-    def told(self) -> dict[str, Any]:
+    def decoded_call(self) -> dict[str, Any]:
         """What its line says of the call, as if it had been decoded."""
         self.complete()
         args = self.call.args()
         ((variant, held),) = make_result(self, args, self.facts).items()
         found = Success(**{name: as_held(name, held[name]) for name in held if name in SUCCESS})
-        return self.call.told_as(ToolCall(args=args, result={variant: found}), self.ended())
+        return self.call.as_tool_call(ToolCall(args=args, result={variant: found}), self.ended())
 
     def ended(self) -> int | None:
         """When it ended, by its lines, if it doesn't state how long it took. Lines that were
         written at once don't tell."""
         stated = [self.facts.get(name) for name in ("executionTime", "durationMs")]
-        if stated != [None, None] or self.call.beside or not elapsed(self.call.since, self.until):
+        if stated != [None, None] or self.call.overlaps:
             return None
-        return as_time(self.until)
+        return as_time(self.until) if elapsed(self.call.started, self.until) else None
 
     def overwrites(self) -> bool:
         """Did a file that was written whole exist before? It says so, or its text does."""
@@ -3623,20 +3625,19 @@ class Translator:
     Each agent's class overrides ``read``, which makes the moves of a line. What it remembers of a
     run are the attributes in ``of_run``: the next one begins with those of the class.
 
-    By type of line,
-    ``places`` are the paths of words, ``fragments`` those of pieces that another line repeats.
-    ``names_session`` says where lines name the session if not in session_id ("": those of any
-    type). Lines of the types in ``deltas`` hold nothing but pieces of words; those of the types in
-    ``own`` are no other agent's, whatever they hold, and those of ``heads`` are lines of a session
-    that was saved, which may name it. Where its ``init_names`` the session, other
-    lines may lack it; ``names_all``: a member of its own names it in every line; ``named_late``:
-    only the last line names it; ends of the types in ``named_ends`` always name it;
-    ``takes_strays``: its errors may come before all else, and name nobody.
+    By type of line, ``places`` are the paths of words, ``fragments`` those of pieces that another
+    line repeats. ``names_session`` says where lines name the session if not in session_id ("":
+    those of any type). Lines of ``delta_types`` hold nothing but pieces of words; those of
+    ``own_types`` are no other agent's, whatever they hold; those of ``saved_types`` belong to a
+    saved session, which they may name. Where its ``init_names`` the session, other lines may lack
+    it; ``names_all``: a member of its own names it in every line; ``named_late``: only the last
+    line names it; ends of the types in ``named_ends`` always name it; ``takes_strays``: its errors
+    may come before all else, and name nobody.
     """
 
     name: ClassVar[str]
     translates: ClassVar[bool] = True
-    own = heads = deltas = named_ends = frozenset[str | None]()
+    own_types = saved_types = delta_types = named_ends = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = names_all = named_late = takes_strays = False
@@ -3661,15 +3662,15 @@ class Translator:
         self.decode = msgspec.json.Decoder(kind).decode
         self.own_type: Any = kind if kind is not maker.event_type else None  # its own, if any
         self.session = session
-        self.passing = tuple(self.deltas) if maker.silent else ()
+        self.passing = tuple(self.delta_types) if maker.silent else ()
         self.prompts: list[Any] = []  # that came before the init of their run
-        self.shown = False  # an event showed whose it is
+        self.names_agent = False  # an event showed whose it is
         self.apart = False  # lines showed that there was a run, and no more of it
         self.cwd: Any = None  # as lines state it, if no init does
         self.model: Any = None  # the agent's own, of the last line that names one
         # The current line.
         self.event = Event()
-        self.parts: list[Event] = []  # its translation
+        self.events: list[Event] = []  # its translation
         self.original: Any = None  # if it is printed
         self.parent: str | None = None  # the call of its sub-agent
         self.stamp: Any = None  # when it was written, as it says
@@ -3677,7 +3678,7 @@ class Translator:
         self.begun = False
         self.latest = ""  # the type of the last event made, but errors and ends of tasks
         self.latest_own = ""  # the same with ends of tasks, but not a sub-agent's
-        self.doubt = ""  # why a success is none, unless the agent says or does something after this
+        self.silent_reason = ""  # why a success is none, if the agent says or does no more
         self.forget_run()
 
     def forget_run(self) -> None:
@@ -3695,16 +3696,16 @@ class Translator:
 
     def goes_on(self, named: object) -> bool:
         """May lines with nothing but deltas pass untranslated, in the session that they name?"""
-        sure = named is not None or self.deltas <= self.own
+        sure = named is not None or self.delta_types <= self.own_types
         return sure and self.latest in AGENT_TYPES
 
     def close(self) -> list[Event]:
         """The events that are due at the end."""
-        self.parts, self.original = [], None
+        self.events, self.original = [], None
         self.finish()
-        for event in self.parts:
+        for event in self.events:
             event.unprinted = self.maker.native
-        return self.parts
+        return self.events
 
     @property
     def aside(self) -> str:
@@ -3738,7 +3739,7 @@ class Translator:
 
     def translate(self, event: Event) -> Sequence[Event]:
         """Translate an event; one without a counterpart is returned itself."""
-        maker, self.event, self.parts = self.maker, event, []
+        maker, self.event, self.events = self.maker, event, []
         early = not self.latest and not event.session_id  # a line that follows may name it
         if not event.session_id:
             event.session_id = self.session
@@ -3751,12 +3752,12 @@ class Translator:
             line = decode_as(event.raw, self.own_type) if self.own_type else Node(details(event))
         self.stamp = getattr(line, "timestamp", None) if self.own_type else line["timestamp"]
         self.read(line)
-        if self.stamp is not None and (self.parts or not self.saved):
+        if self.stamp is not None and (self.events or not self.saved):
             self.counted.pass_time(self.stamp)
-        if self.parts:
-            if not self.shown:
-                self.show_agent(self.parts[0])
-            return self.parts
+        if self.events:
+            if not self.names_agent:
+                self.show_agent(self.events[0])
+            return self.events
         if event.kind is ACT and event.type not in AGENT_TYPES:
             event.kind = EARLY if early and not self.saved else self.aside
         self.apart |= event.kind == ASIDE
@@ -3766,7 +3767,7 @@ class Translator:
 
     def show_agent(self, event: Event) -> None:
         """Let a conversion show whose lines it was made of, even if their init did not."""
-        self.shown = True
+        self.names_agent = True
         if self.maker.converts and not self.begun and event.raw:
             event.raw = with_member(event.raw, "converted_from", self.agent)
 
@@ -3784,7 +3785,7 @@ class Translator:
         new = maker.event_type(
             kind, subtype, self.session, call_id, None, parent, raw, made, line, means
         )
-        self.parts.append(new)
+        self.events.append(new)
         if kind != "error":
             if subtype not in NOTICES:
                 self.latest = kind
@@ -3795,8 +3796,8 @@ class Translator:
     def words(self, kind: str, text: str) -> Any:
         """Add an event with words; its line is made only if a stage reads all of them."""
         maker, parent, thought = self.maker, self.parent, kind == "thinking"
-        if self.doubt and kind == "assistant" and parent is None and text.strip():
-            self.doubt = ""
+        if self.silent_reason and kind == "assistant" and parent is None and text.strip():
+            self.silent_reason = ""
         if maker.converts and kind == "assistant" and parent is None:
             self.said.words.append(text)
         new = self.add(kind, "delta" if thought else None, None, None, parent)
@@ -3813,7 +3814,7 @@ class Translator:
     # The moves.
 
     def begin(self, **members: Any) -> None:
-        self.begun, self.counted.first, self.doubt = True, self.stamp, IDLE
+        self.begun, self.counted.first, self.silent_reason = True, self.stamp, IDLE
         members |= {"timestamp_ms": as_time(self.stamp)}
         self.counted.first_model = decode_raw(members.get("model"))
         self.said.words.clear()
@@ -3852,10 +3853,10 @@ class Translator:
     def only_printed(self) -> Iterator[None]:
         """Make events of a line that says nothing new, only where it is printed: they mean as much
         as it does elsewhere, without any."""
-        state, event = (self.latest, self.latest_own, self.doubt), self.event
+        state, event = (self.latest, self.latest_own, self.silent_reason), self.event
         yield
-        self.latest, self.latest_own, self.doubt = state
-        for part in self.parts:
+        self.latest, self.latest_own, self.silent_reason = state
+        for part in self.events:
             part.kind = event.kind if event.type in AGENT_TYPES else self.aside
 
     def think(self, text: Any, *, delta: bool = False) -> None:
@@ -3871,22 +3872,22 @@ class Translator:
             return
         self.finished.pop(identity, None)
         if not parent:
-            self.doubt = ""
+            self.silent_reason = ""
         tool, server, earlier = translate_tool(name), None, self.calls.get(identity)
         if tool == name and "_" in name:
             server = self.server_of(name)
             tool = tool if server is None else "mcp"
-        since = earlier.since if earlier else self.stamp
+        since = earlier.started if earlier else self.stamp
         called = ForeignCall(identity, self.session, parent, tool, name, given, since, server)
-        if earlier is None or (tool == "updateTodos" and earlier.given != given):
+        if earlier is None or (tool == "updateTodos" and earlier.arguments != given):
             self.said.spoken.clear()
-            for each in called.each():
+            for each in called.by_file():
                 self.add("tool_call", "started", each, each.id, parent)
         self.calls[identity] = called
         if not self.clocks and len(self.calls) > 1:
             beside = [sibling for sibling in self.calls.values() if sibling.parent == parent]
             for sibling in beside if beside[1:] else ():
-                sibling.beside = True
+                sibling.overlaps = True
 
     def answer(
         self, identity: Any, content: Any, *, error: Any = None, failed: bool = False, **more: Any
@@ -3904,9 +3905,9 @@ class Translator:
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
         self.mark_finished(identity)
         self.said.spoken.clear()
-        for each in called.each():
+        for each in called.by_file():
             made = Answer(each, content, failed, until=self.stamp, **more)
-            made.call = replace(each, tool="edit", known=None) if made.overwrites() else each
+            made.call = replace(each, tool="edit", decoded=None) if made.overwrites() else each
             self.add("tool_call", "completed", made, each.id, each.parent)
 
     def end(self, error: Any = None, /, *, subtype: str | None = None, **members: Any) -> None:
@@ -3945,10 +3946,11 @@ class Translator:
         and it neither said nor did anything since; or it never did, and took no token for that; or
         its last words are an error of its host's, which took none."""
         answer, (words, tokens) = result["result"], self.last_words(result)
-        silent = not answer or (isinstance(answer, str) and answer.strip() in ("", self.doubt))
-        sure = is_idle(result) if self.doubt == IDLE else silent
-        if self.doubt and sure and not self.saved:
-            return self.doubt, failure_in(self.doubt)
+        reason = self.silent_reason
+        silent = not answer or (isinstance(answer, str) and answer.strip() in ("", reason))
+        sure = is_idle(result) if reason == IDLE else silent
+        if reason and sure and not self.saved:
+            return reason, failure_in(reason)
         error = ERROR_ANSWER.search(words) if tokens == 0 else None
         if error:
             where = "ends in" if error.start() else "is only"
@@ -4074,7 +4076,7 @@ class Saved(Translator):
 
     def imply(self) -> None:
         """No line says what the last event does: where the agent's own are printed, it is none."""
-        self.parts[-1].unprinted, self.parts[-1].original = self.maker.native, None
+        self.events[-1].unprinted, self.events[-1].original = self.maker.native, None
 
 
 IDLE = "the agent said nothing and did nothing"
@@ -4141,9 +4143,9 @@ class Claude(Translator):
     name = "claude"
     named_ends = frozenset(("result",))
     init_names = True
-    own = frozenset(CONTROL_TYPES | {"stream_event", "rate_limit_event"})
+    own_types = frozenset(CONTROL_TYPES | {"stream_event", "rate_limit_event"})
     names_session: ClassVar = {"": "sessionId"}
-    deltas = frozenset(("stream_event",))
+    delta_types = frozenset(("stream_event",))
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
@@ -4203,9 +4205,9 @@ class Claude(Translator):
             self.task(subtype, Node(details(self.event)))
         elif subtype == "informational":
             notice = Node(details(self.event))
-            self.doubt = (
+            self.silent_reason = (
                 as_text(notice["preventContinuation"] is True and notice["content"]).strip()
-                or self.doubt
+                or self.silent_reason
             )
         elif subtype == "api_retry":  # the last line of a run that is killed while it waits
             notice = Node(details(self.event))
@@ -4271,7 +4273,7 @@ class Claude(Translator):
             self.hear_host(line)
             return
         if printed:
-            self.doubt = printed[2].strip() if printed[1] == "stderr" else ""
+            self.silent_reason = printed[2].strip() if printed[1] == "stderr" else ""
         self.woken = False
         if role == "assistant" and self.parent is None:
             self.final, self.lost, self.hosts_words = self.event, "", ""
@@ -4293,7 +4295,7 @@ class Claude(Translator):
                 self.call(block.id, block.name, block.input)
                 self.follow_call(block)
             elif block.type is not None and role == "assistant":
-                self.doubt = ""  # it may be an act, of a kind that is new
+                self.silent_reason = ""  # it may be an act, of a kind that is new
 
     def is_hosts_message(self, line: Any) -> bool:
         """Did the host write a message in the model's place? Then it is an error, or the model has
@@ -4639,8 +4641,8 @@ class SavedClaude(Saved, Claude):
     """A session of Claude Code: the stream's lines with other names for some members, and more
     types; of Qwen Code: the same around Gemini's messages."""
 
-    heads = SAVED_TYPES
-    deltas = frozenset[str | None]()
+    saved_types = SAVED_TYPES
+    delta_types = frozenset[str | None]()
     asks = False  # a slash command that is not shown yet asks the agent
     side: bool | None = None  # is the session a sub-agent's own?
 
@@ -4902,7 +4904,7 @@ class Codex(Translator):
 
     name = "codex"
     takes_strays = True
-    own = frozenset(
+    own_types = frozenset(
         "item.started item.updated item.completed turn.started turn.completed turn.failed".split()
     )
     places = places_in("item.completed item.text")
@@ -4931,7 +4933,7 @@ class Codex(Translator):
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, line.item
-        if not self.begun and kind in self.own:  # its beginning is lost
+        if not self.begun and kind in self.own_types:  # its beginning is lost
             self.begin()
         if item is not None:
             what = item.type or item.item_type or ""  # until 0.44
@@ -4982,12 +4984,12 @@ class Codex(Translator):
         elif what == "error" and done:  # it is not fatal
             self.make("system", "warning", message=error_message(item.message))
         elif what not in ("reasoning", "agent_message", "assistant_message", "error"):
-            self.doubt = ""  # it may be an act, of a kind that is new
+            self.silent_reason = ""  # it may be an act, of a kind that is new
 
     def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
         identity = as_text(identity)
         begun = self.calls.get(identity)
-        if begun is None or begun.given != given or begun.name != name:
+        if begun is None or begun.arguments != given or begun.name != name:
             self.call(identity, name, given, once=done)
         if done:
             result = item.result and content_text(item.result.content)
@@ -5146,8 +5148,8 @@ class SavedCodex(Saved, Codex):
     https://github.com/openai/codex/blob/main/codex-rs/protocol/src/protocol.rs
     """
 
-    own = ROLLOUT_TYPES - {"session_meta"}
-    heads = ROLLOUT_TYPES  # behind a session_meta, another one is a copy, too
+    own_types = ROLLOUT_TYPES - {"session_meta"}
+    saved_types = ROLLOUT_TYPES  # behind a session_meta, another one is a copy, too
     places = places_in(
         "event_msg payload.message payload.text payload.item.content.text",
         "response_item payload.content.text payload.summary.text",
@@ -5180,7 +5182,7 @@ class SavedCodex(Saved, Codex):
     def read(self, line: Any) -> None:
         kind, payload = self.event.type, line.payload
         tells = kind in ("event_msg", "response_item")
-        self.own = self.heads if kind == "session_meta" else SavedCodex.own
+        self.own_types = self.saved_types if kind == "session_meta" else SavedCodex.own_types
         self.event.kind = ACT if tells else SAVED
         if payload is None:
             return
@@ -5475,7 +5477,7 @@ class Gemini(Translator):
         elif kind == "error" and line["severity"] != "warning":
             self.report_error(line["message"], fatal=True)
         elif kind == "error" and re.match(self.stops, as_text(line["message"])):
-            self.doubt = line["message"].strip()
+            self.silent_reason = line["message"].strip()
 
     def server_of(self, name: str) -> str | None:
         first = name.partition("_")[0]
@@ -5490,7 +5492,7 @@ class Gemini(Translator):
         failed, kind = line["status"] == "error" or stopped is not None, line["error.type"]
         self.answer(line["tool_id"], output, error=line["error"], failed=failed, kind=kind)
         if line["error.type"] == "stop_execution":
-            self.doubt = error_message(line["error"]).strip() or "a hook stopped the agent"
+            self.silent_reason = error_message(line["error"]).strip() or "a hook stopped the agent"
 
 
 # Parts of OpenCode's messages.
@@ -5655,7 +5657,7 @@ class Droid(Translator):
         elif kind == "error" and (line["source"] == "agent_loop" or not self.failed):
             self.failed = line["source"] == "agent_loop"
             self.report_error(line["message"], fatal=True)
-            self.doubt = self.fatal_error.strip()
+            self.silent_reason = self.fatal_error.strip()
         elif kind == "completion":
             self.failed = False
             outcome = {"duration_ms": line["durationMs"], "num_turns": line["numTurns"]}
@@ -5816,7 +5818,7 @@ class Pi(Saved):
     """
 
     name = "pi"
-    own = frozenset(
+    own_types = frozenset(
         "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
         "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
         "entry_appended auto_compaction_start auto_compaction_end queue_update "
@@ -5829,7 +5831,7 @@ class Pi(Saved):
         "message model_change thinking_level_change custom custom_message compaction "
         "branch_summary label session_info".split()
     )
-    deltas = frozenset(("message_update",))
+    delta_types = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
         "message_update message assistantMessageEvent.partial",
@@ -5858,7 +5860,7 @@ class Pi(Saved):
 
     def read(self, line: Any) -> None:
         kind, part = self.event.type, line.assistantMessageEvent
-        if kind in self.deltas:  # most outputs skip it
+        if kind in self.delta_types:  # most outputs skip it
             self.update(getattr(part, "type", None), getattr(part, "delta", None))
             return
         dated = (member.timestamp for member in (line.message, line.entry) if member)
@@ -6409,7 +6411,7 @@ class SavedCursor(Saved):
 
     name = "cursor"
     places = places_in("- message.content.text message.content")
-    own = frozenset(("turn_ended",))
+    own_types = frozenset(("turn_ended",))
     number = 0  # of calls, which have no IDs
 
     def read(self, line: Any) -> None:
@@ -6581,7 +6583,7 @@ AGENT_SIGNS = f"""
     *  copilot  data={{ :dotted
     result  copilot  sessionId exitCode
     *  opencode  sessionID !messageID
-    tool_execution_*,{",".join(map(str, Pi.own))}  pi
+    tool_execution_*,{",".join(map(str, Pi.own_types))}  pi
     session  pi  !createdAt
     {",".join(Pi.entries - {"message"})}  pi  parentId
     message  pi  parentId message.timestamp
@@ -6601,7 +6603,7 @@ AGENT_SIGNS = f"""
     system/init  grok  !claude_code_version :grok
     system/init  claude  claude_code_version|uuid|slash_commands
     system/init  claude  mcp_servers !apiKeySource=env|apiKeySource=flag|apiKeySource=login
-    {",".join(map(str, Claude.own))},system/hook_*  claude
+    {",".join(map(str, Claude.own_types))},system/hook_*  claude
     assistant,user,system,result  claude  uuid|parent_tool_use_id|:calls
     result  claude  total_cost_usd
     *  cursor  tool_call={{
@@ -6845,7 +6847,7 @@ class Run:
         self.agent = "cursor"
         self.started_ms: int | None = None  # since 1970, as its first event states
         self.reason: str | None = None  # why it failed
-        self.unselected: bool | None = None  # it is left out, and nothing of it counts
+        self.left_out: bool | None = None  # it is left out, and nothing of it counts
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
@@ -6885,7 +6887,7 @@ class Session:
         self.translator: Any = None
         self.anonymous = False  # no line names it: it goes with its FILE
         self.run: Run | None = None
-        self.had_run = False
+        self.has_begun = False
 
     @property
     def reader(self) -> type[Translator]:
@@ -6925,7 +6927,7 @@ class Runs:
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.file = FileNotes(Source(""))
         self.as_read = b""  # the current one, as it was read
-        self.fresh = True  # the current event is the first one that its line makes
+        self.counts_line = True  # the current event is the first one that its line makes
         self.implied_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
         self.first_given_up, self.given_up = "", 0
@@ -6935,7 +6937,7 @@ class Runs:
         event.run = run = session.run
         begun = run is not None and run.state is BEGUN and session.file is self.file
         if run and begun and event.kind in GOING_ON and not (self.fail_on or run.unmet):
-            run.events += self.fresh  # nearly always
+            run.events += self.counts_line  # nearly always
         else:
             self.change(session, event)
         if event.type == "tool_call" and event.run:
@@ -6944,7 +6946,7 @@ class Runs:
     def change(self, session: Session, event: Event) -> None:
         """Follow an event that may open or end a run, or is to be looked at."""
         kind, run = event.kind, session.run
-        if run is None and event.parent_tool_use_id is not None and session.had_run:
+        if run is None and event.parent_tool_use_id is not None and session.has_begun:
             kind = OTHER  # a sub-agent in the background outlives the result
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
             action(self, session, event)
@@ -6976,7 +6978,7 @@ class Runs:
         """The implied ends: events without a line. Then report why runs failed."""
         yield from self.take_implied()
         for run, why in self.failures:
-            if not run.unselected:
+            if not run.left_out:
                 self.reporter.failed = True
                 if self.tells:
                     self.reporter.message(f"{run} failed: {why}")
@@ -6994,7 +6996,7 @@ class Runs:
         """An event of a session that had a run is late, and ignored. One of a type that is known,
         or an error, belongs to a run whose beginning or end nobody knows."""
         stray = event.type == "error" and session.key is None
-        if session.had_run and not stray and event.kind not in TAKEN_BY_KIND:
+        if session.has_begun and not stray and event.kind not in TAKEN_BY_KIND:
             self.file.has_run = True
             return
         recognized = event.type in CURSOR_TYPES or event.kind != OTHER
@@ -7032,9 +7034,9 @@ class Runs:
 
     def start(self, session: Session, event: Event) -> None:
         event.run = session.run = run = Run(event.session_id or None, self.where())
-        session.had_run = True
+        session.has_begun = True
         self.file.runs += 1
-        self.file.source.has_events |= event.kind != END
+        self.file.source.has_run_begun |= event.kind != END
         run.number, run.started_ms = self.file.runs, line_time(self.as_read)
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in AGENT_TYPES else OPEN
@@ -7050,7 +7052,7 @@ class Runs:
 
     def count_event(self, session: Session, event: Event) -> None:
         run = cast("Run", session.run)
-        run.events += self.fresh
+        run.events += self.counts_line
         run.state = BEGUN if event.type in AGENT_TYPES else run.state
         self.check_selectors(event, run.matches)
 
@@ -7186,7 +7188,7 @@ class Runs:
         matches, self.matches = describe_matches(self.matches), {}
         file.ended, file.limit = True, self.limits.reached
         unknown = any(group.certain or not file.has_run for group in file.outside.values())
-        unknown = unknown or bool(file.elsewhere)
+        unknown = unknown or bool(file.second_stream)
         if matches and not self.picks:
             reporter.failure(f"{matches} after the end of a run")
         if (unknown or not (file.has_run or reporter.has_error)) and not self.picks:
@@ -7209,7 +7211,7 @@ def implied_end(run: Run | None) -> Event:
 
 def file_without_run(file: FileNotes) -> Event:
     """What stands for a FILE without a run: its name, why it has none, and a word for that."""
-    why = file.prose if file.told == "end" and file.prose else file.story
+    why = file.prose if file.story_name == "end" and file.prose else file.story
     word, name = failure_in(file.prose), file.source.name
     return SpokenEvent(subtype=word, text=why, where=name, unprinted=True, kind=NO_RUN)
 
@@ -7309,13 +7311,13 @@ class Sessions:
             if event.type is None and self.is_rejected(line, event):
                 continue
             event.raw = runs.as_read = line
-            runs.fresh, stated = True, event.session_id
+            runs.counts_line, stated = True, event.session_id
             session, events = self.translate(event)
             for one in events:
                 runs.step(session, one)
                 if runs.implied_ends:
                     yield from runs.ends()
-                runs.fresh = False
+                runs.counts_line = False
                 if one.type not in unread and not (one is event and one.unprinted):
                     yield one
                 if runs.failures:
@@ -7342,11 +7344,11 @@ class Sessions:
         reason = None
         if type(event) is Rejected:
             reason = event.reason
-            if event.elsewhere and not file.elsewhere and self.begins_another(line):
-                file.elsewhere = file.source.where()
+            if event.elsewhere and not file.second_stream and self.begins_another(line):
+                file.second_stream = file.source.where()
         else:
             event.raw = line
-            if not (file.source.has_events and wraps_event(event)):
+            if not (file.source.has_run_begun and wraps_event(event)):
                 return False
         if reason == "":
             reporter.save_rejected(line)
@@ -7397,13 +7399,13 @@ class Sessions:
         current, name, session = self.here.current, event.session_id, None
         translator = current.translator if current else None
         if translator and name is None:
-            if event.type in translator.own:
+            if event.type in translator.own_types:
                 return current
             if translator.names_all or translator.saved:
                 name = event.session_id = translator.session_in(event)
         if name:
             session = self.touch(name)
-        elif translator and event.type in translator.heads:
+        elif translator and event.type in translator.saved_types:
             return current
         if session is None or session.agent is None:
             agent = recognize(event.raw)
@@ -7444,7 +7446,7 @@ class Sessions:
             if self.maker.converts and session is here.unnamed:
                 self.name_unnamed(event)
             return session
-        if event.kind == END and not session.had_run:
+        if event.kind == END and not session.has_begun:
             late = [here.last[agent] for agent in NAMED_LATE if agent in here.last]
             if not (here.current and here.current.translator):
                 late.append(here.unnamed)
@@ -7535,7 +7537,7 @@ class Sessions:
         """Close a session: what its translator adds is due, and the end of a run that is open."""
         self.table.pop(session.key or "", None)
         here, self.runs.file = self.runs.file, session.file
-        self.runs.as_read, self.runs.fresh = b"", False
+        self.runs.as_read, self.runs.counts_line = b"", False
         for event in session.translator.close() if session.translator else ():
             self.runs.step(session, event)
             self.runs.implied_ends.append(event)
@@ -7705,7 +7707,7 @@ class Totals:
         self.failures: dict[str, int] = {}  # finished calls that failed, by tool
         self.unknown: dict[str, int] = {}  # events of unknown type, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
-        self.stating: dict[str, int] = {}  # how many runs state each of these
+        self.runs_stating: dict[str, int] = {}  # how many runs state each of these
         self.markers: dict[str, int] = {}  # markers in its events, by rule
         self.redactions: dict[str, int] = {}  # those of them that were printed
         self.rejected: dict[str, int] = {}  # lines that aren't events, since the last run's end
@@ -7725,8 +7727,8 @@ class Totals:
 
     def count(self, event: Event) -> None:
         """Count what a line about the run says."""
-        if event.done:
-            self.count_call(event.done)
+        if event.finished_call:
+            self.count_call(event.finished_call)
         elif event.type == "result" or (event.type == "system" and event.subtype == "init"):
             self.count_models(details(event))
         elif event.type not in KNOWN_TYPES and event.kind == OTHER:
@@ -7754,23 +7756,23 @@ class Totals:
     def count_change(self, call: FinishedCall) -> None:
         """Note what a call did to a file, and to the one that it moved."""
         lines = line_counts(call.outcome)
-        path = target_in(call.outcome.tool, call.args, call.here) or call.event.call_id or ""
-        key, moved = os.path.normpath(os.path.join(call.here, path)), call.args.get("movedFrom")
+        path = target_in(call.outcome.tool, call.arguments, call.cwd) or call.event.call_id or ""
+        key, moved = os.path.normpath(os.path.join(call.cwd, path)), call.arguments.get("movedFrom")
         before = self.files.get(key)
         if lines == (0, 0) or not path or (before is None and len(self.files) >= MAX_FILES):
             return
         change = "moved" if moved else CHANGES[call.outcome.tool]
         if moved:
-            self.files.pop(os.path.normpath(os.path.join(call.here, moved)), None)
+            self.files.pop(os.path.normpath(os.path.join(call.cwd, moved)), None)
         if before:
             change = JOINED_CHANGES.get((before.change, change), change)
             lines = sum_known(before.added, lines[0]), sum_known(before.removed, lines[1])
         self.files[key] = FileChange(path.removeprefix("./"), change, *lines)
 
     def add(self, other: Totals) -> None:
-        for kind in ("verdicts", "actions", "nested", "failures", "unknown", "stated", "stating"):
+        numbers = "verdicts actions nested failures unknown stated runs_stating redactions"
+        for kind in numbers.split():
             add_counts(getattr(self, kind), getattr(other, kind))
-        add_counts(self.redactions, other.redactions)
         self.files |= other.files if len(self.files) < MAX_FILES else {}
 
 
@@ -7838,10 +7840,10 @@ class RunNotes:
     def __init__(self) -> None:
         self.wait: Wait | None = None
         self.speech = Speech()
-        self.unended: list[str] = []  # the incomplete line of the words
+        self.partial_line: list[str] = []  # the incomplete line of the words
         self.thoughts: list[str] = []  # that are not shown yet
         self.fence = ""  # of code in the words, while it is open
-        self.said = False  # has the current segment a line that isn't blank?
+        self.has_text = False  # has the current segment a line that isn't blank?
         self.below: list[str] = []  # the open calls of sub-agents that the last line is below
         self.cwd = ""
         self.calls: dict[str | None, OpenCall] = {}
@@ -7850,7 +7852,7 @@ class RunNotes:
         self.since = time.monotonic()
         self.prompt = ""  # its first line
 
-    def above(self, parent: str | None) -> list[str]:
+    def ancestors(self, parent: str | None) -> list[str]:
         """The calls of the sub-agents that a call is below, outermost first."""
         parents: list[str] = []
         while parent is not None and parent not in parents and len(parents) < MAX_DEPTH:
@@ -7863,7 +7865,7 @@ class RunNotes:
         if event.type == "tool_call":
             if event.subtype == "completed":
                 begun = self.calls.pop(event.call_id, NOT_BEGUN)
-                event.done = FinishedCall(event, begun, self.cwd)
+                event.finished_call = FinishedCall(event, begun, self.cwd)
             elif event.subtype == "started":
                 self.begin(event)
         elif event.type == "interaction_query":
@@ -7947,7 +7949,7 @@ class Notes:
         self.reporter = reporter
         self.total = Totals()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
-        self.told: dict[str, int] = {}  # of the counts of the report
+        self.reported: dict[str, int] = {}  # of the counts of the report
         self.outside: dict[str, int] = {}  # printed redactions outside any run
         self.run: Run | None = None  # of the event that is being written
         self.ended = False  # does that event end it?
@@ -7970,7 +7972,7 @@ class Notes:
                 if ends:
                     self.note_end(event, run, notes.totals)
                 yield event
-                event.done = None  # they refer to each other, and events are not collected
+                event.finished_call = None  # they refer to each other, and events are not collected
                 if ends:
                     notes.calls.clear()  # for the same reason
                 continue
@@ -8000,7 +8002,7 @@ class Notes:
     def note_end(self, event: Event, run: Run, totals: Totals) -> None:
         """Note how a run ended."""
         totals.stated = result_numbers(event, self.costs)
-        totals.stating = dict.fromkeys(totals.stated, 1)
+        totals.runs_stating = dict.fromkeys(totals.stated, 1)
         verdict = "succeeded" if run.succeeded else "failed"
         add_count(totals.verdicts, verdict if run.state == ENDED else "interrupted")
         self.add_outside(totals)
@@ -8008,13 +8010,13 @@ class Notes:
 
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
-        add_counts(totals.redactions, self.untold(self.outside))
-        totals.rejected = self.untold(self.reporter.counts)
+        add_counts(totals.redactions, self.unreported(self.outside))
+        totals.rejected = self.unreported(self.reporter.counts)
         totals.unused = self.reporter.unused
 
-    def untold(self, counts: Mapping[str, int]) -> dict[str, int]:
-        new = {name: number - self.told.get(name, 0) for name, number in counts.items()}
-        self.told |= counts
+    def unreported(self, counts: Mapping[str, int]) -> dict[str, int]:
+        new = {name: number - self.reported.get(name, 0) for name, number in counts.items()}
+        self.reported |= counts
         return {name: number for name, number in new.items() if number}
 
 
@@ -8610,17 +8612,17 @@ class Selection:
         """The events of runs that are shown."""
         if self.simple:
             return events
-        return (event for event in events if event.run is None or not event.run.unselected)
+        return (event for event in events if event.run is None or not event.run.left_out)
 
     def keeps_run(self, event: Event) -> bool:
         """Is anything of the event's run printed? Its first event decides."""
         run = event.run
-        if run and run.unselected is not None:
-            return not run.unselected
+        if run and run.left_out is not None:
+            return not run.left_out
         asked = not self.only or any(choice.matches(event) for choice in self.only_runs)
         asked = asked and not any(choice.matches(event) for choice in self.drop_runs)
         if run:
-            run.unselected = not asked
+            run.left_out = not asked
             self.found = self.found or asked
             self.note(run)
         return asked
@@ -11715,11 +11717,11 @@ class LastLine:
         elif self.words:
             return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
         elif calls:
-            run, call = max(calls, key=lambda pair: pair[1].since)
+            run, call = max(calls, key=lambda pair: pair[1].started_at)
             notes = notes_of(run)
-            act, depth = running_action(call, notes.cwd), len(notes.above(call.parent))
+            act, depth = running_action(call, notes.cwd), len(notes.ancestors(call.parent))
             doing = f"{'  ' * depth}{self.screen.label(act)} {escape(act.target)}"
-            what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.since
+            what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.started_at
             rest = f"  {format_clock(took)}" if took >= 1 else ""
             rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
         elif waits := [wait for run in self.open if (wait := notes_of(run).wait)]:
@@ -11847,7 +11849,7 @@ class Text(Writer):
                 yield from self.other(event, prefix, room)
                 run = self
             elif self.words:
-                new, line = notes.speech.say(event), notes.unended
+                new, line = notes.speech.say(event), notes.partial_line
                 if not self.final and not event.unprinted:
                     line.append(new)
                     self.last.words = line
@@ -11857,7 +11859,7 @@ class Text(Writer):
                         yield from self.rows(whole, notes, prefix)
 
     def call(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
-        if self.words and (notes.unended or self.final):
+        if self.words and (notes.partial_line or self.final):
             yield from self.end_words(event, notes, prefix)
         if event.subtype == "completed" and self.acts:
             yield from self.act(event, notes, prefix, room)
@@ -11879,16 +11881,16 @@ class Text(Writer):
         if self.labels:
             yield render_action(action_of(event), prefix, room, self.screen)
             return
-        call = event.done or FinishedCall(event, NOT_BEGUN, "")  # of no run
+        call = event.finished_call or FinishedCall(event, NOT_BEGUN, "")  # of no run
         action = call.label
         if self.detail:
-            above = notes.above(call.parent)
+            above = notes.ancestors(call.parent)
             if above or notes.below:
                 yield from self.begin_above(above, notes, prefix, room)
             prefix += "  " * len(above)
             action = self.timed(call)
         shown = render_action(action, prefix, room, self.screen)
-        if action != call.begun.shown:
+        if action != call.start.shown:
             yield shown
         tail = [escape_line(line) for line in call.last_printed(self.view.tail)]
         if len(tail) == 1 and encode_line(tail[0]) in b" ".join(shown.split()):
@@ -11908,9 +11910,9 @@ class Text(Writer):
         """Keep thoughts until they end; words that stand before them are over."""
         if event.unprinted or event.parent_tool_use_id is not None:
             return
-        if notes.unended and not notes.thoughts:
-            words = "".join(notes.unended)
-            notes.unended.clear()
+        if notes.partial_line and not notes.thoughts:
+            words = "".join(notes.partial_line)
+            notes.partial_line.clear()
             if words.strip():
                 yield from self.rows(words.split("\n"), notes, prefix)
         notes.thoughts.append(event.text or "")
@@ -11938,9 +11940,9 @@ class Text(Writer):
 
     def timed(self, call: FinishedCall) -> Action:
         """An action with the time that the clock has shown, if no line states it."""
-        took, begun = time.monotonic() - call.begun.since, call.begun
-        clock = self.live and not self.last.total and begun.since and not begun.shown
-        if not clock or took < 1 or call.took is not None:
+        took, begun = time.monotonic() - call.start.started_at, call.start
+        clock = self.live and not self.last.total and begun.started_at and not begun.shown
+        if not clock or took < 1 or call.duration_ms is not None:
             return call.action
         word, colon, why = call.action.outcome.partition(":")
         head = ", ".join(filter(None, (word, format_duration(round(took * 1000)))))
@@ -11958,7 +11960,7 @@ class Text(Writer):
         notes.below = above
 
     def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
-        if self.detail and (ended := aside_action(event)):
+        if self.detail and (ended := notice_action(event)):
             yield render_action(ended, prefix, room, self.screen)
         run: Run | None = event.run
         if run is None:
@@ -11992,14 +11994,14 @@ class Text(Writer):
 
     def end_words(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         yield from self.rows(end_words(event, notes, final=self.final), notes, prefix)
-        notes.fence, notes.said = "", False
+        notes.fence, notes.has_text = "", False
 
     def rows(self, lines: Iterable[str], notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """Lines of words, wrapped on a terminal."""
         room, terminal = self.screen.width() - len(prefix), self.screen.fd is not None
         for said in lines:
-            notes.said = notes.said or said.strip() != ""
-            if not notes.said:  # blank lines before the first that isn't
+            notes.has_text = notes.has_text or said.strip() != ""
+            if not notes.has_text:  # blank lines before the first that isn't
                 continue
             line = escape_words(said.expandtabs() if terminal else said)
             rows: Iterable[str] = (line,)
@@ -12068,7 +12070,7 @@ def carry_style(rows: Iterable[str]) -> Iterator[str]:
 
 def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     """End a segment: its last line, or, if ``final``, the answer of a run that ends, in lines."""
-    segments, line = notes.speech, notes.unended
+    segments, line = notes.speech, notes.partial_line
     line += (segments.held,) if event.kind == IMPLIED else ()
     segments.close()
     good = event.type == "result" and event.run.succeeded
@@ -12120,7 +12122,7 @@ class Summary(Writer):
         took = round(1000 * (time.monotonic() - notes.since))
         if self.last.screen.live and not self.last.total and took >= 1000:
             notes.totals.stated.setdefault("took", took)
-            notes.totals.stating["took"] = 1
+            notes.totals.runs_stating["took"] = 1
 
     def name_of(self, run: Run) -> str:
         """A single run on a terminal needs no name, one that did not succeed the place."""
@@ -12206,7 +12208,7 @@ def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
 
 def at_least(number: str, totals: Totals) -> str:
     """What stands before a sum to which not all runs state their part."""
-    return "at least " if totals.stating.get(number, 0) < run_count(totals) else ""
+    return "at least " if totals.runs_stating.get(number, 0) < run_count(totals) else ""
 
 
 def time_spent(totals: Totals) -> str:
@@ -12259,22 +12261,22 @@ def fenced(kind: str, lines: Iterable[str]) -> Iterator[str]:
 
 def literal(text: str) -> str:
     """A text in which nothing is markup; in an address, GitHub takes a backslash as it is."""
-    return uncalled(text, lambda part: MARKUP.sub(r"\\\g<0>", part).replace("<", "&lt;"), code_span)
+    return quiet(text, lambda part: MARKUP.sub(r"\\\g<0>", part).replace("<", "&lt;"), code_span)
 
 
 def literal_html(text: str) -> str:
     """The same as HTML."""
-    return uncalled(text, as_html, lambda name: f"<code>{as_html(name)}</code>")
+    return quiet(text, as_html, lambda name: f"<code>{as_html(name)}</code>")
 
 
-def uncalled(text: str, plain: Callable[[str], str], code: Callable[[str], str]) -> str:
+def quiet(text: str, plain: Callable[[str], str], code: Callable[[str], str]) -> str:
     """A text whose parts are written as plain text, but as code if GitHub would call somebody."""
     parts = MENTIONS.split(text)
     parts[::2], parts[1::2] = map(plain, parts[::2]), map(code, parts[1::2])
     return "".join(parts)
 
 
-def uncall(name: str, around: str) -> str:
+def quiet_name(name: str, around: str) -> str:
     """A name as code; where backticks or bars are around it, code may end at another place, and
     blanks of no width part its letters."""
     if not any(char in "`|" for char in name + around):
@@ -12345,7 +12347,7 @@ def safe_line(line: str) -> str:
         if position > token.end():
             divided |= "|" in part
             if divided:
-                part = MENTIONS.sub(lambda name: uncall(name[0], "|"), part)
+                part = MENTIONS.sub(lambda name: quiet_name(name[0], "|"), part)
         elif token.lastgroup:
             around = line[token.start() - 1 : token.start()] + line[position : position + 1]
             if divided:
@@ -12361,14 +12363,14 @@ def percent(char: re.Match[str]) -> str:
 
 
 def safe_name(text: str, around: str) -> str:
-    return uncall(text.replace("\\", ""), around)
+    return quiet_name(text.replace("\\", ""), around)
 
 
 def safe_address(text: str, around: str) -> str:
     """An address, of which GitHub makes a link, unless it stands in brackets: one that holds a name
     becomes a link that does not depend on that."""
     if MENTIONS.search(text):
-        code = uncall(text, around)
+        code = quiet_name(text, around)
         return f"[{code}]({text})" if ADDRESS.fullmatch(text) else code
     return IN_ADDRESS.sub(percent, text).replace("<", "&lt;")
 
@@ -12380,7 +12382,7 @@ def safe_link(text: str, around: str) -> str:
 
     def safe(part: re.Match[str]) -> str:
         beside = around + words[part.start() - 1 : part.start()] + words[part.end() :][:1]
-        return uncall(part[1], beside) if part[1] else part[0]
+        return quiet_name(part[1], beside) if part[1] else part[0]
 
     image = "\\" if text.startswith("!") else ""
     return f"{image}{NAME_IN_LINK.sub(safe, words)}]({GITHUB.sub('//redirect.github.com/', to)}"
@@ -12391,7 +12393,7 @@ def safe_entity(text: str, around: str) -> str:
     from html import unescape
 
     char = unescape(text)
-    return uncall(char, around) if re.fullmatch(r"[\w@#/.:-]", char) else text
+    return quiet_name(char, around) if re.fullmatch(r"[\w@#/.:-]", char) else text
 
 
 # Where a line may begin a fence, or the definition of a link or footnote.
@@ -12415,7 +12417,9 @@ IN_ADDRESS = regex(r"[`\\]|!(?=\[)")
 # How these tokens are written; what stands around them matters to names.
 REWRITTEN: dict[str, Callable[[str, str], str]] = {
     "name": safe_name, "link": safe_link, "address": safe_address, "entity": safe_entity,
-    "bracketed": lambda text, around: uncall(text[1:-1], around) if MENTIONS.search(text) else text,
+    "bracketed": lambda text, around: (
+        quiet_name(text[1:-1], around) if MENTIONS.search(text) else text
+    ),
     "escaped": lambda text, _around: MISLEADING.sub(r"\\\g<0>", text.removeprefix("\\")),
     "html": lambda _text, _around: "&lt;",
 }  # fmt: skip
@@ -12432,7 +12436,7 @@ def given_to(call: FinishedCall) -> str:
     tool, target = call.outcome.tool, call.action.target
     if call.diff or tool in TOLD_ALL:
         return ""
-    args = as_object(call.args.get("args") if tool == "mcp" else call.args)
+    args = as_object(call.arguments.get("args") if tool == "mcp" else call.arguments)
     named = {name: value for name, value in args.items() if value != target}
     if tool_named(tool).target is not any_arg and tool != "mcp":  # the rest is the agent's own
         named = {name: value for name, value in named.items() if value and isinstance(value, str)}
@@ -12443,7 +12447,7 @@ def told_by(call: FinishedCall) -> str:
     """The answer of a sub-agent, or the tasks of a to-do list: words in Markdown."""
     if call.outcome.tool == "task" and call.outcome.status == "ok":
         return call.returned
-    todos = [*Node(call.args.get("todos")).each()][:PAGE_LINES]
+    todos = [*Node(call.arguments.get("todos")).each()][:PAGE_LINES]
     states = [as_text(todo["status"]).rpartition("_")[2].lower() for todo in todos]
     marked = zip((TODO_MARKS.get(state, "○") for state in states), todos, strict=True)
     return "  \n".join(f"{mark} {as_text(todo['content'])}" for mark, todo in marked)
@@ -12462,7 +12466,9 @@ def returned_by(call: FinishedCall) -> str:
 
 # What the item of a call opens, by kind.
 DETAILS: dict[str, Callable[[FinishedCall], str]] = {
-    "prompt": lambda call: as_text(call.args.get("prompt")) if call.outcome.tool == "task" else "",
+    "prompt": lambda call: (
+        as_text(call.arguments.get("prompt")) if call.outcome.tool == "task" else ""
+    ),
     "sh": lambda call: call.action.target if "\n" in call.action.target else "",
     "diff": operator.attrgetter("diff"),
     "given": given_to,
@@ -12593,7 +12599,7 @@ class Document(Writer):
                 yield from self.follow(event, self.latest)
             elif event.kind == IMPLIED:
                 yield from self.close_all(self.notes.total)
-            elif self.latest and self.acts and self.detail and (ended := aside_action(event)):
+            elif self.latest and self.acts and self.detail and (ended := notice_action(event)):
                 yield from self.put(self.latest, Step([self.item(Item(ended), ())], "call"))
 
     def follow(self, event: Any, part: RunPart) -> Iterator[bytes]:
@@ -12602,15 +12608,15 @@ class Document(Writer):
             yield from self.put(part, self.step(part, Item(waited), None))
         if event.type == "assistant":
             new = notes.speech.say(event) if self.words else ""
-            notes.unended += () if event.unprinted or self.final else (new,)
+            notes.partial_line += () if event.unprinted or self.final else (new,)
             part.said_ms = part.said_ms or (said_ms(event) if new else None)
             return
         if self.words and (ends or event.type in SEGMENT_ENDS):
             words = "\n".join(end_words(event, notes, final=self.final)).strip()
             yield from self.answer(part, words) if ends else self.say(part, words)
-        if event.done:
+        if event.finished_call:
             if self.acts:
-                yield from self.act(part, event.done)
+                yield from self.act(part, event.finished_call)
         elif ends:
             del self.parts[part.run]
             if self.acts:
@@ -12620,7 +12626,7 @@ class Document(Writer):
             asked = event.parent_tool_use_id is None and not event.unprinted
             if asked and self.view.messages == "chat" and (prompt := words_of(event).strip()):
                 yield from self.ask(part, shorten_text(prompt, MAX_WORDS), said_ms(event))
-        elif self.acts and self.detail and (ended := aside_action(event)):
+        elif self.acts and self.detail and (ended := notice_action(event)):
             yield from self.put(part, self.step(part, Item(ended), event.call_id))
 
     def ask(self, part: RunPart, prompt: str, at: int | None) -> Iterable[bytes]:
@@ -12651,7 +12657,7 @@ class Document(Writer):
             return item
         texts = {kind: DETAILS[kind](call) for kind in self.opens(call.action)}
         details = {kind: text for kind, text in texts.items() if text.strip()}
-        return item._replace(act=call.action, took=call.took, details=details)
+        return item._replace(act=call.action, took=call.duration_ms, details=details)
 
     def step(self, part: RunPart, item: Item, call_id: str | None) -> Step:
         """An item with what it opens and what a sub-agent did; without the first; alone."""
@@ -12682,7 +12688,7 @@ class Document(Writer):
         """Is a call too deep in sub-agents, or one of too many? It is counted for the item of the
         call whose sub-agent it belongs to."""
         too_many = parent is not None and self.held > 8 * MAX_NESTED
-        if not too_many and len(part.notes.above(parent)) < MAX_DEPTH:
+        if not too_many and len(part.notes.ancestors(parent)) < MAX_DEPTH:
             return False
         more = 1 + part.missing.pop(call_id, 0) + len(part.inner.pop(call_id, []))
         part.missing[parent] = part.missing.get(parent, 0) + more
@@ -13426,9 +13432,9 @@ class Page(Document):
         notes.date(event)
         part.dated_ms = part.dated_ms or notes.started_ms  # its head says so
         if event.type == "thinking":
-            if notes.unended and not part.thoughts:  # words that stand before it
-                words = "".join(notes.unended)
-                notes.unended.clear()
+            if notes.partial_line and not part.thoughts:  # words that stand before it
+                words = "".join(notes.partial_line)
+                notes.partial_line.clear()
                 yield from self.say(part, words)
             if event.parent_tool_use_id is None and not event.unprinted:
                 part.thoughts.append(event.text or "")
@@ -13782,14 +13788,14 @@ class CallTable(Table):
     )  # fmt: skip
 
     def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
-        if event.done and not event.unprinted:
-            yield self.row(event.done)
+        if event.finished_call and not event.unprinted:
+            yield self.row(event.finished_call)
         elif ends_run(event):
             unfinished = {"status": "unfinished", "outcome": None}
             yield from (self.row(call) | unfinished for call in notes.unfinished())
 
     def row(self, call: FinishedCall) -> dict[str, Any]:
-        event, outcome, begun = call.event, call.outcome, call.begun.event
+        event, outcome, begun = call.event, call.outcome, call.start.event
         changes = outcome.tool in CHANGING_TOOLS and outcome.status == "ok"
         added, removed = line_counts(outcome) if changes else (None, None)
         return {
@@ -13805,10 +13811,10 @@ class CallTable(Table):
             "lines_added": added,
             "lines_removed": removed,
             "started_ms": call.started_ms,
-            "duration_ms": call.took,
+            "duration_ms": call.duration_ms,
             "parent": call.parent,
             "location": (begun or event).where,
-            "cwd": call.here or None,
+            "cwd": call.cwd or None,
         }
 
 
@@ -13944,18 +13950,18 @@ class Otlp(RunWriter):
             trace.asked += [] if event.unprinted else [words_of(event)]
         if event.type in SEGMENT_ENDS and trace.said[-1]:
             trace.said.append("")
-        if event.done and not event.unprinted:
-            self.call(event.done, trace, notes, ended=True)
+        if event.finished_call and not event.unprinted:
+            self.call(event.finished_call, trace, notes, ended=True)
 
     def time_of(self, call: FinishedCall, trace: Trace) -> tuple[tuple[int, int], str | None]:
         """When a call began and ended, and how that is known: lines state it, else the clock, where
         the input is live. A span of a FILE without times lasts no time."""
         if call.span:
             return call.span, None
-        took, now = call.took or 0, round(time.time() * 1000)
+        took, now = call.duration_ms or 0, round(time.time() * 1000)
         if self.last.total:
             return (trace.first, trace.first + took), "unknown"
-        since = call.begun.since
+        since = call.start.started_at
         clock = round((time.monotonic() - since) * 1000) if since else 0
         return (now - max(took, clock), now), "clock"
 
@@ -13965,7 +13971,7 @@ class Otlp(RunWriter):
         above = trace.nest(identity, call.parent, notes.calls)
         span, source = self.time_of(call, trace)
         status = outcome.status if ended else "unfinished"
-        command = call.args.get("command") if outcome.tool == "shell" else None
+        command = call.arguments.get("command") if outcome.tool == "shell" else None
         fields = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
@@ -13978,7 +13984,7 @@ class Otlp(RunWriter):
             "agentfmt.time": source,
         }
         if self.contents:
-            fields["gen_ai.tool.call.arguments"] = encode_json(call.args).decode()
+            fields["gen_ai.tool.call.arguments"] = encode_json(call.arguments).decode()
             fields["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
         ids = trace.id_of(identity), above
         why = None if status == "ok" else call.action.outcome or status
@@ -14122,8 +14128,8 @@ class Atif(RunWriter):
             self.say(kept, there, "message", text if not event.unprinted else "", at)
         elif event.unprinted:
             return
-        elif event.done:
-            self.call(event.done, kept, notes, ended=True)
+        elif event.finished_call:
+            self.call(event.finished_call, kept, notes, ended=True)
         elif event.type == "user":
             kept.of(there).step("user", at, words_of(event))
             kept.size += len(words_of(event))
@@ -14139,7 +14145,7 @@ class Atif(RunWriter):
     def call(self, call: FinishedCall, kept: RunSteps, _notes: RunNotes, *, ended: bool) -> None:
         outcome, identity, above = call.outcome, call.event.call_id or "", call.parent
         step = kept.of(above).agent_step(call.span and call.span[0], speaks=False)
-        made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.args}
+        made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.arguments}
         step.setdefault("tool_calls", []).append(made)
         kept.size += len(outcome.body.args or b"")
         result: dict[str, Any] = {"source_call_id": identity}
@@ -14149,7 +14155,8 @@ class Atif(RunWriter):
             text = call.diff or call.returned
             why = call.action.outcome if outcome.status != "ok" else ""
             result["content"] = "\n".join(filter(None, (why, text)))
-            result["extra"] = known_members({"status": outcome.status, "duration_ms": call.took})
+            extra = {"status": outcome.status, "duration_ms": call.duration_ms}
+            result["extra"] = known_members(extra)
             kept.size += len(text)
         if len(result) > 1:
             step.setdefault("observation", {"results": []})["results"].append(result)

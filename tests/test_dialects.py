@@ -242,7 +242,7 @@ def test_recognition(name: str | None, event: dict[str, Any]) -> None:
     [
         (each.name, kind)
         for each in agentfmt.TRANSLATORS.values()
-        for kind in sorted(map(str, each.own))
+        for kind in sorted(map(str, each.own_types))
     ],
 )
 def test_a_type_that_is_an_agents_own_shows_it(name: str, kind: str) -> None:
