@@ -12235,7 +12235,7 @@ MENTION = (
     rf"(?:https?://|www\.)[^\s/]+/{ISSUE}\S*[\w/]"
     r"|(?:(?<![A-Za-z0-9])\\?@[A-Za-z0-9]|(?:(?<![\w./-])[\w.-]{1,100}/[\w.-]{1,100})?\\?#\d"
     r"|(?<![A-Za-z0-9])GH\\?-\d|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)[0-9a-f]{7,40}(?![A-Za-z0-9]))"
-    r"(?:[\w@#/.-]*[A-Za-z0-9])?"  # what follows would begin a text
+    r"(?:[\w@#/.:-]*[A-Za-z0-9])?"  # what follows would begin a text
 )
 MENTIONS = regex(f"({MENTION})", re.IGNORECASE)
 NO_WIDTH = "\u200b"
@@ -12875,7 +12875,7 @@ class Markdown(Document):
         if chapter.prompt or chapter.steps:
             return super().ask(part, prompt, at)
         part.call_it(prompt)
-        chapter.prompt = self.asked(shorten_text(prompt, self.room // 4))
+        chapter.prompt = self.counted(self.asked(shorten_text(prompt, self.room // 4)))
         chapter.title = f"> {literal(escape(part.title))}"
         return ()
 
@@ -12885,8 +12885,13 @@ class Markdown(Document):
 
     def answer(self, part: RunPart, words: str) -> Iterable[bytes]:
         part.call_it(words)
-        self.chapter(part).answer = shorten_text(words, MAX_WORDS)
+        self.chapter(part).answer = self.counted(shorten_text(words, MAX_WORDS))
         return ()
+
+    def counted(self, text: str) -> str:
+        """A text of the report: its redactions count now, for all is printed when runs are over."""
+        self.notes.tally(encode_line(text))
+        return text
 
     def opens(self, act: Action) -> Iterable[str]:
         if not act.failed:
@@ -12924,6 +12929,7 @@ class Markdown(Document):
     def put(self, part: RunPart, step: Step) -> Iterable[bytes]:
         chapter = self.chapter(part)
         chapter.steps.append(step)
+        self.counted(step.forms[0])
         chapter.size += step.size()
         self.keep(step.size())
         return ()

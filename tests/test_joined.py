@@ -726,7 +726,7 @@ def test_an_active_conversation_among_very_many(monkeypatch: pytest.MonkeyPatch)
         others = (line.replace(b"cl-1", b"cl-%d" % number) for line in GOOD["claude"])
         stream += [*others, *lines(said)]
     stream += [*lines({"type": "user", "message": {"content": [done]}, **own}), last]
-    assert convert(stream, "-d") == (b"Read file /w/a\n", "", OK)
+    assert convert(stream, "-d") == (b"[cl-0] Read file /w/a\n", "", OK)
     assert b'"ToolCall"' not in convert(stream, "-t", "cursor").stdout
 
 

@@ -922,7 +922,7 @@ def test_what_a_host_wrote_is_no_last_word_and_no_answer(name: str) -> None:
     assert convert(data + line, "-q", "-m", "final").lines == ["Done."]
     assert convert(data + line, *SAME).stdout == data + line
     again = as_line(said_by("claude-sonnet-5", 7, "Well."))  # what was wrong before is over
-    assert convert(data + line + again, "-m", "final").stdout == b"Done.\nWell.\n"
+    assert convert(data + line + again, "-m", "final").stdout == b"Done.\n\nWell.\n"
 
 
 def test_what_the_host_of_qwen_wrote_is_no_last_word() -> None:

@@ -157,7 +157,7 @@ AGENTS = "cursor claude codex gemini opencode droid copilot pi".split()
     ("why", "word"),
     [
         ("You exceeded your current quota. " * 20, "limit"), ("429 Too Many Requests", "limit"),
-        ("You've hit your usage limit.", "limit"), ("T: [resource_exhausted] Error", "limit"),
+        ("You've hit your usage limit.", "limit"), ("resource_exhausted: later", "limit"),
         ("Credit balance is too low", "limit"), ("rate_limit_error: slow down", "limit"),
         ("Reached max turns (8)", "budget"), ("Reached max session turns for this", "budget"),
         ("Reached maximum budget ($1)", "budget"), ("Max number of steps reached: 3", "budget"),
