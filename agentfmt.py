@@ -295,7 +295,9 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 def first_names(names: Iterable[str]) -> str:
     """The first few names, with commas."""
     some = [*itertools.islice(names, NAMES_SHOWN + 1)]
-    return ", ".join(some[:NAMES_SHOWN]) + ", ..." * (len(some) > NAMES_SHOWN)
+    if len(some) > NAMES_SHOWN:
+        some[NAMES_SHOWN] = "..."
+    return ", ".join(some)
 
 
 def elements_in(text: str, name: str) -> list[str]:
@@ -622,7 +624,9 @@ def without_depths(text: bytes) -> bytes:
     """A JSON value with null in place of what is nested more than KEPT_LEVELS deep."""
     kept, level, position = bytearray(), 0, 0
     for run in BRACKETS.finditer(without_escapes(text)):
-        opens, count = run[0][:1] in b"[{", len(run[0]) * (run[0][:1] != b'"')
+        if run[0][:1] == b'"':
+            continue
+        opens, count = run[0][:1] in b"[{", len(run[0])
         if opens and level <= KEPT_LEVELS < level + count:
             kept += text[position : run.start() + KEPT_LEVELS - level] + b"null"
         elif not opens and level - count <= KEPT_LEVELS < level:
@@ -1670,8 +1674,9 @@ def page_size(call: Outcome) -> str:
     """The size of a page; if redaction replaced it, as its marker states."""
     page = decode_raw(call.found.markdown)
     marker = MARKER.fullmatch(page) if isinstance(page, str) else None
-    count = as_count(marker[1]) if marker else len(page) if isinstance(page, (str, list)) else None
-    return "" if count is None else plural(count, "character")
+    if marker:
+        return plural(int(marker[1]), "character")
+    return plural(len(page), "character") if isinstance(page, (str, list)) else ""
 
 
 MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
@@ -1704,7 +1709,9 @@ def tool(label: str, target: Target = any_arg, *facts: Fact) -> Tool:
     verbs, _, what = label.partition(" ")
     plain = what.startswith("[")
     done, do, doing = (f"{verb} {what[plain : -plain or None]}" for verb in verbs.split("/"))
-    return Tool(done, do, doing, target, facts or (time_taken,) * (target is any_arg), plain)
+    if target is any_arg:
+        facts = facts or (time_taken,)
+    return Tool(done, do, doing, target, facts, plain)
 
 
 TOOLS = {
@@ -1888,7 +1895,9 @@ def label_call(outcome: Outcome) -> Action:
 
 @functools.lru_cache(256)
 def plain_action(tool: str, status: str, code: int | None, begun: bool) -> Action:
-    named = (begun and IN_BACKGROUND.get(tool)) or tool_named(tool)
+    named = tool_named(tool)
+    if begun:
+        named = IN_BACKGROUND.get(tool, named)
     label = f"Failed to {named.do}" if status in REASONS else named.done
     outcome = f"exit {code}" if status == "nonzero" else REASONS.get(status, "")
     return Action(label, "", outcome, status != "ok", verb_of(named, label))
@@ -1925,7 +1934,8 @@ def notice_action(event: Event) -> Action | None:
     failed = status not in ("", "completed", "success")
     what = "background task" if notice["title"] else "subagent"
     label = f"{'Failed to finish' if failed else 'Finished'} {what}"
-    outcome = excerpt(status) if failed else "" if took is None else format_duration(took)
+    time = "" if took is None else format_duration(took)
+    outcome = excerpt(status) if failed else time
     target = first_text(notice["description"], notice["title"], notice["summary"])[:MAX_TARGET]
     return Action(label, target, outcome, failed)
 
@@ -2302,9 +2312,11 @@ class Reporter:
         self.came_to = ""  # where a signal stopped the reading, and what was open there
 
     def status(self) -> int:
-        return (
-            ERROR if self.has_error else FAILED if self.failed else DAMAGED if self.damaged else OK
-        )
+        if self.has_error:
+            return ERROR
+        if self.failed:
+            return FAILED
+        return DAMAGED if self.damaged else OK
 
     def message(self, text: str) -> None:
         """One line on stderr, after the output that came before it; a value that has become known
@@ -2408,17 +2420,17 @@ def events_outside(reporter: Reporter, file: FileNotes) -> str:
     if not groups:
         return ""
     types = {kind: None for group in groups for kind in group.types}
-    listed, s = reporter.list_names(types), "s" * (len(types) > 1)
+    listed, s = reporter.list_names(types), "s" if len(types) > 1 else ""
     recognized = any(group.known for group in groups)
     if not recognized and not file.has_run:
         what = f"type{s}: {listed}" if types else "objects without a type"
         return f"{file.source.name}: no agent that I know wrote this ({what})"
-    kinds = (
-        f" of unknown type{s}" * (not recognized) + f" ({listed})" if types else " without a type"
-    )
+    kinds = f" ({listed})" if recognized else f" of unknown type{s} ({listed})"
+    if not types:
+        kinds = " without a type"
     count = sum(group.count for group in groups)
     error = next(filter(None, (group.error for group in groups)), "")
-    what = f"{plural(count, 'event')}{kinds} belong{'s' * (count == 1)} to no run"
+    what = f"{plural(count, 'event')}{kinds} {'belongs' if count == 1 else 'belong'} to no run"
     return ": ".join(filter(None, (groups[0].where, what, error)))
 
 
@@ -2434,8 +2446,10 @@ def nothing(_report: Reporter, file: FileNotes) -> str:
 
 
 def no_events(_report: Reporter, file: FileNotes) -> str:
-    hint = f"; if this is an agent's text, {AS_EVENTS}" * (not file.story_name)
-    return f"{file.source.name}: no events: {file.prose + hint if file.prose else AS_EVENTS}"
+    what = file.prose or AS_EVENTS
+    if file.prose and not file.story_name:
+        what += f"; if this is an agent's text, {AS_EVENTS}"
+    return f"{file.source.name}: no events: {what}"
 
 
 def saved_without_run(_report: Reporter, file: FileNotes) -> str:
@@ -2627,7 +2641,9 @@ def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
                 if token is None or (not depth and token in SEPARATORS):
                     arrays += SEPARATORS.get(token, 0)
                     continue
-                tokens += [" "] * (bare and token[0] not in STRUCTURAL) + [token]
+                if bare and token[0] not in STRUCTURAL:
+                    tokens.append(" ")
+                tokens.append(token)
                 bare = token[0] not in STRUCTURAL
                 depth += NESTING.get(token, 0)
                 if depth > 0:
@@ -2751,8 +2767,9 @@ def holds_event(text: bytes, layers: int) -> bool:
     outer = members(text)
     if text[:1] != b"{" or not outer:
         return text[:1] == b"{" and b'"type"' in text
-    inner = contents(text) if layers else ()
-    return says_kind(outer) or any(holds_event(piece.text, layers - 1) for piece in inner)
+    if says_kind(outer):
+        return True
+    return layers > 0 and any(holds_event(piece.text, layers - 1) for piece in contents(text))
 
 
 def says_kind(line: Mapping[str, Raw]) -> bool:
@@ -2800,7 +2817,10 @@ class Unwrapper:
             opened = map(self.open, rest) if self.place else rest
             for kind, group in itertools.groupby(opened, type):
                 pieces: Any = group
-                yield from (b"".join(pieces),) if kind is bytes else pieces
+                if kind is bytes:
+                    yield b"".join(pieces)
+                else:
+                    yield from pieces
             if self.decided and not self.place:
                 yield from wrapped
         if self.begun:
@@ -3198,8 +3218,8 @@ class ForeignCall(Struct, gc=False):
         names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
         args = {names.get(key, key): value for key, value in args.items()}
         if self.tool == "updateTodos":
-            listed = translate_todos(decode_raw(args.get("todos")))
-            args |= {"todos": listed} if listed else {}
+            if listed := translate_todos(decode_raw(args.get("todos"))):
+                args["todos"] = listed
         elif self.tool == "shell" and "command" in args:
             command = args["command"]
             words = isinstance(command, Raw) and bytes(command)[:1] == b"["
@@ -3885,9 +3905,9 @@ class Translator:
                 self.add("tool_call", "started", each, each.id, parent)
         self.calls[identity] = called
         if not self.clocks and len(self.calls) > 1:
-            beside = [sibling for sibling in self.calls.values() if sibling.parent == parent]
-            for sibling in beside if beside[1:] else ():
-                sibling.overlaps = True
+            siblings = [call for call in self.calls.values() if call.parent == parent]
+            for call in siblings:
+                call.overlaps = call.overlaps or len(siblings) > 1
 
     def answer(
         self, identity: Any, content: Any, *, error: Any = None, failed: bool = False, **more: Any
@@ -4719,9 +4739,10 @@ class SavedClaude(Saved, Claude):
         message = line.message
         if not self.parent:
             self.cut = bool(message and message.stop_reason == "tool_use")
-        self.use_model((message and message.model) or line.model)
+        model, usage = (message.model, message.usage) if message else (None, None)
+        self.use_model(model or line.model)
         if self.maker.sums and self.in_turn:
-            self.count(line, line.usageMetadata or (message and message.usage))
+            self.count(line, line.usageMetadata or usage)
 
     def count(self, line: Any, usage: Any) -> None:
         """Add the tokens of a message. Before 2.1.38 its lines were written while it was not over,
@@ -5904,7 +5925,7 @@ class Pi(Saved):
 
     def message(self, message: Any) -> None:
         said = self.ask if message.role == "user" else self.say
-        content = message.content if message.role in ("user", "assistant") else ()
+        content = message.content if message.role in ("user", "assistant") else None
         for block in as_list(content):
             if block.type == "text":
                 said(block.text)
@@ -6223,7 +6244,8 @@ class Antigravity(Translator):
         more = {"duration_ms": took, "num_turns": result["num_turns"], "usage": result["usage"]}
         if result["structured_output"] is not None:
             response = encode_json(result["structured_output"]).decode()
-        more |= {"result": response} if response else {}
+        if response:
+            more["result"] = response
         self.end(error, **more)
 
 
@@ -6347,7 +6369,9 @@ class Goose(Translator):
         elif kind == "error":
             self.report_error(line["error"], fatal=True)
         elif kind == "complete":
-            failed = self.fatal_error or (GOOSE_ERROR.match(self.closing) and self.closing.strip())
+            failed = self.fatal_error
+            if not failed and GOOSE_ERROR.match(self.closing):
+                failed = self.closing.strip()
             totals = {"usage": as_object(line.value), "total_cost_usd": line["cost_usd"]}
             self.end(failed, **totals)
 
@@ -7773,7 +7797,8 @@ class Totals:
         numbers = "verdicts actions nested failures unknown stated runs_stating redactions"
         for kind in numbers.split():
             add_counts(getattr(self, kind), getattr(other, kind))
-        self.files |= other.files if len(self.files) < MAX_FILES else {}
+        if len(self.files) < MAX_FILES:
+            self.files |= other.files
 
 
 class FileChange(Struct, gc=False):
@@ -7991,7 +8016,8 @@ class Notes:
         if not hidden:  # nearly always
             return line
         counted = [totals.redactions if totals else self.outside]
-        counted += [self.total.redactions] if self.run and self.ended else []
+        if self.run and self.ended:
+            counted.append(self.total.redactions)
         for match in PRINTED_MARKER.finditer(line):
             name = match[1].replace(b"\\", b"").decode()
             if counted[0].get(name, 0) < hidden.get(name, 0):
@@ -8194,8 +8220,10 @@ def event_tools(event: Event) -> Iterator[str]:
     own = (event.tool_call or {}).get("name")
     if isinstance(own, str):
         yield own
+    if tool != "mcp":
+        return
     started = tool_of(event.started)[1] if event.started else NO_BODY
-    for call in (body, started) if tool == "mcp" else ():
+    for call in (body, started):
         args = Node(decode_raw(call.args))
         if args["toolName"] and args["providerIdentifier"]:
             yield f"mcp__{args['providerIdentifier']}__{args['toolName']}"
@@ -8271,8 +8299,9 @@ def event_commands(event: Event) -> Iterator[Sequence[str]]:
             raise UnclearError
         stated = [as_text(one["fullText"]) for one in Node(parsed).each("executableCommands")]
         argv = [word for word in given if isinstance(word, str)] if isinstance(given, list) else []
-        lines = filter(None, (as_text(given), *stated))
-        for words in itertools.chain(started_by(argv, 0) if argv else (), *map(commands_in, lines)):
+        commands = [started_by(argv, 0)] if argv else []
+        commands += map(commands_in, filter(None, (as_text(given), *stated)))
+        for words in itertools.chain(*commands):
             yield (" ".join(words),)
 
 
@@ -8284,7 +8313,7 @@ def event_parents(event: Event) -> Named:
 
 def event_sessions(event: Event) -> Named:
     """The event's and its run's: the last line of a run may name another."""
-    names = [event.session_id or "", (event.run and event.run.session) or ""]
+    names = [event.session_id or "", event.run.session or "" if event.run else ""]
     return one_name(*names, *(name[:SESSION_PREFIX] for name in names))
 
 
@@ -8427,7 +8456,7 @@ def parse_term(term: str) -> Term:
     if key == "status" and not fnmatch.filter(STATUSES, glob):
         raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
     if key == "path":  # a directory is what is in it
-        glob = os.path.normpath(glob + "*" * glob.endswith("/"))
+        glob = os.path.normpath(f"{glob}*" if glob.endswith("/") else glob)
     return Term(key, glob, bool(negation))
 
 
@@ -8459,7 +8488,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
     """Check the name of a type or a tool; an unknown one must be given with ==."""
     if glob.startswith("="):
         return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
-    types = EVENT_TYPES if key != "tool" else ()
+    types = EVENT_TYPES if key != "tool" else {}
     tools = TOOL_NAMES | {ANY_CHANGE: ANY_CHANGE} if key != "type" else {}
     tool = tools.get(glob.replace("_", "").lower())
     if WILDCARD.search(glob):
@@ -8586,7 +8615,7 @@ class Selection:
         option, choices = ("--only", self.only) if self.picks else ("--drop", self.drop_runs)
         given = " or ".join(escape(choice.text) for choice in choices)
         there = first_names(
-            f"{file} has {plural(runs, 'run')}" + f" of {first_names(sessions)}" * bool(sessions)
+            f"{file} has {plural(runs, 'run')}{f' of {first_names(sessions)}' if sessions else ''}"
             for file, (runs, sessions) in self.there.items()
         )
         return f"{option} {given}: {what}: {there or 'there is none at all'}"
@@ -11484,7 +11513,8 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     wraps = act.failed and screen.fd is not None
     if not wraps:
         label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
-    outcome = (f" {outcome}" if glyphs else f"({outcome})") if outcome else ""
+    if outcome:
+        outcome = f" {outcome}" if glyphs else f"({outcome})"
     line = " ".join(filter(None, (label, target, outcome)))
     line = line if wraps else truncate(line, room)
     if act.failed:
@@ -11723,7 +11753,8 @@ class LastLine:
             doing = f"{'  ' * depth}{self.screen.label(act)} {escape(act.target)}"
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.started_at
             rest = f"  {format_clock(took)}" if took >= 1 else ""
-            rest += f"  (+{len(calls) - 1} more)" if len(calls) > 1 else ""
+            if len(calls) > 1:
+                rest += f"  (+{len(calls) - 1} more)"
         elif waits := [wait for run in self.open if (wait := notes_of(run).wait)]:
             took, tries = now - waits[0].since, plural(waits[0].retries, "retry", "retries")
             what, rest = f"Waiting for the API {format_clock(took)}", f"  ({tries})"
@@ -11731,7 +11762,8 @@ class LastLine:
             what = f"Thinking {format_clock(silent)}"
         elif self.waits and now - self.begun >= 1:
             what = f"Waiting for the agent {format_clock(now - self.begun)}"
-        rest += self.limits.near(now) if what and self.limits else ""
+        if what and self.limits:
+            rest += self.limits.near(now)
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
 
@@ -12071,7 +12103,8 @@ def carry_style(rows: Iterable[str]) -> Iterator[str]:
 def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     """End a segment: its last line, or, if ``final``, the answer of a run that ends, in lines."""
     segments, line = notes.speech, notes.partial_line
-    line += (segments.held,) if event.kind == IMPLIED else ()
+    if event.kind == IMPLIED:
+        line.append(segments.held)
     segments.close()
     good = event.type == "result" and event.run.succeeded
     members = details(event) if good else {}
@@ -12138,7 +12171,7 @@ class Summary(Writer):
         if why and glyphs:
             return "\n".join(("", *self.failure(f"{verdict}: {why}", facts)))
         if not glyphs:
-            line = f"agentfmt: {fit_facts(facts, sys.maxsize)}" + f": {why}" * bool(why)
+            line = ": ".join(filter(None, ("agentfmt", fit_facts(facts, sys.maxsize), why)))
             return line if good else self.screen.paint(RED, line)
         line = fit_facts(facts, self.screen.width() - len("✓ "))
         if good and line.startswith(verdict):
@@ -12181,12 +12214,13 @@ def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int
     nouns = "event of unknown type", "events of unknown type"
     yield 0, format_counts(totals.unknown, *nouns, named=named)
     yield 4, f"{plural(len(totals.files), 'file')} changed" if totals.files else ""
-    units = iter([" token"])  # beside the first number only
+    unit = " token"  # beside the first number only
     for rank, kind in zip((2, 3, 7, 7), TOKENS, strict=True):
         if number := totals.stated.get(kind):
-            unit = next(units, "")
-            counted = f"{number:,}{unit}{'s' * (unit != '' and number != 1)} {kind}"
-            yield rank, at_least(kind, totals) + counted
+            if unit and number != 1:
+                unit = " tokens"
+            yield rank, f"{at_least(kind, totals)}{number:,}{unit} {kind}"
+            unit = ""
     cost, turns = format_cost(totals.stated.get("cost", 0)), int(totals.stated.get("turns", 0))
     yield 1, cost and at_least("cost", totals) + cost
     yield 5, at_least("turns", totals) + plural(turns, "turn") if turns else ""
@@ -12217,10 +12251,12 @@ def time_spent(totals: Totals) -> str:
 
 
 def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: bool = True) -> str:
+    if not counts:
+        return ""
     total = sum(counts.values())
     each = ", ".join(f"{excerpt(name)} {number:,}" for name, number in counts.items())
     text = f"{total:,} {noun if total == 1 else nouns or noun + 's'}"
-    return "" if not counts else f"{text} ({each})" if named else text
+    return f"{text} ({each})" if named else text
 
 
 # ---------------------------------------------------------------- Markdown
@@ -12248,8 +12284,9 @@ def fence_around(text: str, least: int = 1) -> str:
 
 def code_span(text: str) -> str:
     ticks = fence_around(text)
-    blank = " " * (text[:1] in ("`", " ") or text[-1:] in ("`", " "))
-    return f"{ticks}{blank}{text}{blank}{ticks}" if text.strip() else ""
+    if text[:1] in ("`", " ") or text[-1:] in ("`", " "):
+        text = f" {text} "
+    return f"{ticks}{text}{ticks}" if text.strip() else ""
 
 
 def fenced(kind: str, lines: Iterable[str]) -> Iterator[str]:
@@ -12494,7 +12531,9 @@ class Item(NamedTuple):
 
     @property
     def state(self) -> str:
-        return "running" if self.act.running else "bad" if self.act.failed else "ok"
+        if self.act.running:
+            return "running"
+        return "bad" if self.act.failed else "ok"
 
 
 def change_words(file: FileChange) -> str:
@@ -12608,12 +12647,14 @@ class Document(Writer):
             yield from self.put(part, self.step(part, Item(waited), None))
         if event.type == "assistant":
             new = notes.speech.say(event) if self.words else ""
-            notes.partial_line += () if event.unprinted or self.final else (new,)
+            if not event.unprinted and not self.final:
+                notes.partial_line.append(new)
             part.said_ms = part.said_ms or (said_ms(event) if new else None)
             return
         if self.words and (ends or event.type in SEGMENT_ENDS):
             words = "\n".join(end_words(event, notes, final=self.final)).strip()
-            yield from self.answer(part, words) if ends else self.say(part, words)
+            show = self.answer if ends else self.say
+            yield from show(part, words)
         if event.finished_call:
             if self.acts:
                 yield from self.act(part, event.finished_call)
@@ -12999,11 +13040,11 @@ class Markdown(Document):
 def row_of(part: RunPart, why: str, totals: Totals) -> str:
     """A run in the table of several."""
     title = ": ".join(filter(None, (literal(escape(part.title)), why)))
-    sums = [fact for _, fact in [*facts_of("", totals, named=False)][:3] if fact]
     took, cost = int(totals.stated.get("took", 0)), format_cost(totals.stated.get("cost", 0))
+    counts = [fact for _, fact in [*facts_of("", totals, named=False)][:3]]
+    sums = filter(None, (*counts, cost))
     mark = GOOD if part.run.succeeded else BAD
     time = format_duration(took).replace(" ", "\u00a0") if took else ""
-    sums += [cost] if cost else []
     texts = f"{mark}\u00a0{part.number}", part.run.agent, title, time, literal(", ".join(sums))
     return f"| {' | '.join(map(cell, texts))} |"
 
@@ -13199,8 +13240,8 @@ def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
         width = max(100 * bar.took / whole, 0.4)
         left = f"{min(100 * (bar.since - began) / whole, 100 - width):.2f}%"
         at = {"x": left, "y": f"{10 * lane}", "width": f"{width:.2f}%"}
-        kind = "bad" if bar.failed else "nested" if bar.parent else ""
-        shape = element("rect", kind=kind, height="8", rx="1.5", **at)
+        kind = "nested" if bar.parent else ""
+        shape = element("rect", kind="bad" if bar.failed else kind, height="8", rx="1.5", **at)
         title = element("title", f"{bar.title}, {format_duration(bar.took)}")
         drawn.append(element("a", title, shape, href=f"#{bar.place}"))
     slow = sorted((bar for bar in bars if bar.took >= SLOW_MS), key=lambda bar: -bar.took)
@@ -13364,8 +13405,9 @@ def item_html(item: Item, below: Sequence[str]) -> Html:
     if item.missing:
         facts = ", ".join(filter(None, (facts, f"{plural(item.missing, 'call')} left out")))
     long = len(facts) > MIN_PART * 3
-    first, newline, _ = act.target.partition("\n")
-    target = element("code", truncate(first, ITEM_COLUMNS) + " ..." * bool(newline))
+    first, *more = act.target.split("\n", 1)
+    brief = truncate(first, ITEM_COLUMNS)
+    target = element("code", f"{brief} ..." if more else brief)
     link = element("a", time or "#", kind="time" if time else "time link", href=f"#{place}")
     parts = [
         element("span", STATES[state], kind="mark"),
@@ -13380,7 +13422,8 @@ def item_html(item: Item, below: Sequence[str]) -> Html:
     content = (shown.pop("prompt", EMPTY), nested, *shown.values())
     if not any(content):
         return element("div", *parts, kind=f"act {state}", id=place)
-    state += " worse" * any('class="act bad' in block for block in below)
+    if any('class="act bad' in block for block in below):
+        state += " worse"
     opened = element("div", *content, kind="inside", id=place)  # so that a link opens it
     return element("details", element("summary", *parts), opened, kind=f"act {state}")
 
@@ -13477,7 +13520,7 @@ class Page(Document):
             return EMPTY
         begins = started is not None and not part.begun
         when = time_html(started or 0, "%-d %b %Y, %H:%M UTC") if begins else EMPTY
-        name = f"{run.agent}: {run.name}" + " continued" * part.begun
+        name = f"{run.agent}: {run.name}{' continued' if part.begun else ''}"
         head = element("h2", element("a", name, href=f"#{part.number}"))
         place = "" if part.begun else f' id="{part.number}"'
         begin = Html(f'{"</section>" if self.run else ""}<section class="run"{place}>')
@@ -13559,7 +13602,9 @@ class Page(Document):
     def hidden(self, total: Totals) -> Html:
         """What redaction hid, if it was asked for."""
         redaction = self.notes.reporter.redaction
-        marked = {*redaction.classes, *(("secrets",) if redaction.scanner else ())} - {"paths"}
+        marked = {*redaction.classes} - {"paths"}
+        if redaction.scanner:
+            marked.add("secrets")
         counts = {name: number for name, number in total.redactions.items() if number > 0}
         listed = format_counts(counts, "redaction") or "nothing was found"
         notes = [f"Hidden ({', '.join(sorted(marked))}): {listed}"] if marked else []
@@ -13757,6 +13802,7 @@ class RunTable(Table):
             for name, number in counts.items()
         ]
         ended = event.kind == END and event.subtype != IN_THE_MIDDLE
+        verdict = "succeeded" if run.succeeded else "failed"
         return {
             "session": run.label,
             "run": run.number,
@@ -13764,7 +13810,7 @@ class RunTable(Table):
             "model": totals.model or None,
             "models": [*totals.models],
             "prompt": notes.prompt or None,
-            "verdict": ("succeeded" if run.succeeded else "failed") if ended else "unfinished",
+            "verdict": verdict if ended else "unfinished",
             "reason": run.reason,
             "failure": failure_word(run),
             "location": run.where,
@@ -13931,7 +13977,8 @@ class Trace:
         self.first, self.last = min(self.first, span[0]), max(self.last, span[1])
         times = [str(milliseconds * 1_000_000) for milliseconds in span]
         made = {"traceId": self.trace_id, "spanId": ids[0], "name": name, "kind": INTERNAL}
-        made |= {"parentSpanId": ids[1]} if ids[1] else {}
+        if ids[1]:
+            made["parentSpanId"] = ids[1]
         made |= dict(zip(("startTimeUnixNano", "endTimeUnixNano"), times, strict=True))
         status = {} if failure is None else {"code": FAILED_SPAN, "message": failure}
         self.spans.append(made | {"attributes": attributes(told), "status": status})
@@ -13950,10 +13997,10 @@ class Otlp(RunWriter):
         return Trace(run, notes.started_ms, (found[1], found[2]) if found else None)
 
     def follow(self, event: Any, trace: Trace, notes: RunNotes) -> None:
-        if event.type == "assistant":
-            trace.said[-1] += notes.speech.say(event) if not event.unprinted else ""
-        elif event.type == "user" and event.parent_tool_use_id is None:
-            trace.asked += [] if event.unprinted else [words_of(event)]
+        if event.type == "assistant" and not event.unprinted:
+            trace.said[-1] += notes.speech.say(event)
+        elif event.type == "user" and event.parent_tool_use_id is None and not event.unprinted:
+            trace.asked.append(words_of(event))
         if event.type in SEGMENT_ENDS and trace.said[-1]:
             trace.said.append("")
         if event.finished_call and not event.unprinted:
@@ -14001,7 +14048,7 @@ class Otlp(RunWriter):
         end = max(trace.last, trace.first + int(stated.get("took", 0)))
         if live and trace.begun is None:
             end = max(end, round(time.time() * 1000))
-        failure = failure_word(run)
+        failure, clock = failure_word(run), "clock" if live else "unknown"
         fields = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": run.agent,
@@ -14015,7 +14062,7 @@ class Otlp(RunWriter):
             "agentfmt.run": run.number,
             "agentfmt.cost_usd": stated.get("cost"),
             "agentfmt.turns": as_count(stated.get("turns")),
-            "agentfmt.time": None if trace.begun is not None else "clock" if live else "unknown",
+            "agentfmt.time": clock if trace.begun is None else None,
         }
         if self.contents:
             reason = "error" if failure else "stop"
@@ -14068,7 +14115,8 @@ class Trajectory:
 
     def step(self, source: str, at: int | None, message: str = "") -> dict[str, Any]:
         made: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": source}
-        made |= {"timestamp": iso_time(at)} if at is not None else {}
+        if at is not None:
+            made["timestamp"] = iso_time(at)
         self.steps.append(made | {"message": message})
         return self.steps[-1]
 
@@ -14205,7 +14253,8 @@ class Atif(RunWriter):
         agent = {"name": run.agent, "version": kept.version, **model}
         inner = [each.document({"name": "subagent", "version": "unknown"})
                  for each in kept.inner.values()]  # fmt: skip
-        more |= {"subagent_trajectories": inner} if inner else {}
+        if inner:
+            more["subagent_trajectories"] = inner
         session = {"session_id": run.label} if run.label else {}
         return without_halves(kept.main.document(agent, **session, **more))
 
@@ -14228,7 +14277,9 @@ def pass_on(events: Iterable[Event], others: list[Writer], notes: Notes) -> Iter
     stderr."""
     for event in events:
         yield event
-        for other in others if event.type not in SPOKEN_TYPES else ():
+        if event.type in SPOKEN_TYPES:
+            continue
+        for other in others:
             reporter = notes.reporter
             write = reporter.out.lines.append if other.follows else reporter.write
             for line in other.lines((event,)):
@@ -14238,7 +14289,8 @@ def pass_on(events: Iterable[Event], others: list[Writer], notes: Notes) -> Iter
 def make_writers(to: str, view: View, notes: Notes) -> tuple[Writer, list[Writer]]:
     """The writer of an output, and those beside it that a view asks for."""
     others: list[Writer] = [Text(view, notes, aside=True)] if view.actions == "stderr" else []
-    others += [Summary(view, notes)] if view.summary else []
+    if view.summary:
+        others.append(Summary(view, notes))
     return WRITERS[to](view, notes), others
 
 
@@ -14327,7 +14379,8 @@ def follow_streams(
     except Interrupted:
         runs = [*sessions.open_runs()]
         reporter.came_to = sessions.here.file.source.where()
-        reporter.came_to += f", with {plural(len(runs), 'run')} open" if runs else ""
+        if runs:
+            reporter.came_to += f", with {plural(len(runs), 'run')} open"
         yield sessions.interrupted()
         raise
 
@@ -14915,7 +14968,8 @@ def session_time(path: str) -> float | None:
     try:
         with open(path, "rb") as file:
             head = file.read(BLOCK)
-            head += b"" if b"\n" in head else file.read(DRAIN)
+            if b"\n" not in head:
+                head += file.read(DRAIN)
             changed = os.fstat(file.fileno()).st_mtime
     except OSError:
         return None
@@ -15059,8 +15113,9 @@ class Command(click.Command):
         with formatter.section("All others, see --man"):
             for group, some in GROUPS.items():
                 names = [option.opts[-1] for option in some if option.opts[-1][2:] not in MOST_USED]
-                rows = wrap(", ".join(names), 66) if names else ()
-                for row in rows:
+                if not names:
+                    continue
+                for row in wrap(", ".join(names), 66):
                     formatter.write(f"  {group:10} {row.strip()}\n")
                     group = ""
 
@@ -15224,7 +15279,7 @@ def main() -> int:
     except (BrokenPipeError, ReaderGone):
         return 128 + signal.SIGPIPE
     except (click.ClickException, OSError) as error:
-        hint = "; see agentfmt --help" * isinstance(error, click.UsageError)
+        hint = "; see agentfmt --help" if isinstance(error, click.UsageError) else ""
         with contextlib.suppress(OSError):
             write_all(2, encode_line(f"agentfmt: {escape(describe_error(error))}{hint}\n"))
         return error.status if isinstance(error, CannotStart) else ERROR
