@@ -9281,10 +9281,11 @@ class Form(NamedTuple):
         return self.name != "authorization" or name.lower().endswith(self.name)
 
 
-# <H>: blanks; <Q>: any quotes; <O>: opening quotes; <N>: a line end; <A>: an assignment.
+# <H>: blanks; <Q>: any quotes; <B>: some; <O>: opening quotes; <N>: a line end; <A>: an assignment.
 MACROS = {
     "H": r"(?:[ \t]|\\+t)*",
     "Q": r"[\\\"'`]*",
+    "B": r"[\\\"'`]{0,12}",
     "O": r"(?:[@bBfFrRuU]{1,2}|&\w+ |!!\w+ )?\\*[\"'`]",
     "Y": r"(?:&\w+ |!!\w+ )?",
     "P": r"(?:\\*[\"'`])?",
@@ -9307,7 +9308,7 @@ authorization   value     human   <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\
 quoted          value     word    <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
 typed           value     word    (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
 spaced          value     human   [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair            value     human   <Q>[:=,{ \t]{0,5}<N>?<H><Q>(?:\w{1,20}<Q><H>[:=]<H><Q>[\w()]{1,20}<Q>,?<H><N>?<H><Q>){0,2}(?i:(?:parameter|output)?value|default(?:value)?)<Q><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+pair            value     human   <B>[:=,{ \t]{0,5}<N>?<H><B>(?:\w{1,20}<B><H>[:=]<H><B>[\w()]{1,20}<B>,?<H>(?:<N><H>)?<B>){0,2}(?i:(?:parameter|output)?value|default(?:value)?)<B><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
 fallback        value     mixed   <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple           value     human   (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call            value     mixed   <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
@@ -9469,22 +9470,29 @@ def behind(forms: list[Form], needed: int) -> str:
 
 # A name at the end of a line, if the next one has before its text what tools put there: its number,
 # the name of its file, the sign of a difference, a quote or a comment, a service, a time.
+COMMENT_SIGN = r"[ \t]*(?:#+|//+|;+|\*|<!--|REM)[ ]"
 BEFORE_LINES = (
     r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]+(?:Z|[+-][0-9:]+)?[ ]"
     r"|[ \t]*[0-9]{1,6}(?:\xe2\x86\x92|\\+u2192|\t|\\+t|[ ]?\||[:-])"
     r"|[\w./@+-]{1,99}[:-][0-9]{1,6}[:-]|[\w./@+-]{1,99}/[\w.-]{1,60}:"
-    r"|[+-]|>[ ]?|[ \t]*(?:#+|//+|;+|\*|<!--|REM)[ ]|[\w.-]{1,40}-[0-9]+[ ]+\|[ ])"
+    r"|[+-]|>[ ]?|[\w.-]{1,40}-[0-9]+[ ]+\|[ ]"
+    rf"|{COMMENT_SIGN})"
 )
-NUMBERED_NAMES = (
-    rf"(?:(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[^\w\n]|\\+t)*"
-    rf"|(?i:value)[\"'\\]*[ \t]*[:=][^\n\\]+(?:\\+\"[^\n\\]*)?)"
-    rf"(?:\\+r|\r)?(?:\\+n|\n){BEFORE_LINES}"
+# A comment that is no single word, or a member, is prose.
+LONE_WORD = r"[ \t]*(?:- )?(?:\w+[\"']*[:=][ \t]*)?[^\s\\]{6,}[ \t]*(?:\\|\n|$)"
+_NEXT_LINE = (
+    rf"(?:\\+r|\r)?(?:\\+n|\n){BEFORE_LINES.replace(COMMENT_SIGN, COMMENT_SIGN + LONE_WORD)}"
 )
+_NUMBERED = rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[^\w\n]|\\+t)*{_NEXT_LINE}"
+NUMBERED_NAMES = rf"{_NUMBERED}|(?i:value)[\"'\\]*[ \t]*[:=][^\n\\]+(?:\\+\"[^\n\\]*)?{_NEXT_LINE}"
+# A name in the head of a table.
+CELL_JOINT = r"(?:\||\xe2\x94[\x82\x83]|\\u250[23])"
+HEAD_CELL = rf"(?i:{any_name([WORD, HUMAN])})[ *`]*(?:{CELL_JOINT}|(?:\\+n|\n)[ |:=]*[-+|]{{3}})"
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _HEAD = "|".join(sorted(_HEADS))
 UNFINISHED = rf"(?i:{any_name(NAME_ENDS)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
-NAMED = first_look()
+NAMED = f"{first_look()}|{HEAD_CELL}|{_NUMBERED}"
 # The name that it begins with, or an option.
 NAME = regex(rf"(?i:-[\w-]+|-?(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("latin-1"))
 
@@ -9497,7 +9505,7 @@ OVER_LINES = [
     (hint, Rule(name, f"{start} {rest}".replace("[ ]", BLANK)))
     for hint, name, start, rest in (
         (
-            r"(?i:value)[\\\"']*[ \t]*[:=][^{}();]{8}[^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]",
+            r"(?i:value)[\\\"']*[ \t]*[:=][^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]",
             "assignment",
             "(?i:value)",
             r"[\"'\\]*\h*[:=]\h*[\"'\\]*([^\s\"'\\,{}]{8,})[\"'\\]*,?"
@@ -9509,13 +9517,13 @@ OVER_LINES = [
             rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[\s\"',}}\\]|$)",
         ),
         (
-            "",
+            "random_password",
             "terraform-secret",
             "random_password",
             r"[^{}]*(?:\{[^{}]*)??[\"\\]*result[\"\\]*\h*[:=]\h*\\*\"([^\"\\\s]{4,})",
         ),
         (
-            "",
+            "Private-Lines:",
             "private-key",
             "Private-Lines:",
             r"\h*[0-9]+((?:\s|(?:\\+r)?\\+n)+(?:[A-Za-z0-9+/]{16,64}={0,2}(?:\s|(?:\\+r)?\\+n)*)+)",
@@ -9809,17 +9817,14 @@ ENTITIES = {
     b"equals": b"=", b"colon": b":",
 }  # fmt: skip
 # No line of a private key begins with the sign of a difference.
-_PREFIX = BEFORE_LINES.replace("[+-]|", "[+-](?![+-])|").encode("latin-1")
-LINE_PREFIX = rb"((?:(?m:^)|(?<=\\n))%b{1,3})" % _PREFIX
+LINE_PREFIX = rb"(%b{1,3})" % BEFORE_LINES.replace("[+-]|", "[+-](?![+-])|").encode("latin-1")
 # The signs are expressions of RE2; a slash, a quote and what assigns are signs of an escape.
 READINGS = [
     Reading(*given)
     for given in (
         ("code of a terminal", CODE_BEGIN, b"(%b)" % _CODES, nothing_of),
-        (
-            "what tools put before lines", NUMBERED_NAMES,
-            LINE_PREFIX, nothing_of,
-        ),
+        ("what tools put before lines", NUMBERED_NAMES, rb"\n" + LINE_PREFIX, nothing_of),
+        ("the same, as JSON spells lines", NUMBERED_NAMES, rb"\\n" + LINE_PREFIX, nothing_of),
         (
             "escape of JSON or JavaScript", r"\\(?:u00|x)[2-7]",
             rb"\\+(?:u00|x)([2-7][0-9a-fA-F])", char_in_hex,
@@ -9839,19 +9844,23 @@ READINGS = [
         ),
     )
 ]  # fmt: skip
-ANY_SIGN = "|".join(reading.sign for reading in READINGS[1:])  # codes are seen at the first look
+# Codes and names before lines are seen at the first look.
+ANY_SIGN = "|".join(reading.sign for reading in READINGS[3:])
+EVERY_SIGN = f"{CODE_BEGIN}|{NUMBERED_NAMES}|{ANY_SIGN}"
 
 
 def plain_reading(text: bytes) -> list[Change]:
     """The changes that make a text plain, as a person would read it."""
-    some = [reading for reading in READINGS if expression(reading.sign).search(text)]
-    if not some:
+    if not expression(EVERY_SIGN).search(text):
         return []
+    some = [reading for reading in READINGS if expression(reading.sign).search(text)]
     written = re.compile(b"|".join(reading.written for reading in some))
     changes = list[Change]()
-    for match in written.finditer(text):
+    for match in written.finditer(b"\n" + text):  # each line has an end before it: that's fast
         group = match.lastindex or 1
-        changes.append((*match.span(), some[group - 1].plain(match[group])))
+        new = some[group - 1].plain(match[group])
+        start, end = match.span() if new else match.span(group)
+        changes.append((start - 1, end - 1, new))
     return changes
 
 
@@ -9917,7 +9926,7 @@ SECRET_DATA = regex(
     rb"|()\"(?:data|stringData)\\*\":\s*\{([^{}]*)\}",
     re.MULTILINE,
 )
-SECRET_ENTRY = regex(rb"[\w.-]+[\"\\]*:[ \t]*[\"'\\]*([^\s\"'\\|>{}\[\]]{4,})")
+SECRET_ENTRY = regex(rb"(?<![\w.-])[\w.-]+[\"\\]{0,8}:[ \t]*[\"'\\]*([^\s\"'\\|>{}\[\]]{4,})")
 
 
 def kubernetes_secrets(text: bytes) -> Iterator[Span]:
@@ -9933,11 +9942,7 @@ def kubernetes_secrets(text: bytes) -> Iterator[Span]:
 
 
 # A column with the name of a secret at its head.
-_JOINT = r"(?:\||\xe2\x94[\x82\x83]|\\u250[23])"
-HEAD_CELL = (
-    rf"{_JOINT}[ *`]*[\w.-]{{0,24}}(?i:{any_name([WORD, HUMAN])})[ *`]*(?:{_JOINT}|\n|(?:\\r)?\\n)"
-)
-CELL_JOINT = regex(rb"\||\xe2\x94[\x82\x83]")
+CELL_END = regex(rb"\||\xe2\x94[\x82\x83]")
 HEADER_CELL = regex(rb"[\w .#*`\"-]*")
 MOST_ROWS = 200
 
@@ -9945,16 +9950,16 @@ MOST_ROWS = 200
 def columns(text: bytes) -> Iterator[Span]:
     """The values in the columns of tables whose heads are names of secrets."""
     done = 0
-    for head in expression(HEAD_CELL).finditer(text):
+    for head in expression(HEAD_CELL).finditer(text) if CELL_END.search(text) else ():
         start = text.rfind(b"\n", 0, head.start()) + 1
         end = text.find(b"\n", head.start())
         line = text[start:end]
-        cells = CELL_JOINT.split(line)
+        cells = CELL_END.split(line)
         if start < done or end < 0 or not all(map(HEADER_CELL.fullmatch, cells)):
             continue
         done, names = end, [cell.strip(b' "*`').decode() for cell in cells]
         for row in itertools.islice(re.compile(rb"[^\n]+").finditer(text, end), MOST_ROWS):
-            cells = CELL_JOINT.split(row[0])
+            cells = CELL_END.split(row[0])
             if len(cells) != len(names):
                 if row[0].strip(b"-+| "):  # no rule between head and rows
                     break
@@ -9965,8 +9970,8 @@ def columns(text: bytes) -> Iterator[Span]:
 
 def cells_of(at: int, row: bytes, names: list[str]) -> Iterator[Span]:
     """The secrets in a row of a table with these names of columns."""
-    starts = [0, *(match.end() for match in CELL_JOINT.finditer(row))]
-    for name, start, cell in zip(names, starts, CELL_JOINT.split(row), strict=True):
+    starts = [0, *(match.end() for match in CELL_END.finditer(row))]
+    for name, start, cell in zip(names, starts, CELL_END.split(row), strict=True):
         value = cell.strip(b" \t\"`'")
         shown = value.decode("utf-8", "replace")
         if value and ends_of(name) and not is_plain(name, shown, HUMAN):
@@ -10005,15 +10010,9 @@ class Scanner:
             (start, self.known.spans)
             for start in sorted({form.expression(TELLTALE) for form in self.known.forms.values()})
         ]
-        over_lines: list[tuple[str, Finder]] = [
-            (KIND_SECRET, kubernetes_secrets),
-            (HEAD_CELL, columns),
-        ]
-        over_lines += [
-            (hint or rule.hint(), functools.partial(rule_spans, rule)) for hint, rule in OVER_LINES
-        ]
-        self.finders += over_lines
-        self.over_lines = {finder for _, finder in over_lines}
+        # Of what several lines tell the first look is no proof: they look for themselves.
+        self.over_lines: list[Finder] = [kubernetes_secrets, columns]
+        self.over_lines += [functools.partial(rule_spans, rule) for _, rule in OVER_LINES]
         # A raw line does not show where a string begins and ends.
         self.anchored = any(ANCHOR.search(text) for text in patterns.values())
 
@@ -10027,13 +10026,18 @@ class Scanner:
     @functools.cached_property
     def tokens(self) -> Any:
         """The first look at tokens and known values, and at escapes that may hide one."""
-        hints = [hint for hint, _ in self.finders]
+        hints = [hint for hint, _ in self.finders] + [hint for hint, _ in OVER_LINES]
         # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
         # user's pattern may match any character that an escape hides.
         hidden = r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         escape = r"[^\\](?:\\\\)*\\" + hidden
         first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
-        tokens = WORD_BEGIN + any_of(first), any_of({*hints} - first), escape, CODE_BEGIN
+        tokens = (
+            WORD_BEGIN + any_of(first),
+            any_of({*hints, KIND_SECRET} - first),
+            escape,
+            CODE_BEGIN,
+        )
         # Where a match begins is not asked for: that would be looked for backwards, which takes
         # some twenty times as long, since a token's end tells so little about its kind.
         return expression(f"(?s:.*?)(?:{'|'.join(tokens)})")
@@ -10122,15 +10126,23 @@ class Scanner:
                     (a, b) for a, b, _ in changes if b - a <= SHORT_CODE and CODES.match(text, a)
                 ]
                 more = [part for span in more for part in around(span, codes, inside=True)]
-                plain = self.search(splice(text, changes), whole)
-                if PEM_BEGIN.search(text):  # signs of comments tell a key that is only mentioned
-                    plain = [span for span in plain if span[2] != "private-key"]
-                more += carried_back(plain, changes)
+                more += carried_back(self.search_plain(text, changes, whole), changes)
             if not (more and changes):
                 return merged(spans + more)
             spans = merged(spans + more)
             text = mask(text, spans)
         return spans
+
+    def search_plain(self, text: bytes, changes: list[Change], whole: bool) -> list[Span]:
+        """The spans of secrets in the plain reading of a text, if there may be any near to where it
+        differs: else all are found in the text itself."""
+        near = merged([(max(begin - NEAR, 0), end + NEAR, "") for begin, end, _ in changes])
+        if not any(self.is_suspect(text[begin:end]) for begin, end, _ in near):
+            return []
+        plain = self.search(splice(text, changes), whole)
+        if PEM_BEGIN.search(text):  # signs of comments tell a key that is only mentioned
+            plain = [span for span in plain if span[2] != "private-key"]
+        return plain
 
     def search(self, text: bytes, whole: bool) -> list[Span]:
         """The spans of secrets in a text as it stands. Known values hide nothing of what is found
@@ -10154,9 +10166,9 @@ class Scanner:
         are looked for."""
         text = mask(text, spans) if spans else text
         for _ in range(ROUNDS):
-            finders = dict.fromkeys((*self.found_in(text), *self.always))
-            some = (finder for finder in finders if whole or finder not in self.over_lines)
-            more = [span for finder in some for span in finder(text)]
+            finders = [*self.found_in(text), *self.always]
+            finders += self.over_lines if whole else []
+            more = [span for finder in dict.fromkeys(finders) for span in finder(text)]
             more += [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
             if not more:
                 break
@@ -12996,6 +13008,9 @@ class Markdown(Document):
         if run.succeeded and not chapter.answer:
             chapter.answer = chapter.words
         chapter.words = ""
+        steps = (step.forms[0] for step in chapter.steps)
+        texts = chapter.prompt, chapter.answer, chapter.failure, *steps
+        self.notes.tally(to_utf8("\n".join(texts)))  # now, for they are written at the end
         chapter.files = files_table(totals.files.values())
         chapter.row = row_of(part, why, totals)
         before = chapter.size
