@@ -13008,9 +13008,6 @@ class Markdown(Document):
         if run.succeeded and not chapter.answer:
             chapter.answer = chapter.words
         chapter.words = ""
-        steps = (step.forms[0] for step in chapter.steps)
-        texts = chapter.prompt, chapter.answer, chapter.failure, *steps
-        self.notes.tally(to_utf8("\n".join(texts)))  # now, for they are written at the end
         chapter.files = files_table(totals.files.values())
         chapter.row = row_of(part, why, totals)
         before = chapter.size
