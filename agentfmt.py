@@ -531,8 +531,8 @@ def with_plain_setter(kind: type[T]) -> type[T]:
 def shape(
     texts: str = "", raws: str = "", anys: str = "", *, base: type[Struct] = Struct, **others: Any
 ) -> Any:
-    """A Struct for some members of an object, besides those of a base: strings, undecoded values,
-    any values, others."""
+    """A Struct for some members of an object, added to a base's: strings, undecoded values, any
+    values, others."""
     fields: list[Any] = [(name, str | None, None) for name in texts.split()]
     fields += [(name, Raw, Raw()) for name in raws.split()]
     fields += [(name, Any, None) for name in anys.split()]
@@ -583,7 +583,7 @@ def decode_as(raw: Raw | bytes, kind: type[T]) -> T:
 
 
 def as_integer(value: Any) -> int | None:
-    """An integer of 64 bits, or None; protobuf's JSON writes such ones as strings."""
+    """An integer of 64 bits, or None; protobuf's JSON writes them as strings."""
     if type(value) is int:
         return value if -(1 << 63) <= value < 1 << 63 else None
     if isinstance(value, str) and INTEGER.fullmatch(value):
@@ -639,7 +639,7 @@ BRACKETS = regex(rb'"[^"]*"|[\[{]+|[\]}]+')  # in a line without escapes
 
 
 def as_time(value: Any) -> int | None:
-    """A time in milliseconds since 1970, from such a number or ISO 8601; or None."""
+    """A time in milliseconds since 1970, given as that number or in ISO 8601; or None."""
     return as_count(value) if not isinstance(value, str) else time_in(value)
 
 
@@ -828,7 +828,7 @@ class OutputError(Exception):
 
 
 class StuckError(OSError):
-    """After a signal, nobody has read an output for STUCK_SECONDS; how many bytes are lost."""
+    """After a signal, an output was not read for STUCK_SECONDS: some bytes are lost."""
 
     def __init__(self, lost: int = 0) -> None:
         lost_bytes = f"{plural(lost, 'byte')} could not be written, since nobody reads them"
@@ -1222,8 +1222,8 @@ class Child:
             time.sleep(LOOK_SECONDS / 10)
 
     def leave(self) -> str:
-        """Wait for the command once it prints no more, and end what is left of it. What to say of
-        how it ended; "" if it ended well."""
+        """Wait for the command once it has stopped printing, and end what is left of it. Returns
+        what to say about its end; "" if it ended well."""
         if not self.limits.reached and not self.signals.caught:
             self.wait_for(self.limits.grace, self.has_left)
             self.limits.stayed = self.limits.stayed or not self.has_left()
@@ -1249,7 +1249,7 @@ def groups_in(session: int) -> set[int]:
 
 # ---------------------------------------------------------------- events
 #
-# One line, and the few of its members that stages look at.
+# One line, and the few members of it that stages look at.
 # Rarely needed members are decoded from the line on demand. It must not know runs or writers.
 
 if TYPE_CHECKING:
@@ -1319,18 +1319,18 @@ INIT = "init"  # opens a run, and supersedes one that is begun
 ACT = "act"  # opens a run, or goes on in it
 END = "end"  # ends the run
 OTHER = "other"  # belongs to the run
-IMPLIED = "implied"  # stands for an end that no line states: that of a run, else of the input
+IMPLIED = "implied"  # stands for an end that no line states: of a run, else of the input
 NO_RUN = "no run"  # stands for a FILE that has none
-# Those of another agent's lines that say nothing in our words. They belong to the run that is open;
-# where none is, they show:
-ASIDE = "aside"  # that there was one whose end nobody knows
+# Kinds of another agent's lines that no event of ours can express. They belong to the open run;
+# where none is open, they show:
+ASIDE = "aside"  # that there was a run whose end is unknown
 SAVED = "saved"  # that a session was saved, which holds no run so far
 RUNLESS = "runless"  # nothing
-EARLY = "early"  # what belongs to the next run of their FILE, whatever session that names
-STRAY = "stray"  # an error that names nobody, of the next run of an agent that has such errors
+EARLY = "early"  # something for the next run of their FILE, whatever session that run names
+STRAY = "stray"  # an error without a session, for the next run of an agent that prints those
 APART = (ASIDE, SAVED, RUNLESS, EARLY, STRAY)
 UNREADABLE = "unreadable"  # of a run that nobody reads: in an envelope, or excluded by --from
-GOING_ON = (ACT, *APART)  # kinds that change nothing of a run that is begun
+GOING_ON = (ACT, *APART)  # kinds that leave a run as it is once it has begun
 NO_SESSION = object()  # differs from any event's session
 
 
@@ -2009,14 +2009,14 @@ NOT_BEGUN = OpenCall()
 
 
 def ending_of(event: Event) -> Outcome:
-    """How a call ended, for writers that want no more: the rest need not be made."""
+    """How a call ended, for writers that need nothing else: the rest isn't made."""
     unread = event.tool_call is None and event.translated
     found: Outcome = event.translated.outcome(event) if unread else outcome_of(event)
     return found
 
 
 def action_of(event: Event) -> Action:
-    """The label of a finished call, and its outcome in a word: for writers that want no more."""
+    """The label of a finished call, and its outcome in a word: for writers that need no more."""
     return label_call(ending_of(event))
 
 
@@ -2145,7 +2145,7 @@ RETURNED = "content markdown output text message".split()
 
 
 def image_address(data: str) -> str:
-    """An image in Base64 as a data: URL, if its first bytes are those of one; SVG can be active."""
+    """An image in Base64 as a data: URL, if it begins like one; SVG may hold scripts."""
     import base64
 
     data = data.partition(";base64,")[2] or data
@@ -2238,7 +2238,7 @@ OVERWRITTEN = regex(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 # hides. It must not know the forms of lines, nor when runs open and end.
 
 
-# Characters that text has few of; in another encoding it has many, but no controls among them.
+# Characters that are rare in text; text in another encoding has many, but no control characters.
 STRANGE = regex("[\0-\7\x0b\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 
 
@@ -2253,7 +2253,7 @@ class OutsideEvents(Struct):
 
     where: str  # FILE:LINE of the first
     count: int = 0
-    certain: bool = False  # they are of a run whose beginning or end nobody knows
+    certain: bool = False  # they belong to a run whose beginning or end is unknown
     known: bool = False  # one shows an agent that is known
     types: dict[str, None] = {}
     error: str = ""  # the message of the last error event
@@ -2373,7 +2373,7 @@ class Reporter:
             self.explain(file)
 
     def explain(self, file: FileNotes) -> None:
-        """Say what a FILE is that has no run, or has events outside any; no story is told twice."""
+        """Say once what a FILE without a run is, or that it has events outside of runs."""
         stories = ((name, tell(self, file)) for name, tell in STORIES.items())
         name, what = next(story for story in stories if story[1])
         if name != file.story_name:
@@ -2400,7 +2400,7 @@ def what_it_is(_report: Reporter, file: FileNotes) -> str:
     return f"{source.name}: this is {what}" if what else ""
 
 
-# What begins like a log, and is none -> how that looks.
+# What begins like a log, but is something else -> how that looks.
 OTHER_FILES = {
     "a program, or a core dump": regex(rb"\x7fELF"),
     "a report of tests in JUnit's XML": regex(rb"\s*<(?s:.{0,900})<?\btestsuites?\b"),
@@ -2466,7 +2466,7 @@ def over_limit(_report: Reporter, file: FileNotes) -> str:
     return f"{file.source.name}: {file.limit}" if file.limit else ""
 
 
-# What a FILE is that has no run, or has events outside any: the first that isn't "" is told.
+# What a FILE without a run is, or with events outside of runs: the first that isn't "" is said.
 STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
     "limit": over_limit, "wrapping": two_wrappings,
     "form": what_it_is, "events": events_outside, "saved": saved_without_run,
@@ -2479,7 +2479,7 @@ STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
 # Frames of whole lines or documents, envelopes of log collectors, lines to events.
 # Chunks in, events out; a damaged line affects no other. It must not know agents or runs.
 
-OUTSIDE = "outside"  # the reason for a line that isn't in an envelope, as those of its FILE are
+OUTSIDE = "outside"  # the reason for a line without the envelope that its FILE has
 
 # Heads of a FILE that may become either, and of documents: their first line that isn't blank is `{`
 # alone, `[` alone, or `[` followed by `{` or `]`.
@@ -2880,11 +2880,11 @@ def without_codes(text: bytes) -> bytes:
 
 
 class Rejected(NamedTuple):
-    """What stands in the place of an event for a line that is none: the reason for damage; None if
-    it is prose; "" if it is the rest of a line that was rejected before."""
+    """A line that isn't an event, in the place of one. The reason says how it is damaged; None: it
+    is prose; "": it is the rest of a line that was rejected before."""
 
     reason: str | None
-    elsewhere: bool = False  # it is an event, but not wrapped as those of its FILE are
+    elsewhere: bool = False  # it is an event, but not wrapped like the others of its FILE
     session_id: object = NO_SESSION
     type: None = None
 
@@ -2947,7 +2947,7 @@ class Reader:
         self.source.at = begin + len(lines)
 
     def examine(self, text: bytes) -> list[tuple[bytes, Event]] | Rejected:
-        """The events in a line, if they stand behind such a prefix as those of the FILE do."""
+        """The events in a line, if its prefix is like the others of the FILE."""
         found = self.find_events(text)
         if isinstance(found, Rejected):
             return found
@@ -3004,8 +3004,8 @@ class Reader:
 
 
 def prefix_kind(prefix: bytes) -> str:
-    """What the prefixes of a log collector's lines have in common: not numbers, such as those of
-    times, nor the names of months and days."""
+    """What the prefixes of a log collector's lines have in common: everything but numbers and the
+    names of months and days."""
     text = prefix.removeprefix(BOM).decode("utf-8", "replace")
     return " ".join(re.sub(r"[0-9]+(?:[.,:][0-9]+)*", "0", CALENDAR.sub("", text)).split())
 
@@ -3513,7 +3513,7 @@ class Counted:
         self.messages: dict[Any, tuple[Any, dict[str, int]]] = {}
         self.dollars: float | None = None
         self.models: tuple[str, ...] = ()  # all that worked, sub-agents' too
-        self.first_model: Any = None  # as the init states it, which may be that of the run before
+        self.first_model: Any = None  # as the init states it; it may be the last run's
         # When the first line was written, and the last one (in saved sessions of those that say or
         # do something).
         self.first: Any = None
@@ -3668,7 +3668,7 @@ class Translator:
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
-        """The type of its lines; those of the base type are read as a Node."""
+        """The type of its lines; lines of the base type are read as a Node."""
         return base
 
     def in_background(self) -> Iterable[str]:
@@ -3685,7 +3685,7 @@ class Translator:
         self.passing = tuple(self.delta_types) if maker.silent else ()
         self.prompts: list[Any] = []  # that came before the init of their run
         self.names_agent = False  # an event showed whose it is
-        self.apart = False  # lines showed that there was a run, and no more of it
+        self.apart = False  # lines showed that there was a run, but nothing else of it
         self.cwd: Any = None  # as lines state it, if no init does
         self.model: Any = None  # the agent's own, of the last line that names one
         # The current line.
@@ -3846,7 +3846,7 @@ class Translator:
             self.begin(**members)
 
     def begin_message(self, identity: Any = ANOTHER) -> None:
-        """Words that follow belong to a message: they begin a line if those of another precede."""
+        """The words that follow belong to a message; they begin a line behind another message's."""
         self.said.begun[self.parent] = object() if identity is ANOTHER else identity
 
     def ask(self, text: Any) -> None:
@@ -3962,9 +3962,9 @@ class Translator:
         self.forget_run()
 
     def flaw(self, result: Any) -> Flaw | None:
-        """Why a result that says success, with these members, is none: something stopped the agent
-        and it neither said nor did anything since; or it never did, and took no token for that; or
-        its last words are an error of its host's, which took none."""
+        """Why a result that says success, with these members, isn't one: something stopped the
+        agent, which has said and done nothing since; or it never did, and took no tokens; or its
+        last words are an error of its host's, which took none."""
         answer, (words, tokens) = result["result"], self.last_words(result)
         reason = self.silent_reason
         silent = not answer or (isinstance(answer, str) and answer.strip() in ("", reason))
@@ -4114,7 +4114,7 @@ IN_ITS_WORK = ("unfinished", "it ended in the middle of its work")
 
 
 def stopped_by(stops: Mapping[str, tuple[str, str]], member: str, stop: str) -> Flaw:
-    """What is wrong with a run whose model stopped for a reason in a table of such."""
+    """What is wrong with a run whose model stopped for one of the reasons in a table."""
     failure, why = stops[stop]
     return f"{why} ({member} {stop})", failure
 
@@ -4171,7 +4171,7 @@ class Claude(Translator):
 
     of_run = ("final", "lost", "hosts_words")
     woken = False  # by the end of a task, and nothing was said since
-    wakes = 0  # how many results precede that of the run
+    wakes = 0  # how many results precede the run's own
     final: Any = None  # the agent's own last line
     by_schema = False  # a schema is given for the answer
     last_call: str | None = None  # the tool that the agent itself used last
@@ -4544,7 +4544,7 @@ ClaudeResult = shape(
 Returned: TypeAlias = ClaudeResult | Other  # type: ignore[valid-type]
 NO_FILE, NO_RESULT = ClaudeFile(), ClaudeResult()
 
-# Members of Cursor's results -> those of Claude Code's, by tool.
+# Members of Cursor's results -> Claude Code's, by tool.
 CLAUDE_FACTS: dict[str, dict[str, str]] = {
     "shell": {"stdout": "stdout", "stderr": "stderr", "executionTime": "durationMs"},
     "glob": {"files": "filenames", "totalFiles": "numFiles"},
@@ -4593,7 +4593,7 @@ def claude_facts(tool: str, result: Any) -> dict[str, Any]:
         lines = [line for hunk in Node(patch).each() for line in hunk_lines(hunk)]
         marks = [line[:1] for line in lines]
         facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
-        path = as_text(result.filePath)  # without it, a diff may look like that of a new file
+        path = as_text(result.filePath)  # without it, a diff may look like a new file's
         head = [f"--- {path}", f"+++ {path}"] if result.type == "update" else []
         facts["diffString"] = "\n".join(head + lines)
     elif tool == "grep" and as_text(result.mode) in GREP_MODES:
@@ -4819,8 +4819,8 @@ class SavedClaude(Saved, Claude):
                 self.stamp, self.parent = now
 
     def caller(self, line: Any) -> str | None:
-        """The call of a saved line's sub-agent: that of the line before it; of the first line, the
-        open one with its prompt."""
+        """The call whose sub-agent a saved line belongs to: the same as for the line before it; for
+        the first line, the open call with its prompt."""
         kind = self.event.type
         if self.side is None and kind in ("user", "assistant"):
             warms_up = bool(line.message) and message_text(line.message.content) == WARM_UP
@@ -4841,7 +4841,7 @@ class SavedClaude(Saved, Claude):
 
 
 def as_block(part: Any, status: Any) -> None:
-    """Turn a part of Qwen Code's message into Claude's block; ``status`` is that of a call."""
+    """Turn a part of Qwen Code's message into a block of Claude's; ``status`` is a call's."""
     called, returned = Node(part.functionCall), Node(part.functionResponse)
     if part.thought is True:
         part.thinking, part.text = part.text, None
@@ -4977,7 +4977,7 @@ class Codex(Translator):
             self.answer(line.call_id, "")
 
     def flaw(self, result: Any) -> Flaw | None:
-        """Nor does a turn succeed whose messages are commentary, all of them."""
+        """A turn fails, too, if all of its messages are commentary."""
         if self.commented and self.answered is None and result["result"] is None:
             return "it ended without a final answer, only with commentary", "unfinished"
         return super().flaw(result)
@@ -5103,7 +5103,7 @@ def calls_in(code: str) -> Iterator[tuple[str, Any]]:
 
     @functools.cache
     def values() -> dict[str, int]:
-        """Where those of variables begin."""
+        """Where the values of variables begin."""
         return {made[1]: made.end() for made in CODE_DECLARATION.finditer(code)}
 
     @functools.cache
@@ -5385,7 +5385,7 @@ class SavedCodex(Saved, Codex):
 
 
 def block_texts(blocks: list[Any]) -> list[str]:
-    """The texts in a list of such, or of blocks that may hold one."""
+    """The texts in a list of texts, or of blocks that may hold one."""
     texts = [block if type(block) is str else block.text for block in blocks]
     return [text for text in texts if text]
 
@@ -6311,8 +6311,8 @@ class Cline(Translator):
         self.answer(event["toolCallId"], text, error=event["error"], failed=failed, facts=took)
 
 
-# Arguments of Cline's tools that are lists, one item for each thing to do: Cursor's names, and what
-# stands between the items of those that are one text there.
+# Arguments of Cline's tools that are lists, one item for each thing to do: Cursor's names, and the
+# separator where Cursor has one text for all items.
 CLINE_LISTS = {
     "files": ("paths", None), "file_paths": ("paths", None), "commands": ("command", "; "),
     "queries": ("pattern", " "), "requests": ("url", " "),
@@ -7733,7 +7733,7 @@ class Totals:
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.runs_stating: dict[str, int] = {}  # how many runs state each of these
         self.markers: dict[str, int] = {}  # markers in its events, by rule
-        self.redactions: dict[str, int] = {}  # those of them that were printed
+        self.redactions: dict[str, int] = {}  # the ones that were printed
         self.rejected: dict[str, int] = {}  # lines that aren't events, since the last run's end
         self.unused = 0  # secret values that are too weak to search for
         self.runless = 0  # FILEs without a run
@@ -8541,7 +8541,7 @@ def agree_on_text(glob: str, other: str) -> bool:
 
 
 def agree_on_tool(glob: str, other: str) -> bool:
-    """Our own names are told apart; that of an MCP tool goes with mcp, an agent's with any."""
+    """Our own names differ from each other; an MCP tool's agrees with mcp, an agent's with any."""
     ours = {"mcp" if name.startswith("mcp__") else name for name in (glob, other)}
     if ANY_CHANGE in ours:
         return bool(ours & CHANGING_TOOLS) or not ours & TOOLS.keys()
@@ -11918,8 +11918,8 @@ class Text(Writer):
             yield render_action(waited, prefix, room, self.screen)
 
     def act(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
-        """The lines of a call: its own, below that of the sub-agent that made it, and the end of
-        what it printed if it is a command that failed."""
+        """The lines of a call: its own, below the line of the sub-agent that made it, and, if it is
+        a command that failed, the end of what it printed."""
         if event.unprinted:
             return
         if self.labels:
@@ -12273,11 +12273,11 @@ def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: 
 
 # ---------------------------------------------------------------- Markdown
 #
-# Texts of others as GitHub's Markdown: never HTML, over where they end, and calling nobody.
+# Foreign texts as GitHub's Markdown: without HTML, closed at their end, and mentioning nobody.
 # Strings in, strings out. It must not know events.
 
-# What GitHub takes for the name of somebody, an issue or a commit, and the addresses of these:
-# whoever is named gets a message, and a reference shows in the other thread. Code names nobody.
+# What GitHub takes for the name of a user, an issue or a commit, and the addresses of these: a user
+# is notified, and a reference shows in the other thread. Names within code do neither.
 ISSUE = r"[^\s/]+/[^\s/]+/(?:issues|pulls?|commits?|discussions|compare)/"  # of a repository
 MENTION = (
     rf"(?:https?://|www\.)[^\s/]+/{ISSUE}\S*[\w/]"
@@ -12319,7 +12319,7 @@ def literal_html(text: str) -> str:
 
 
 def quiet(text: str, plain: Callable[[str], str], code: Callable[[str], str]) -> str:
-    """A text whose parts are written as plain text, but as code if GitHub would call somebody."""
+    """A text whose parts are written as plain text, but as code if GitHub would notify somebody."""
     parts = MENTIONS.split(text)
     parts[::2], parts[1::2] = map(plain, parts[::2]), map(code, parts[1::2])
     return "".join(parts)
@@ -12425,8 +12425,8 @@ def safe_address(text: str, around: str) -> str:
 
 
 def safe_link(text: str, around: str) -> str:
-    """A link whose text calls nobody. To GitHub it leads as its own programs do that refer to
-    issues: without a trace in the other thread."""
+    """A link whose text mentions nobody. It leads to GitHub by the address that GitHub's own bots
+    use for issues: without a trace in the other thread."""
     words, _, to = text.rpartition("](")
 
     def safe(part: re.Match[str]) -> str:
@@ -12502,7 +12502,7 @@ def told_by(call: FinishedCall) -> str:
     return "  \n".join(f"{mark} {as_text(todo['content'])}" for mark, todo in marked)
 
 
-TOLD_ANYWAY = ("command", "path", "toolCallId")  # arguments that its line shows, or nobody reads
+TOLD_ANYWAY = ("command", "path", "toolCallId")  # arguments in its line, or without meaning
 TOLD_ALL = ("task", "updateTodos")
 TODO_MARKS = {"completed": CHECK_MARK, "progress": BEGIN_MARK, "cancelled": "–"}
 
@@ -12602,7 +12602,7 @@ class RunPart:
         self.title = self.title or truncate(first.strip("# "), TITLE)
 
     def new_minute(self, ms: int | None) -> int | None:
-        """A time that differs from that of the words before."""
+        """A time, if it differs from the one of the words before."""
         before, self.dated_ms = self.dated_ms, ms or self.dated_ms
         return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
 
@@ -12748,7 +12748,7 @@ class Document(Writer):
         return True
 
     def place(self, part: RunPart, parent: str | None, step: Step) -> Iterable[bytes]:
-        """Write an item, or keep it for that of the call whose sub-agent it belongs to."""
+        """Write an item, or keep it for the call whose sub-agent it belongs to."""
         if parent is None:
             return self.put(part, step)
         whole, brief = step.forms[:2]
@@ -12909,7 +12909,7 @@ class Markdown(Document):
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
         self.chapters: dict[int, Chapter] = {}  # by number of the run
-        self.good: list[int] = []  # those of them that succeeded
+        self.good: list[int] = []  # the ones that succeeded
         self.size = 0
 
     def asked(self, prompt: str, _at: int | None = None) -> str:
@@ -13177,8 +13177,8 @@ def markdown_reader() -> Any:
 
 
 def tame(state: Any) -> None:
-    """Headings rank below those of the page; nothing has a style of its own, which its policy
-    forbids; links tell nobody whence they were followed."""
+    """Headings rank below the page's own; nothing has a style attribute, which its policy forbids;
+    links send no referrer."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
@@ -13234,7 +13234,7 @@ def longest(bars: list[Bar]) -> list[Bar]:
 
 
 def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
-    """Calls by their time; those at the same time, and those of sub-agents, below each other."""
+    """Calls by their time; simultaneous ones, and sub-agents' calls, below each other."""
     if not any(bar.took >= SLOW_MS for bar in bars):
         return EMPTY  # it would say nothing
     began = min(began, *(bar.since for bar in bars))
@@ -13970,8 +13970,8 @@ class Trace:
         return self.identity(f"call\0{call or ''}\0{self.ids.get(call, 0)}", 16)
 
     def nest(self, call: str | None, parent: str | None, calls: Container[str | None]) -> str:
-        """The span above a call's: that of a parent that is known and isn't below the call itself,
-        which would keep readers busy for ever; else the run's."""
+        """The span above a call's: its parent's, if that is known and isn't below the call itself,
+        which would be an endless loop for readers; else the run's."""
         at = parent
         while at is not None and at != call:
             at = self.above.get(at)
@@ -13984,8 +13984,8 @@ class Trace:
         self, name: str, ids: tuple[str, str | None], span: tuple[int, int],
         told: Mapping[str, Any], failure: str | None,
     ) -> None:  # fmt: skip
-        """Add a span; ``ids``: its own, and that of the one above; ``span``: milliseconds since
-        1970; ``failure``: why it failed, None if it did not."""
+        """Add a span; ``ids``: its own and its parent's; ``span``: milliseconds since 1970;
+        ``failure``: why it failed, None if it did not."""
         self.first, self.last = min(self.first, span[0]), max(self.last, span[1])
         times = [str(milliseconds * 1_000_000) for milliseconds in span]
         made = {"traceId": self.trace_id, "spanId": ids[0], "name": name, "kind": INTERNAL}
@@ -14176,7 +14176,7 @@ class RunSteps:
 
 
 class Atif(RunWriter):
-    """A document for each run, with those of its sub-agents in it."""
+    """A document for each run, with its sub-agents' documents in it."""
 
     thinking = hides = True
     prose = True  # its events are shortened, not the document
@@ -14694,7 +14694,7 @@ def rule_lines() -> Iterator[str]:
 
 
 def name_lines() -> Iterator[str]:
-    """The ends of names that are those of secrets, by what their values have to look like."""
+    """The ends of names of secrets, by what their values have to look like."""
     for strength, names in NAME_ENDS.items():
         yield from (f"{name:20}  {STRENGTHS[strength]}" for name in names.split())
 
@@ -14996,8 +14996,8 @@ def count_back(
     signals: Signals,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """The selectors, with `run=-1` as a number: the FILEs are read once more, since only their ends
-    tell how many runs they hold. Raises click.UsageError if they can't be."""
+    """The selectors, with `run=-1` as a number: the FILEs are read a second time, since how
+    many runs they hold is known only at their ends. Raises click.UsageError if they can't be."""
     terms = (term for name in SELECTORS for item in options[name] for term in item.terms)
     if not any(term.counts_back() for term in terms):
         return {}
