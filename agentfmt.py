@@ -13051,7 +13051,7 @@ class Markdown(Document):
 
 def row_of(part: RunPart, why: str, totals: Totals) -> str:
     """A run in the table of several."""
-    title = ": ".join(filter(None, (literal(escape(part.title)), why)))
+    title = " – ".join(filter(None, (literal(escape(part.title)), why)))
     took, cost = int(totals.stated.get("took", 0)), format_cost(totals.stated.get("cost", 0))
     counts = [fact for _, fact in [*facts_of("", totals, named=False)][:3]]
     sums = filter(None, (*counts, cost))
