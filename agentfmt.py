@@ -1617,7 +1617,7 @@ def lines_read(call: Outcome) -> str:
     content = decode_raw(result.content)
     if total and isinstance(content, str) and content.endswith("\n"):
         total -= total == (start or 1) + content.count("\n")  # nothing follows the last newline
-        end = end and min(end, total)
+        end = min(end, total) if end else None
     if total and start and end and start <= end and end - start + 1 < total:
         return f"lines {start}-{end} of {total}"
     if total is None and result.isEmpty is True:
@@ -3286,15 +3286,15 @@ class Answer(Struct, gc=False):
 
     def variant_members(self, variant: str) -> dict[str, Any] | None:
         """What a variant of its result holds."""
-        held = self.result(self.call.args()).get(variant)
-        return held and {name: decode_raw(value) for name, value in held.items()}
+        result = self.result(self.call.args()).get(variant)
+        return result and {name: decode_raw(value) for name, value in result.items()}
 
     def decoded_call(self) -> dict[str, Any]:
         """What its line says of the call, as if it had been decoded."""
         self.complete()
         args = self.call.args()
         ((variant, held),) = make_result(self, args, self.facts).items()
-        found = Success(**{name: as_held(name, held[name]) for name in held if name in SUCCESS})
+        found = Success(**{name: as_member(name, held[name]) for name in held if name in SUCCESS})
         return self.call.as_tool_call(ToolCall(args=args, result={variant: found}), self.ended())
 
     def ended(self) -> int | None:
@@ -3336,7 +3336,7 @@ class Answer(Struct, gc=False):
         return Outcome(event, tool, NO_BODY, status_by(variant, code), variant, result)
 
 
-def as_held(name: str, value: Any) -> Any:
+def as_member(name: str, value: Any) -> Any:
     """A member of a result that a translation made: undecoded where a line would leave a list or an
     object so. A text, which may be large, isn't encoded in order to be decoded again."""
     undecoded = isinstance(value, (list, dict)) and type(getattr(NOTHING, name)) is Raw
@@ -3532,7 +3532,7 @@ class Counted:
         if model not in self.models and len(self.models) < MAX_NAMES:
             self.models += (model,)
 
-    def models_beside(self, stated: Iterable[str]) -> list[str] | None:
+    def other_models(self, stated: Iterable[str]) -> list[str] | None:
         """All models, if they are more than the one that the init states."""
         used = [*dict.fromkeys((*self.models, *stated))]
         return None if used in ([], [self.first_model]) else used
@@ -3685,7 +3685,7 @@ class Translator:
         self.passing = tuple(self.delta_types) if maker.silent else ()
         self.prompts: list[Any] = []  # that came before the init of their run
         self.names_agent = False  # an event showed whose it is
-        self.apart = False  # lines showed that there was a run, but nothing else of it
+        self.has_aside = False  # lines showed that there was a run, but nothing else of it
         self.cwd: Any = None  # as lines state it, if no init does
         self.model: Any = None  # the agent's own, of the last line that names one
         # The current line.
@@ -3697,7 +3697,7 @@ class Translator:
         # The current run, or the last one.
         self.begun = False
         self.latest = ""  # the type of the last event made, but errors and ends of tasks
-        self.latest_own = ""  # the same with ends of tasks, but not a sub-agent's
+        self.latest_main = ""  # the same with ends of tasks, but not a sub-agent's
         self.silent_reason = ""  # why a success is none, if the agent says or does no more
         self.forget_run()
 
@@ -3743,7 +3743,7 @@ class Translator:
         """Make the moves that are due at the end of the input, or of a saved session's FILE."""
         if self.fatal_error:
             self.end(self.fatal_error)
-        elif self.maker.converts and self.apart and not self.latest:
+        elif self.maker.converts and self.has_aside and not self.latest:
             self.begin()  # its lines have no counterpart: an unfinished run stands for them
 
     @classmethod
@@ -3780,7 +3780,7 @@ class Translator:
             return self.events
         if event.kind is ACT and event.type not in AGENT_TYPES:
             event.kind = EARLY if early and not self.saved else self.aside
-        self.apart |= event.kind == ASIDE
+        self.has_aside |= event.kind == ASIDE
         event.original = self.original
         event.unprinted = not maker.native and event.type not in CURSOR_ALONE
         return (event,)
@@ -3810,7 +3810,7 @@ class Translator:
             if subtype not in NOTICES:
                 self.latest = kind
             if parent is None:
-                self.latest_own = kind
+                self.latest_main = kind
         return new
 
     def words(self, kind: str, text: str) -> Any:
@@ -3873,9 +3873,9 @@ class Translator:
     def only_printed(self) -> Iterator[None]:
         """Make events of a line that says nothing new, only where it is printed: they mean as much
         as it does elsewhere, without any."""
-        state, event = (self.latest, self.latest_own, self.silent_reason), self.event
+        state, event = (self.latest, self.latest_main, self.silent_reason), self.event
         yield
-        self.latest, self.latest_own, self.silent_reason = state
+        self.latest, self.latest_main, self.silent_reason = state
         for part in self.events:
             part.kind = event.kind if event.type in AGENT_TYPES else self.aside
 
@@ -3953,7 +3953,7 @@ class Translator:
             members["duration_ms"] = elapsed(counted.first, self.stamp or counted.last)
         known = {"total_cost_usd": counted.dollars, "model": self.model}
         members = known_members(known) | members
-        members["models"] = counted.models_beside(sorted(as_object(values.get("modelUsage"))))
+        members["models"] = counted.other_models(sorted(as_object(values.get("modelUsage"))))
         if self.maker.converts and subtype == "success" and type(values.get("result")) is not str:
             members["result"] = join_surrogates("".join(self.said.words))
         self.session = first_text(members.pop("session_id", None)) or session
@@ -4081,7 +4081,7 @@ class Saved(Translator):
         if self.calls:
             names = first_names(call.tool for call in self.calls.values())
             why = f"{why}; {plural(len(self.calls), 'call')} open ({names})"
-        good = self.latest_own == "assistant" and not (self.calls or self.fatal_error or self.cut)
+        good = self.latest_main == "assistant" and not (self.calls or self.fatal_error or self.cut)
         took = self.took or elapsed(self.counted.first, self.counted.last)
         if good or self.fatal_error:
             self.end(self.fatal_error, duration_ms=took)
@@ -4225,10 +4225,9 @@ class Claude(Translator):
             self.task(subtype, Node(details(self.event)))
         elif subtype == "informational":
             notice = Node(details(self.event))
-            self.silent_reason = (
-                as_text(notice["preventContinuation"] is True and notice["content"]).strip()
-                or self.silent_reason
-            )
+            stops = notice["preventContinuation"] is True
+            reason = as_text(notice["content"]).strip() if stops else ""
+            self.silent_reason = reason or self.silent_reason
         elif subtype == "api_retry":  # the last line of a run that is killed while it waits
             notice = Node(details(self.event))
             why = filter(None, map(notice.__getitem__, ("error", "error_status")))
@@ -4391,7 +4390,7 @@ class Claude(Translator):
         if asked != b"null" and not decode_raw(own.get("result", b"")):
             own["result"] = compact(asked).decode()
         repeats_host = decode_raw(own.get("result", b"")) == self.hosts_words != ""
-        if repeats_host and self.latest_own == "assistant":  # whose words are the answer
+        if repeats_host and self.latest_main == "assistant":  # whose words are the answer
             own.pop("result")
         for key in ("type", "subtype", "session_id"):
             own.pop(key, None)
@@ -4420,7 +4419,7 @@ class Claude(Translator):
         if answer and answer == self.hosts_words:
             if self.hosts_error:
                 return f"its answer is only an error: {answer}", failure_in(answer)
-            if self.latest_own == "tool_call":
+            if self.latest_main == "tool_call":
                 return f"its answer is only its host's: {answer}", "unfinished"
         return self.unanswered() if self.lost else None
 
@@ -4728,7 +4727,7 @@ class SavedClaude(Saved, Claude):
     def work(self) -> None:
         """The agent works on a prompt, or without one."""
         if not self.parent:
-            if self.asks and not self.calls and self.latest_own == "assistant":
+            if self.asks and not self.calls and self.latest_main == "assistant":
                 self.end_turn("superseded by the next prompt")
             self.go_on()
             if self.typed or self.asks:
@@ -5013,7 +5012,7 @@ class Codex(Translator):
         if begun is None or begun.arguments != given or begun.name != name:
             self.call(identity, name, given, once=done)
         if done:
-            result = item.result and content_text(item.result.content)
+            result = content_text(item.result.content) if item.result else None
             declined = item.status == "declined"
             failed, kind = declined or item.status == "failed", "declined" if declined else ""
             starts = {"isBackground": True} if name == SPAWN and not failed else {}
@@ -5378,7 +5377,7 @@ class SavedCodex(Saved, Codex):
         elif payload.type == "error":
             self.report_error(payload.message, fatal=self.in_turn)
             return
-        elif payload.last_agent_message is None and self.latest_own in ("system", "user"):
+        elif payload.last_agent_message is None and self.latest_main in ("system", "user"):
             error = error or self.fatal_error or "the turn ended without an answer"
         took = as_count(payload.duration_ms)
         self.stop(error, result=payload.last_agent_message, duration_ms=took)
@@ -12234,7 +12233,7 @@ def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int
             yield rank, f"{at_least(kind, totals)}{number:,}{unit} {kind}"
             unit = ""
     cost, turns = format_cost(totals.stated.get("cost", 0)), int(totals.stated.get("turns", 0))
-    yield 1, cost and at_least("cost", totals) + cost
+    yield 1, at_least("cost", totals) + cost if cost else ""
     yield 5, at_least("turns", totals) + plural(turns, "turn") if turns else ""
     yield 6, excerpt(totals.model)
     yield from ((0, plural(number, noun)) for noun, number in totals.rejected.items())
@@ -12480,19 +12479,19 @@ REWRITTEN: dict[str, Callable[[str, str], str]] = {
 # Events in, a document's parts out. It must not know agents.
 
 
-def given_to(call: FinishedCall) -> str:
+def other_arguments(call: FinishedCall) -> str:
     """The arguments of a call that its line doesn't name."""
     tool, target = call.outcome.tool, call.action.target
-    if call.diff or tool in TOLD_ALL:
+    if call.diff or tool in SHOWN_AS_WORDS:
         return ""
     args = as_object(call.arguments.get("args") if tool == "mcp" else call.arguments)
     named = {name: value for name, value in args.items() if value != target}
     if tool_named(tool).target is not any_arg and tool != "mcp":  # the rest is the agent's own
         named = {name: value for name, value in named.items() if value and isinstance(value, str)}
-    return outline({name: value for name, value in named.items() if name not in TOLD_ANYWAY})
+    return outline({name: value for name, value in named.items() if name not in IN_THE_LINE})
 
 
-def told_by(call: FinishedCall) -> str:
+def words_of_call(call: FinishedCall) -> str:
     """The answer of a sub-agent, or the tasks of a to-do list: words in Markdown."""
     if call.outcome.tool == "task" and call.outcome.status == "ok":
         return call.returned
@@ -12502,14 +12501,14 @@ def told_by(call: FinishedCall) -> str:
     return "  \n".join(f"{mark} {as_text(todo['content'])}" for mark, todo in marked)
 
 
-TOLD_ANYWAY = ("command", "path", "toolCallId")  # arguments in its line, or without meaning
-TOLD_ALL = ("task", "updateTodos")
+IN_THE_LINE = ("command", "path", "toolCallId")  # arguments in its line, or without meaning
+SHOWN_AS_WORDS = ("task", "updateTodos")
 TODO_MARKS = {"completed": CHECK_MARK, "progress": BEGIN_MARK, "cancelled": "–"}
 
 
-def returned_by(call: FinishedCall) -> str:
+def returned_text(call: FinishedCall) -> str:
     """What a call returned, if that isn't just that it was done."""
-    done = call.outcome.status == "ok" and (call.diff or call.outcome.tool in TOLD_ALL)
+    done = call.outcome.status == "ok" and (call.diff or call.outcome.tool in SHOWN_AS_WORDS)
     return "" if done else call.returned
 
 
@@ -12520,10 +12519,10 @@ DETAILS: dict[str, Callable[[FinishedCall], str]] = {
     ),
     "sh": lambda call: call.action.target if "\n" in call.action.target else "",
     "diff": operator.attrgetter("diff"),
-    "given": given_to,
-    "words": told_by,
+    "given": other_arguments,
+    "words": words_of_call,
     "images": lambda call: "\n".join(call.images),
-    "text": returned_by,
+    "text": returned_text,
     "printed": operator.attrgetter("printed"),
 }
 
@@ -13720,12 +13719,8 @@ class CursorLines(Writer):
         return (event.raw.strip() for event in events if not event.unprinted)
 
 
-class StreamJson(Writer):
+class StreamJson(CursorLines):
     """The input's own lines: each once, if an event of it is not hidden."""
-
-    thinking = words = prints_events = True
-    noted = False
-    options = Writer.options | {"thinking"}
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         last = None
@@ -14210,7 +14205,7 @@ class Atif(RunWriter):
 
     def call(self, call: FinishedCall, kept: RunSteps, _notes: RunNotes, *, ended: bool) -> None:
         outcome, identity, above = call.outcome, call.event.call_id or "", call.parent
-        step = kept.of(above).agent_step(call.span and call.span[0], speaks=False)
+        step = kept.of(above).agent_step(call.span[0] if call.span else None, speaks=False)
         made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.arguments}
         step.setdefault("tool_calls", []).append(made)
         kept.size += len(outcome.body.args or b"")
