@@ -6957,18 +6957,8 @@ class Runs:
 
     def step(self, session: Session, event: Event) -> None:
         """Give an event its run. ``ends`` has what must precede it, or follow it."""
-        event.run = run = session.run
-        begun = run is not None and run.state is BEGUN and session.file is self.file
-        if run and begun and event.kind in GOING_ON and not (self.fail_on or run.unmet):
-            run.events += self.counts_line  # nearly always
-        else:
-            self.change(session, event)
-        if event.type == "tool_call" and event.run:
-            self.track(event.run, event)
-
-    def change(self, session: Session, event: Event) -> None:
-        """Follow an event that may open or end a run, or is to be looked at."""
         kind, run = event.kind, session.run
+        event.run = run
         if run is None and event.parent_tool_use_id is not None and session.has_begun:
             kind = OTHER  # a sub-agent in the background outlives the result
         for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
@@ -6976,7 +6966,9 @@ class Runs:
         if run := event.run:
             self.file.has_run, session.file = True, self.file
             run.agent = session.agent or run.agent
-            if event.type == "error":
+            if event.type == "tool_call":
+                self.track(run, event)
+            elif event.type == "error":
                 run.error = self.redacted(error_text(event), "error", run) or run.error
                 run.failure = stated_failure(event, error_text(event))
 
@@ -7337,7 +7329,13 @@ class Sessions:
             runs.counts_line, stated = True, event.session_id
             session, events = self.translate(event)
             for one in events:
-                runs.step(session, one)
+                if run and session.run is run and one.kind in GOING_ON:  # nearly always
+                    run.events += runs.counts_line
+                    one.run = run
+                    if one.type == "tool_call":
+                        runs.track(run, one)
+                else:
+                    runs.step(session, one)
                 if runs.implied_ends:
                     yield from runs.ends()
                 runs.counts_line = False
@@ -7351,15 +7349,15 @@ class Sessions:
 
     def go_on(self, session: Session, name: str | None) -> GoingOn:
         """What needs no look at it while it follows a line of a session: acts of Cursor's, and
-        deltas of others that nobody reads."""
+        deltas of others that nobody reads. What else it holds goes on in the run that is begun."""
         run, translator = session.run, session.translator
         if not run or run.state != BEGUN or self.runs.checks(run):
             return NOT_GOING_ON
         if not session.agent or not (name or session is self.here.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
-        if translator is None or not translator.passing:
-            return () if translator else AGENT_TYPES, name, run
-        return (translator.passing, name, run) if translator.goes_on(name) else NOT_GOING_ON
+        if translator is None:
+            return AGENT_TYPES, name, run
+        return translator.passing if translator.goes_on(name) else (), name, run
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
         """Report a line that isn't an event, or is in another wrapping than those of its FILE."""
@@ -7394,8 +7392,11 @@ class Sessions:
 
         Raises OutputError if only Cursor's lines may be printed.
         """
-        current = self.here.current
-        goes_on = current and current.agent and event.session_id == current.key is not None
+        current, name = self.here.current, event.session_id
+        if name is None:
+            goes_on = current and current.translator and event.type in current.translator.own_types
+        else:
+            goes_on = current and current.agent and name == current.key
         found = current if goes_on else self.find(event)
         session = found or current or self.here.unnamed
         if event.type in NAMED_ENDS and is_strangers_end(event, session):
@@ -7418,14 +7419,11 @@ class Sessions:
         return self.as_cursors(event, session), (event,)
 
     def find(self, event: Event) -> Session | None:
-        """The session that an event names or shows: steps 1 to 4."""
+        """The session that an event names or shows: steps 1, 3 and 4."""
         current, name, session = self.here.current, event.session_id, None
         translator = current.translator if current else None
-        if translator and name is None:
-            if event.type in translator.own_types:
-                return current
-            if translator.names_all or translator.saved:
-                name = event.session_id = translator.session_in(event)
+        if translator and name is None and (translator.names_all or translator.saved):
+            name = event.session_id = translator.session_in(event)
         if name:
             session = self.touch(name)
         elif translator and event.type in translator.saved_types:
