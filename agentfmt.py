@@ -7329,23 +7329,35 @@ class Sessions:
             runs.counts_line, stated = True, event.session_id
             session, events = self.translate(event)
             for one in events:
-                if run and session.run is run and one.kind in GOING_ON:  # nearly always
-                    run.events += runs.counts_line
-                    one.run = run
-                    if one.type == "tool_call":
-                        runs.track(run, one)
-                else:
-                    runs.step(session, one)
-                if runs.implied_ends:
-                    yield from runs.ends()
+                is_read = one.type not in unread and not (one is event and one.unprinted)
+                if (
+                    session.run is not run
+                    or not run
+                    or one.kind not in GOING_ON
+                    or runs.implied_ends
+                ):
+                    yield from self.step(session, one, is_read=is_read)
+                    continue
+                one.run = run  # nearly always
+                run.events += runs.counts_line
                 runs.counts_line = False
-                if one.type not in unread and not (one is event and one.unprinted):
+                if one.type == "tool_call":
+                    runs.track(run, one)
+                if is_read:
                     yield one
-                if runs.failures:
-                    yield from runs.ends()
             passing = session.translator is not None and session.translator.passing
             if passing or session.run is not run or stated != name:
                 types, name, run = self.going_on = self.go_on(session, stated)
+
+    def step(self, session: Session, event: Event, *, is_read: bool) -> Iterator[Event]:
+        """Follow an event that may open or end a run, between what precedes it and what follows."""
+        self.runs.step(session, event)
+        if self.runs.implied_ends:
+            yield from self.runs.ends()
+        self.runs.counts_line = False
+        if is_read:
+            yield event
+        yield from self.runs.ends()
 
     def go_on(self, session: Session, name: str | None) -> GoingOn:
         """What needs no look at it while it follows a line of a session: acts of Cursor's, and
