@@ -11620,9 +11620,8 @@ class Column(NamedTuple):
 
     def text(self, row: Mapping[str, Any]) -> str:
         """A value as people read it; numbers on the right."""
-        name = next(
-            (name for name in reversed(self.names.split()) if row.get(name) is not None), ""
-        )
+        given = [name for name in self.names.split() if row.get(name) is not None]
+        name = given[-1] if given else ""
         value = row.get(name, "")
         if name == "cost_usd":
             value = format_cost(value)
@@ -12821,16 +12820,16 @@ class Chapter:
 
     def cut(self, room: int) -> None:
         """Leave out what there will be no room for."""
-        if self.size > room:
-            self.answer, self.words = (
-                shorten_text(each, room) for each in (self.answer, self.words)
-            )
-            if size_of(self.prompt) > room:
-                self.prompt = self.title
-            if size_of(self.files) + size_of(self.failure) > room:
-                self.files = self.failure = ""
-            self.fit(room)
-            self.close()
+        if self.size <= room:
+            return
+        self.answer = shorten_text(self.answer, room)
+        self.words = shorten_text(self.words, room)
+        if size_of(self.prompt) > room:
+            self.prompt = self.title
+        if size_of(self.files) + size_of(self.failure) > room:
+            self.files = self.failure = ""
+        self.fit(room)
+        self.close()
 
     def fit(self, room: int) -> None:
         """Leave out what there is no room for: the first steps, and of the others what they open,
