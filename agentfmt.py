@@ -9464,7 +9464,7 @@ def behind(forms: list[Form], needed: int) -> str:
     for form in forms:
         in_quotes, bare = FIRST_LOOK[max(needed, form.least)]
         # Each count would need a state.
-        endless = re.sub(r"\{([01]),[0-9]{2}\}", lambda most: "*+"[int(most[1])], form.between)
+        endless = re.sub(r"\{([01]),[0-9]{1,2}\}", lambda most: "*+"[int(most[1])], form.between)
         between = endless.removesuffix(MACROS["P"])
         if between != endless:
             looks.setdefault(in_quotes, []).append(between + r"\\*[\"'`]")
@@ -9489,9 +9489,8 @@ BEFORE_LINES = (
 )
 # A comment that is no single word, or a member, is prose.
 LONE_WORD = r"[ \t]*(?:- )?(?:\w+[\"']*[:=][ \t]*)?[^\s\\]{6,}[ \t]*(?:\\|\n|$)"
-_NEXT_LINE = (
-    rf"(?:\\+r|\r)?(?:\\+n|\n){BEFORE_LINES.replace(COMMENT_SIGN, COMMENT_SIGN + LONE_WORD)}"
-)
+_BEFORE = BEFORE_LINES.replace(COMMENT_SIGN, COMMENT_SIGN + LONE_WORD)
+_NEXT_LINE = r"(?:\\+r|\r)?(?:\\+n|\n)" + re.sub(r"\{1,[0-9]+\}", "+", _BEFORE)  # no counts: states
 _NUMBERED = rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[^\w\n]|\\+t)*{_NEXT_LINE}"
 NUMBERED_NAMES = rf"{_NUMBERED}|(?i:value)[\"'\\]*[ \t]*[:=][^\n\\]+(?:\\+\"[^\n\\]*)?{_NEXT_LINE}"
 # A name in the head of a table.
@@ -9514,7 +9513,8 @@ OVER_LINES = [
     (hint, Rule(name, f"{start} {rest}".replace("[ ]", BLANK)))
     for hint, name, start, rest in (
         (
-            r"(?i:value)[\\\"']*[ \t]*[:=][^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]",
+            r"(?i:value)[\\\"']*[ \t]*[:=][^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]"
+            rf"[ \t\\\"']*[\w./-]*(?i:{any_name(NAME_ENDS)})",
             "assignment",
             "(?i:value)",
             r"[\"'\\]*\h*[:=]\h*[\"'\\]*([^\s\"'\\,{}]{8,})[\"'\\]*,?"
@@ -9855,14 +9855,15 @@ READINGS = [
 ]  # fmt: skip
 # Codes and names before lines are seen at the first look.
 ANY_SIGN = "|".join(reading.sign for reading in READINGS[3:])
-EVERY_SIGN = f"{CODE_BEGIN}|{NUMBERED_NAMES}|{ANY_SIGN}"
+READING_SIGNS = [*dict.fromkeys(reading.sign for reading in READINGS)]
 
 
 def plain_reading(text: bytes) -> list[Change]:
     """The changes that make a text plain, as a person would read it."""
-    if not expression(EVERY_SIGN).search(text):
+    signs = {sign for sign in READING_SIGNS if expression(sign).search(text)}
+    if not signs:
         return []
-    some = [reading for reading in READINGS if expression(reading.sign).search(text)]
+    some = [reading for reading in READINGS if reading.sign in signs]
     written = re.compile(b"|".join(reading.written for reading in some))
     changes = list[Change]()
     for match in written.finditer(b"\n" + text):  # each line has an end before it: that's fast
@@ -10083,17 +10084,15 @@ class Scanner:
             first = ends[number] - len(SEAM) - len(texts[number])
             last = match.end() + NEAR
             begin = last - NEAR // 2  # what is written so near has been read
-            if number in suspects or self.is_suspect(
-                block[max(first, match.start() - NEAR) : last]
-            ):
+            near = block[max(first, match.start() - NEAR) : last]
+            if number in suspects or self.tells(splice(near, plain_reading(near))):
                 suspects.add(number)
                 begin = ends[number] - 1
         return suspects
 
-    def is_suspect(self, text: bytes) -> bool:
-        """May a text hold secrets in its plain reading?"""
-        plain = splice(text, plain_reading(text))
-        return bool(self.tokens.match(plain) or any(hint.search(plain) for hint in self.hints[1:]))
+    def tells(self, text: bytes) -> bool:
+        """May a text hold secrets?"""
+        return bool(self.tokens.match(text) or any(hint.search(text) for hint in self.hints[1:]))
 
     def stretches(self, text: bytes) -> list[tuple[int, int]]:
         """The spans of a text that may hold secrets: all but the middles of long strings of base64,
@@ -10145,13 +10144,16 @@ class Scanner:
     def search_plain(self, text: bytes, changes: list[Change], whole: bool) -> list[Span]:
         """The spans of secrets in the plain reading of a text, if there may be any near to where it
         differs: else all are found in the text itself."""
-        near = merged([(max(begin - NEAR, 0), end + NEAR, "") for begin, end, _ in changes])
-        if not any(self.is_suspect(text[begin:end]) for begin, end, _ in near):
+        plain, near, gone = splice(text, changes), list[Span](), 0
+        for begin, end, new in changes:
+            at, gone = begin - gone, gone + end - begin - len(new)
+            near.append((max(at - NEAR, 0), at + len(new) + NEAR, ""))
+        if not any(self.tells(plain[begin:end]) for begin, end, _ in merged(near)):
             return []
-        plain = self.search(splice(text, changes), whole)
+        spans = self.search(plain, whole)
         if PEM_BEGIN.search(text):  # signs of comments tell a key that is only mentioned
-            plain = [span for span in plain if span[2] != "private-key"]
-        return plain
+            spans = [span for span in spans if span[2] != "private-key"]
+        return spans
 
     def search(self, text: bytes, whole: bool) -> list[Span]:
         """The spans of secrets in a text as it stands. Known values hide nothing of what is found
@@ -10596,6 +10598,10 @@ class EventRedactor:
         self.classes = classes - {"secrets"}  # these are the scanner's
         self.strict = bool(self.classes - {"paths"})  # strings are redacted by class
         self.homes = homes
+        self.users: dict[str, None] = {}  # who has a home in these, and in paths of the runs
+        for home in homes:
+            parts = re.split(r"[/\\]", home)
+            self.meet(parts[-1] if len(parts) > 2 else "")
         self.counts: dict[str, int] = {}  # redactions outside any run, by rule or class
         self.run: Run | None = None  # of the current event
         self.learnt = Learnt()  # by all runs, for what is printed outside of events
@@ -10736,6 +10742,8 @@ class EventRedactor:
 
     def directory(self, cwd: str) -> str | None:
         """A run's directory as it is looked for: it has two or more components and no secret."""
+        if owner := OWNER.match(to_utf8(cwd)):
+            self.meet(from_utf8(owner[1]))
         cwd = self.scanner.conceal(cwd) if self.scanner else cwd
         parts = [part for part in re.split(r"[/\\]", cwd) if part]
         return cwd.rstrip("/\\") if len(parts) > 1 and "[REDACTED:" not in cwd else None
@@ -10767,15 +10775,27 @@ class EventRedactor:
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
         """Add the changes of paths that don't overlap with others: home directories become ~ and
-        the run's cwd a dot; whole components only."""
-        if "paths" not in self.classes or not any(sign in text for sign in PATH_SIGNS):
+        the run's cwd a dot; whole components only. So does the user's name elsewhere."""
+        if "paths" not in self.classes:
             return changes
-        matches = home_pattern(tuple(self.homes), cwd).finditer(mask(text, changes))
-        paths = [
-            (*match.span(match.lastgroup or 0), b"." if match.lastgroup == "cwd" else b"~")
-            for match in matches
-        ]
-        return sorted([*changes, *paths])
+        if any(sign in text for sign in PATH_SIGNS):
+            paths = list[Change]()
+            for match in home_pattern(tuple(self.homes), cwd).finditer(mask(text, changes)):
+                new = b"." if match.lastgroup == "cwd" else b"~"
+                paths.append((*match.span(match.lastgroup or 0), new))
+                if owner := OWNER.fullmatch(match[0]):
+                    self.meet(from_utf8(owner[1]))
+            changes = sorted([*changes, *paths])
+        if self.users and any(to_utf8(user) in text for user in self.users):
+            found = user_pattern(tuple(self.users)).finditer(mask(text, changes))
+            changes = sorted([*changes, *((*match.span(), b"~") for match in found)])
+        return changes
+
+    def meet(self, user: str) -> None:
+        """Know the name of a user, unless machines have it, or it is a word of streams."""
+        ordinary = user.lower() in ORDINARY_USERS or user.lower() in WORDS
+        if len(user) >= LEAST_USER and user not in self.users and not ordinary:
+            remember(self.users, user, None, MAX_USERS)
 
     def marker_for(self, string: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
@@ -10864,6 +10884,25 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     )
 
 
+@functools.lru_cache(maxsize=64)
+def user_pattern(users: tuple[str, ...]) -> re.Pattern[bytes]:
+    names = b"|".join(re.escape(to_utf8(user)) for user in sorted(users, key=len, reverse=True))
+    return re.compile(rb"(?<![\w\x80-\xff])(?:" + names + rb")(?![\w\x80-\xff])")
+
+
+OWNER = regex(
+    rb"(?:(?:/private)?/(?:home|Users)/|[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/))(\w(?:[\w.-]*\w)?)"
+)
+LEAST_USER, MAX_USERS = 3, 16
+ORDINARY_USERS = frozenset(
+    "admin administrator agent app azureuser bot build builder circleci claude code coder codespace "
+    "codex container copilot cursor daemon data debian default dev developer devcontainer docker "
+    "ec2-user gemini git github gitlab gitpod guest home jenkins job jovyan linuxbrew local me "
+    "model name node nobody openai opencode oracle postgres project projects public python pwuser "
+    "root ruby runner runneradmin sandbox server service shared src studio task test tester testuser "
+    "tests tmp tool ubuntu user username users vagrant vscode web work worker workspace www "
+    "www-data you your-name yourname".split()
+)
 ANY_HOME = (
     rb"/home/\w(?:[\w.-]*\w)?|/Users/\w(?:[\w.-]*\w)?|/root"
     rb"|[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)\w(?:[\w.-]*\w)?"
@@ -11039,6 +11078,7 @@ class Redactor:
         self.redaction = redaction
         # Of what action lines and summaries read: only what is printed is counted.
         self.uncounted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
+        self.uncounted.users = redaction.users
         self.scanner = redaction.scanner
         self.learnt = redaction.learnt
         redaction.catch_up = self.catch_up

@@ -468,6 +468,22 @@ def test_paths(text: str, short: str) -> None:
     assert json.loads(left.splitlines()[1])["x"] == short
 
 
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("alice@host:~$", "~@host:~$"), ("x-home-alice-project", "x-home-~-project"),
+        ("owned by alice.", "owned by ~."), ("malice alice2 alice_k", "malice alice2 alice_k"),
+        ("/home/bobby/x bobby", "~/x ~"), ("/home/runner/x runner", "~/x runner"),
+        ("/home/al/x al", "~/x al"), ("/Users/user/x user", "~/x user"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_user_whose_home_was_shown(text: str, short: str) -> None:
+    data = event("system", subtype="init", cwd="/home/alice/p") + event("user", x=text)
+    left = redact(data, *SAME, "-r", "paths").stdout
+    assert json.loads(left.splitlines()[1])["x"] == short
+    assert redact(left, *SAME, "-r", "paths").stdout == left
+
+
 def test_the_home_of_the_run_names_its_project() -> None:
     """Also with a dash, or a dot, in the user's name."""
     first = event("system", subtype="init", cwd="/home/ann-b.c/x")
