@@ -10044,7 +10044,7 @@ class Scanner:
         first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
         tokens = (
             WORD_BEGIN + any_of(first),
-            any_of({*hints, KIND_SECRET} - first),
+            any_of({*hints, KIND_SECRET, SECRET_FILE_HINT} - first),
             escape,
             CODE_BEGIN,
         )
@@ -10629,7 +10629,7 @@ class EventRedactor:
             decided[string.start] = splice(string.text, inside)
             begin = end
         rest = [string for string in strings if string.start not in decided]
-        assigned = secret_members(rest) if self.scanner else set[int]()
+        assigned = secret_members(rest) | secret_files(rest) if self.scanner else set[int]()
         suspects = self.suspects([to_utf8(string.text) for string in rest])
         doubtful = {*assigned, *(rest[number].start for number in suspects)}
         names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
@@ -10862,6 +10862,36 @@ def secret_members(strings: list[StringLiteral]) -> set[int]:
     return starts | {values[holder] for holder in named if holder in values}
 
 
+# Files that are one secret, by the ends of their paths; what prints one; and the members that show
+# what was read or printed.
+_CALLED = r"(?i:token|passw(?:or)?d|secret|api[_-]?key)"
+SECRET_FILE_HINT = rf"(?:run/secrets/|master\.key|{_CALLED}\.(?:txt|key|secret))"
+SECRET_FILE = rf"(?:run/secrets/[\w./-]+|master\.key|{_CALLED}(?:\.(?:txt|key|secret))?)"
+ITS_PATH = regex(rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}")
+PRINTS_IT = regex(
+    r"(?:.*[\s;&|(\"'])?(?:cat|head|tail|type|Get-Content)\s+(?:-\S+\s+)*[\"']?"
+    rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}[\"')\s]*"
+)
+WHAT_IT_HOLDS = frozenset(
+    "content contents stdout output aggregated_output interleavedOutput".split()
+)
+ONE_WORD_FILE = regex(r"\s*(?:1(?:\t|\u2192|:))?(\S+)\s*")
+
+
+def secret_files(strings: list[StringLiteral]) -> set[int]:
+    """The starts of what files hold that are one secret each: read, or printed by a command."""
+    texts = [string for string in strings if not string.is_key and string.path]
+    if not any(
+        (PRINTS_IT if string.path[-1] == "command" else ITS_PATH).fullmatch(string.text[:NEAR])
+        for string in texts
+        if string.path[-1] in ("command", "path", "filePath", "file_path")
+    ):
+        return set()
+    held = [string for string in texts if string.path[-1] in WHAT_IT_HOLDS]
+    words = [(string.start, ONE_WORD_FILE.fullmatch(string.text[: 8 * NEAR])) for string in held]
+    return {at for at, word in words if word and not is_plain("token", word[1], HUMAN)}
+
+
 @functools.lru_cache(maxsize=256)
 def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS also spells /tmp so
@@ -10895,13 +10925,13 @@ OWNER = regex(
 )
 LEAST_USER, MAX_USERS = 3, 16
 ORDINARY_USERS = frozenset(
-    "admin administrator agent app azureuser bot build builder circleci claude code coder codespace "
-    "codex container copilot cursor daemon data debian default dev developer devcontainer docker "
-    "ec2-user gemini git github gitlab gitpod guest home jenkins job jovyan linuxbrew local me "
-    "model name node nobody openai opencode oracle postgres project projects public python pwuser "
-    "root ruby runner runneradmin sandbox server service shared src studio task test tester testuser "
-    "tests tmp tool ubuntu user username users vagrant vscode web work worker workspace www "
-    "www-data you your-name yourname".split()
+    "admin administrator agent app azureuser bot build builder circleci claude code coder "
+    "codespace codex container copilot cursor daemon data debian default dev devcontainer "
+    "developer docker ec2-user gemini git github gitlab gitpod guest home jenkins job jovyan "
+    "linuxbrew local model name nobody node openai opencode oracle postgres project projects "
+    "public pwuser python root ruby runner runneradmin sandbox server service shared src studio "
+    "task test tester tests testuser tmp tool ubuntu user username users vagrant vscode web work "
+    "worker workspace www www-data you your-name yourname".split()
 )
 ANY_HOME = (
     rb"/home/\w(?:[\w.-]*\w)?|/Users/\w(?:[\w.-]*\w)?|/root"

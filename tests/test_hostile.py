@@ -85,7 +85,10 @@ TABLES: Mapping[str, Iterable[Any]] = {
 # What these look at is cut to so many characters.
 SEEN = {
     **dict.fromkeys("NAME_ALONE SETTING".split(), agentfmt.EXCERPT),
-    **dict.fromkeys("PLACEHOLDER FURTHER_END HEX_END ESCAPED CODE_NAME".split(), agentfmt.NEAR),
+    **dict.fromkeys(
+        "PRINTS_IT ITS_PATH PLACEHOLDER FURTHER_END HEX_END ESCAPED CODE_NAME".split(),
+        agentfmt.NEAR,
+    ),
     **dict.fromkeys("OPENING BETWEEN".split(), 2 * agentfmt.NEAR),
 }
 

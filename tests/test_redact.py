@@ -436,6 +436,24 @@ def test_redacting_then_rendering(path: str) -> None:
             assert direct.status == filtered.status, what
 
 
+@pytest.mark.parametrize(
+    ("given", "hidden"),
+    [
+        ({"command": "cat token.txt"}, True), ({"command": "cd x && cat /run/secrets/db"}, True),
+        ({"path": "/home/ann/.vault-token"}, True), ({"path": "config/master.key"}, True),
+        ({"command": "cat token.py"}, False), ({"command": "wc -c token.txt"}, False),
+        ({"path": "src/tokens/read.py"}, False),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_one_secret(given: dict[str, str], hidden: bool) -> None:
+    """It is known by its path; what is no single word, or says nothing, stays."""
+    for value, hides in (("qW8zzP12kkx9\n", hidden), ("No such file\n", False), ("12\n", False)):
+        data = init() + completed("c", "shellToolCall", {"success": {"stdout": value}}, args=given)
+        left = redact(data, *SAME, "-r", "secrets").stdout
+        assert (b"[REDACTED:assignment]" in left) == hides
+        assert (value.strip().encode() in left) != hides
+
+
 # ---------------------------------------------------------------- paths
 
 
