@@ -9645,7 +9645,7 @@ NO_SECRET = regex(
     r"|(?:sha[0-9]{1,3}|md5)[=:-].*|(?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*"
     r"|(?i:_*(?:replace|change|insert|put|enter)[_ -].*|replaceme|your.*|base64[ _-]?encoded.*"
     r"|redacted.*)|\?[A-Za-z]\w*|[A-Z]\w+::[A-Za-z_]+|\{\\*[\"'].*|[a-z0-9_-]+(?:/[a-z0-9_-]+){2,}"
-    r"|age1[0-9a-z]{50,}|__[A-Z_]+__"
+    r"|age1[0-9a-z]{50,}|__[A-Z_]+__|#[0-9a-fA-F]{3,8}"
     r"|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
     r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|(?:\S+ ){4,}.*",
     re.DOTALL,
@@ -9675,7 +9675,7 @@ JOINED = regex(
 # What people read: words with a capital, also a question, or of another alphabet.
 LABEL = regex(
     r"[^\W\d_a-z][^\W\d_A-Z]*(?:[ .:'()-]+[^\W\d_]+)*(?:[.:)]*| [^\W\d_]+(?:[ '-][^\W\d_]+){0,2}\?)"
-    r"|[^\d_]*[^\x00-\x7f][^\d_]*"
+    r"|[A-Z][a-z]+(?: [a-z]+)+ [0-9]{1,3}(?: [a-z]+)+[.!]?|[^\d_]*[^\x00-\x7f][^\d_]*"
 )
 PHRASE = regex(r"[^\W\d_]+(?: [^\W\d_]+){1,3}")
 # What says how to connect: pairs of which none is a login.

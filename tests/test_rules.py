@@ -508,6 +508,7 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "definitions[key] = _objectSpread2(_objectSpread2({}, definitions[key] || {}), icons)",
             "'pwd' => PasswordValidator::class,", "{'pbs-password': k8s_pbs_password,",
             '<param name="password">The encryption password..</param>',
+            'password: "Must contain 8 characters"', "--color-token: #1a2b3c4d;",
         )
     ],
 )  # fmt: skip
