@@ -10916,8 +10916,8 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
 
 @functools.lru_cache(maxsize=64)
 def user_pattern(users: tuple[str, ...]) -> re.Pattern[bytes]:
-    names = b"|".join(re.escape(to_utf8(user)) for user in sorted(users, key=len, reverse=True))
-    return re.compile(rb"(?<![\w\x80-\xff])(?:" + names + rb")(?![\w\x80-\xff])")
+    whole = b"|".join(re.escape(to_utf8(user)) for user in sorted(users, key=len, reverse=True))
+    return re.compile(rb"(?<![\w\x80-\xff])(?:" + whole + rb")(?![\w\x80-\xff])")
 
 
 OWNER = regex(
