@@ -9505,6 +9505,22 @@ NAMED = f"{first_look()}|{HEAD_CELL}|{_NUMBERED}"
 NAME = regex(rf"(?i:-[\w-]+|-?(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("latin-1"))
 
 
+# Files that are one secret, by the ends of their paths; what prints one; and the members that show
+# what was read or printed.
+_CALLED = r"(?i:token|passw(?:or)?d|secret|api[_-]?key)"
+SECRET_FILE_HINT = rf"(?:run/secrets/|master\.key|{_CALLED}\.(?:txt|key|secret))"
+SECRET_FILE = rf"(?:run/secrets/[\w./-]+|master\.key|{_CALLED}(?:\.(?:txt|key|secret))?)"
+ITS_PATH = regex(rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}")
+PRINTS_IT = regex(
+    r"(?:.*[\s;&|(\"'])?(?:cat|head|tail|type|Get-Content)\s+(?:-\S+\s+)*[\"']?"
+    rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}[\"')\s]*"
+)
+WHAT_IT_HOLDS = frozenset(
+    "content contents stdout output aggregated_output interleavedOutput".split()
+)
+ONE_WORD_FILE = regex(r"\s*(?:1(?:\t|\u2192|:))?(\S+)\s*")
+
+
 # What several lines tell together: looked for in whole texts, not in words that come line by line.
 # A value before its name; what a generator made; PuTTY's private keys.
 BLANK = r"\x20"  # a blank parts what a rule consists of
@@ -10860,22 +10876,6 @@ def secret_members(strings: list[StringLiteral]) -> set[int]:
         if string.in_array or key == "value":
             flag = FLAG.fullmatch(string.text) is not None and is_secret_name(string.text)
     return starts | {values[holder] for holder in named if holder in values}
-
-
-# Files that are one secret, by the ends of their paths; what prints one; and the members that show
-# what was read or printed.
-_CALLED = r"(?i:token|passw(?:or)?d|secret|api[_-]?key)"
-SECRET_FILE_HINT = rf"(?:run/secrets/|master\.key|{_CALLED}\.(?:txt|key|secret))"
-SECRET_FILE = rf"(?:run/secrets/[\w./-]+|master\.key|{_CALLED}(?:\.(?:txt|key|secret))?)"
-ITS_PATH = regex(rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}")
-PRINTS_IT = regex(
-    r"(?:.*[\s;&|(\"'])?(?:cat|head|tail|type|Get-Content)\s+(?:-\S+\s+)*[\"']?"
-    rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}[\"')\s]*"
-)
-WHAT_IT_HOLDS = frozenset(
-    "content contents stdout output aggregated_output interleavedOutput".split()
-)
-ONE_WORD_FILE = regex(r"\s*(?:1(?:\t|\u2192|:))?(\S+)\s*")
 
 
 def secret_files(strings: list[StringLiteral]) -> set[int]:
