@@ -6645,8 +6645,8 @@ AGENT_SIGNS = f"""
 
 def recognize(line: bytes) -> str | None:
     """The agent that a line shows, or None."""
-    own = members(line)
-    kind = decode_raw(own.get("type", b""))
+    own = members(line) if line.strip(SAYS_NOTHING) else {}
+    kind = decode_raw(own.get("type", b"")) if own else None
     if not own or not (kind is None or isinstance(kind, str)):
         return None
     subtype = decode_raw(own.get("subtype", b"")) if kind in ("system", "thinking") else None
@@ -6763,7 +6763,8 @@ def unread_form(event: Event) -> str:
 
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
-    pieces = contents(event.raw) if event.type is None else ()
+    says = event.type is None and event.raw.strip(SAYS_NOTHING)
+    pieces = contents(event.raw) if says else ()
     return any(
         recognize(piece.text) or decode_as(piece.text, Event).type in CURSOR_TYPES
         for piece in pieces
