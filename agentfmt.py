@@ -9469,7 +9469,7 @@ def behind(forms: list[Form], needed: int) -> str:
         between = endless.removesuffix(MACROS["P"])
         if between != endless:
             looks.setdefault(in_quotes, []).append(between + r"\\*[\"'`]")
-        if between.endswith(MACROS["O"]):
+        if form.between.endswith(MACROS["O"]):
             bare = r"(?:(?:\\*[\"'`]){2})?" + in_quotes
         elif form.value == "element":
             bare = in_quotes if needed == RANDOM else r"[^<>\n]+\\?</"
