@@ -156,6 +156,7 @@ BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough fo
 DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
 LAST_SECONDS = 20  # of computing after a signal: DRAIN takes one, of very short lines eight
 STUCK_SECONDS = 0.7  # for a write after a signal: a supervisor waits little before it kills
+GRACE = 10  # seconds that the command of --run may stay after its result
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
 MAX_WAIT = 60  # seconds of silence after which a run's incomplete words are redacted and released
@@ -3005,13 +3006,14 @@ class Reader:
 
 def prefix_kind(prefix: bytes) -> str:
     """What the prefixes of a log collector's lines have in common: everything but numbers and the
-    names of months and days."""
+    names of months, days, halves of a day and time zones."""
     text = prefix.removeprefix(BOM).decode("utf-8", "replace")
     return " ".join(re.sub(r"[0-9]+(?:[.,:][0-9]+)*", "0", CALENDAR.sub("", text)).split())
 
 
 CALENDAR = regex(
-    r"\b(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b"
+    r"\b(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+    r"|[AP]M|UTC|GMT|[A-Z]{1,4}T)\b"
 )
 
 
@@ -6584,6 +6586,10 @@ ACP_TOOLS = {
 # `!a` none of them; `:a` is a row of AGENT_CHECKS. The first row that holds counts: agentfmt's own
 # conversions, other agents, Claude and its relatives, Cursor.
 SAVED_MEMBERS = "uuid|parentUuid|isSidechain|message"
+COPILOT_TYPES = ",".join(
+    f"{family}.*"
+    for family in "assistant hook model permission session skill subagent system tool user".split()
+)
 AGENT_SIGNS = f"""
     *  cursor  converted_from
     *  kimi  role=meta
@@ -6603,7 +6609,7 @@ AGENT_SIGNS = f"""
     {",".join(SAVED_TYPES)}  claude  sessionId|leafUuid|snapshot
     thread.*,item.*,turn.started,turn.completed,turn.failed  codex
     {",".join(ROLLOUT_TYPES)}  codex
-    *  copilot  data={{ :dotted
+    {COPILOT_TYPES}  copilot  data={{
     result  copilot  sessionId exitCode
     *  opencode  sessionID !messageID
     tool_execution_*,{",".join(map(str, Pi.own_types))}  pi
@@ -6730,7 +6736,6 @@ def is_kimis(own: Mapping[str, Raw]) -> bool:
 GROK_TOOLS = frozenset("run_terminal_command run_terminal_cmd search_replace list_dir".split())
 
 AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], Any]] = {
-    "dotted": lambda own: "." in as_text(decode_raw(own["type"])),
     "two": lambda own: len(own) == 2,
     "grok": lambda own: GROK_TOOLS & {*map(as_text, as_list(decode_raw(own.get("tools", b""))))},
     "calls": has_calls,
@@ -6797,13 +6802,14 @@ def form_of(kind: type[Translator], event: Event) -> type[Translator]:
     """What reads the form of an agent's line: that of its stream, of another kind of stream, or of
     a session that it saved."""
     own = members(event.raw).keys()
-    if event.type in SAVED_TYPES | ROLLOUT_TYPES or "sessionId" in own:
-        forms: dict[type[Translator], type[Translator]] = {Claude: SavedClaude, Codex: SavedCodex}
-    elif event.type is None and own >= {"role", "message"}:
-        forms = {Cursor: SavedCursor}
-    else:
-        forms = {Grok: GrokMessages} if event.type in CLAUDE_TYPES else {}
-    return forms.get(kind, kind)
+    forms: dict[type[Translator], tuple[bool, type[Translator]]] = {
+        Claude: (event.type in SAVED_TYPES or "sessionId" in own, SavedClaude),
+        Codex: (event.type in ROLLOUT_TYPES, SavedCodex),
+        Cursor: (event.type is None and own >= {"role", "message"}, SavedCursor),
+        Grok: (event.type in CLAUDE_TYPES, GrokMessages),
+    }
+    holds, form = forms.get(kind, (False, kind))
+    return form if holds else kind
 
 
 def acts_in(line: bytes, maker: EventMaker) -> Iterator[tuple[bytes, str | None]]:
@@ -7481,10 +7487,11 @@ class Sessions:
                 self.name_unnamed(event)
             return session
         if event.kind == END and not session.has_begun:
-            late = [here.last[agent] for agent in NAMED_LATE if agent in here.last]
-            if not (here.current and here.current.translator):
-                late.append(here.unnamed)
-            return next((candidate for candidate in late if candidate.run), session)
+            late = [here.last[agent] for agent in NAMED_LATE if agent in here.last]  # converted
+            late.append(here.unnamed)
+            if here.current and here.current.translator:
+                return session
+            return next((each for each in late if each.run and not each.translator), session)
         return session
 
     def refuse_redaction(self) -> None:
@@ -7504,7 +7511,7 @@ class Sessions:
             self.enter(nameless)
             return nameless
         if kind.init_names and not name and current and not current.agent:
-            name = cast("str | None", current.key)
+            name = current.key if isinstance(current.key, str) else None
         session = self.touch(name) if name else before
         if session and session.agent and issubclass(session.reader, kind):
             self.enter(session)
@@ -12202,12 +12209,15 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     stated = first_text(members.get("result"))
     # A filtered stream may hold no other words.
     rest, asked = "".join(line), STRUCTURED & members.keys()
-    if not segments.answer or (asked and not segments.answer.endswith(stated)):
+    # Some say the answer in their last line alone; others repeat all words there.
+    said, stated_too = ("".join(text.split()) for text in (segments.answer, stated))
+    other = said not in stated_too and stated_too not in said
+    if not said or other or (asked and not segments.answer.endswith(stated)):
         rest = "\n".join(filter(None, (rest, stated)))
     line.clear()
     if final:
         answer = segments.answer or rest
-        if stated and (answer.endswith(stated) or asked):
+        if stated and (answer.endswith(stated) or other or asked):
             answer = stated  # Codex's last message, or what a schema asked for
         rest = answer if good and not event.unprinted else ""
     return rest.removesuffix("\n").split("\n") if rest else []
@@ -14813,7 +14823,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Append all that is read to FILE, byte for byte, before anything else."),
     ("--run", {"metavar": "COMMAND...", "type": lambda text: (text,)},
      "Read what this command prints, and end it if it hangs. It takes the rest of the line."),
-    ("--grace", TIME | {"default": "10s"},
+    ("--grace", TIME,
      "With --run, how long the command may stay after its result, such as 90s or 1h30m."),
     ("--max-idle", TIME, "Fail runs after this much silence while no call is open."),
     ("--max-call", TIME, "Fail runs with a call that is open for longer."),
@@ -14892,6 +14902,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     """
     check_outputs(given)
     given_files, (files, folders) = files, expand_folders(files)
+    if given["grace"] is not None and not given["run"]:
+        raise click.UsageError("--grace goes with --run only: nothing else can be ended")
     inputs = check_inputs(files, given["run"]) if files or not given_files else []
     files = files if given_files else ("-",)
     classes = classes_of(given)
@@ -14965,7 +14977,8 @@ def read(
     options: dict[str, Any],
 ) -> None:
     """Convert FILEs, or what the command of --run prints, within the limits of time."""
-    limits = Limits(given["grace"], given["max_idle"], given["max_call"], given["max_time"])
+    grace = GRACE if given["grace"] is None else given["grace"]
+    limits = Limits(grace, given["max_idle"], given["max_call"], given["max_time"])
     out.last.limits, out.last.files = limits, len(files)
     reporter, child = options["reporter"], None
     arriving: Streams = (
@@ -15023,12 +15036,16 @@ class Folder(NamedTuple):
 
     def report(self, reporter: Reporter) -> None:
         left = plural(self.others, "other file")
-        if self.sessions and self.others:
-            reporter.message(f"{escape(self.name)}: {left} left out: no agent's session")
+        inner = plural(self.folders, "directory", "directories")
+        if self.sessions:
+            if self.others:
+                reporter.message(f"{escape(self.name)}: {left} left out: no agent's session")
+            if self.folders:
+                reporter.message(f"{escape(self.name)}: {inner} in it not read")
         elif not (self.sessions or self.others or self.folders):
             reporter.failure(f"{escape(self.name)}: this directory is empty")
         elif not self.sessions:
-            below = f"; give one of its {self.folders} directories" if self.folders else ""
+            below = f"; {inner} in it not read" if self.folders else ""
             reporter.failure(f"{escape(self.name)}: no session in this directory ({left}){below}")
 
 
@@ -15052,15 +15069,17 @@ def expand_folders(files: Iterable[str]) -> tuple[tuple[str, ...], list[Folder]]
 def session_time(path: str) -> float | None:
     """When the session in a file began, in milliseconds since 1970, as its lines state, else when
     it was last changed; None if it holds no run, as far as its head shows."""
+    head, rows = b"", list[dict[str, Any]]()
     try:
         with open(path, "rb") as file:
-            head = file.read(BLOCK)
-            if b"\n" not in head:
-                head += file.read(DRAIN)
             changed = os.fstat(file.fileno()).st_mtime
+            for size in (BLOCK, DRAIN):  # the first prompt may hold a picture
+                if rows or not (more := file.read(size)):
+                    break
+                head += more
+                rows = runs_in([(path, iter((head[: head.rfind(b"\n") + 1 or None],)))])
     except OSError:
         return None
-    rows = runs_in([(path, iter((head[: head.rfind(b"\n") + 1 or None],)))])
     stated = [float(row["started_ms"]) for row in rows if row["started_ms"] is not None]
     return min(stated, default=changed * 1000) if rows else None
 

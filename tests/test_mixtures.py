@@ -59,6 +59,15 @@ TABLE: dict[str, tuple[Lines, str]] = {
         [*GOOD["cursor"][:-1], started("c9", session=None), GOOD["cursor"][-1]],
         "cursor 5f0e4a1c succeeded",
     ),
+    "a service's event with data": (
+        [*claude(), *lines({"specversion": "1.0", "type": "com.example.created", "data": {}}),
+         GOOD["claude"][-1]],
+        CLAUDE,
+    ),
+    "a very long name, and a line of an agent that names none": (
+        [init("x" * 301), *lines({"type": "assistant", "uuid": "u", "message": {"content": []}})],
+        "claude ? unfinished, cursor xxxxxxxx unfinished",
+    ),
     # 4: it names a conversation that shows no agent yet
     "of no agent, behind one": ([*GOOD["codex"], *PLAIN], f"{CODEX}, cursor p-1 succeeded"),
     "its agent shows later": ([*GOOD["codex"], *DROID], f"{CODEX}, droid dr-1 succeeded"),
@@ -129,6 +138,12 @@ def test_whose_a_line_is(stream: Lines, expected: str) -> None:
     assert convert(converted).status == convert(stream).status
 
 
+def test_a_stranger_names_no_run_of_copilot() -> None:
+    """Its own last line would, and a converted one, which this one can't be."""
+    lines = [*GOOD["copilot"][:-1], result("late")]
+    assert outcome(lines) == "cursor late succeeded, copilot ? unfinished"
+
+
 GIVEN: dict[str, tuple[str, Lines, str]] = {
     "its own": ("codex", OPEN + AGAIN, CODEX),
     "what shows no agent": ("claude", PLAIN, "claude p-1 succeeded"),
@@ -137,6 +152,9 @@ GIVEN: dict[str, tuple[str, Lines, str]] = {
     ),
     "another's, which names its session": (
         "claude", GOOD["droid"][1:], "2 events (message, completion)"
+    ),
+    "a type of another's saved form": (
+        "codex", [*OPEN, *lines({"type": "progress", "pct": 3}), *AGAIN], CODEX
     ),
     "an error first": ("codex", [*ERROR, *GOOD["codex"]], CODEX),
     "a relative's": ("qwen", GOOD["claude"], "qwen cl-1 succeeded"),

@@ -294,12 +294,21 @@ def test_a_directory_is_its_sessions(tmp_path: Path) -> None:
     ended = run("-t", "runs", str(tmp_path))
     assert (ended.status, [row["session"] for row in ended.objects]) == (0, ["early", "late"])
     left = f"agentfmt: {tmp_path}: 1 other file left out: no agent's session\n"
-    assert ended.stderr == left
+    assert ended.stderr == left + f"agentfmt: {tmp_path}: 1 directory in it not read\n"
     ended = run("-t", "runs", "empty", "a.log", cwd=tmp_path)
     assert (ended.status, len(ended.objects)) == (1, 1)
     assert ended.stderr == "agentfmt: empty: this directory is empty\n"
     above = run(".", cwd=tmp_path / "empty").stderr
     assert above == "agentfmt: .: this directory is empty\n"
+
+
+def test_a_session_in_a_directory_may_begin_with_a_long_line(tmp_path: Path) -> None:
+    pasted = {"type": "summary", "summary": "x", "leafUuid": "x"}
+    first = json.dumps(pasted).encode() + b"\n"
+    (tmp_path / "a.jsonl").write_bytes(first + init() + user() * 2000 + result())
+    (tmp_path / "b.jsonl").write_bytes(first + init().replace(b"/w", b"/w" * 50_000) + result())
+    ended = run("-q", str(tmp_path))
+    assert (ended.status, ended.stderr) == (0, "")
 
 
 def test_the_last_run_of_what_is_read_once() -> None:
