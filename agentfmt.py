@@ -12203,15 +12203,16 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     segments, line = notes.speech, notes.partial_line
     if event.kind == IMPLIED:
         line.append(segments.held)
+    goes_on = any(segments.said) or any(segments.segment)  # since the last call
     segments.close()
     good = event.type == "result" and event.run.succeeded
     members = details(event) if good else {}
     stated = first_text(members.get("result"))
     # A filtered stream may hold no other words.
     rest, asked = "".join(line), STRUCTURED & members.keys()
-    # Some say the answer in their last line alone; others repeat all words there.
-    said, stated_too = ("".join(text.split()) for text in (segments.answer, stated))
-    other = said not in stated_too and stated_too not in said
+    # Some say the answer in their last line alone; others repeat words there.
+    said, repeated = ("".join(text.split()) for text in (segments.answer, stated))
+    other = not goes_on and said not in repeated and repeated not in said
     if not said or other or (asked and not segments.answer.endswith(stated)):
         rest = "\n".join(filter(None, (rest, stated)))
     line.clear()
