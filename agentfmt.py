@@ -12372,8 +12372,9 @@ ISSUE = r"[^\s/]+/[^\s/]+/(?:issues|pulls?|commits?|discussions|compare)/"  # of
 MENTION = (
     rf"(?:https?://|www\.)[^\s/]+/{ISSUE}\S*[\w/]"
     r"|(?:(?<![A-Za-z0-9])\\?@[A-Za-z0-9]|(?:(?<![\w./-])[\w.-]{1,100}/[\w.-]{1,100})?\\?#\d"
-    r"|(?<![A-Za-z0-9])GH\\?-\d|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)[0-9a-f]{7,40}(?![A-Za-z0-9]))"
-    r"(?:[\w@#/.:-]*[A-Za-z0-9])?"  # what follows would begin a text
+    r"|(?<![A-Za-z0-9])GH\\?-\d"
+    r"|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)[0-9a-f]{7,40}(?:(?![A-Za-z0-9])|(?=https?:|www\.)))"
+    r"(?:(?:[\w@#/.:-]|\\(?=[@#]))*[A-Za-z0-9])?"  # what follows would begin a text
 )
 MENTIONS = regex(f"({MENTION})", re.IGNORECASE)
 NO_WIDTH = "\u200b"
@@ -12418,9 +12419,10 @@ def quiet(text: str, plain: Callable[[str], str], code: Callable[[str], str]) ->
 def quiet_name(name: str, around: str) -> str:
     """A name as code; where backticks or bars are around it, code may end at another place, and
     blanks of no width part its letters."""
-    if not any(char in "`|" for char in name + around):
+    if not any(char in "`|\\" for char in name + around):
         return f"`{name}`"
-    return MARKUP.sub(r"\\\g<0>", NO_WIDTH.join(name)).replace("<", "&lt;")
+    parted = NO_WIDTH.join(name) if len(name) > 1 else name + NO_WIDTH
+    return MARKUP.sub(r"\\\g<0>", parted).replace("<", "&lt;")
 
 
 def as_html(text: str) -> str:

@@ -443,7 +443,7 @@ NAMES = (
 )  # fmt: skip
 CALLED = re.compile(
     r"(?i)(?<![a-z0-9_])@[a-z0-9]|#[0-9]|(?<!\w)gh-[0-9]|(?<!\w)[0-9a-f]{7,40}(?!\w)"
-    r"|github\.com/\w+/\w+/(?:issues|pull|commit)"
+    r"|(?<![\w/])(?:https?://)?(?:www\.)?github\.com/\w+/\w+/(?:issues|pull|commit)"
 )
 
 
