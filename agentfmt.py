@@ -2696,7 +2696,7 @@ NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
-SAYS_NOTHING = BLANKS + b"{}"  # what a line may consist of that says nothing
+SAYS_SOMETHING = regex(rb"[ \t\r\n{}]*[^ \t\r\n{}]")  # a long line isn't copied
 EVENTS_PROBED = 100  # events of no agent, and without an envelope, after which none is expected
 ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
@@ -2805,7 +2805,9 @@ class Unwrapper:
             lines, at = lines_of(frame), 0
             while not self.decided and at < len(lines):  # what follows a line may depend on it
                 says = (
-                    number for number in range(at, len(lines)) if lines[number].strip(SAYS_NOTHING)
+                    number
+                    for number in range(at, len(lines))
+                    if SAYS_SOMETHING.match(lines[number])
                 )
                 empty, at = at, next(says, len(lines))
                 if empty < at:
@@ -6651,7 +6653,7 @@ AGENT_SIGNS = f"""
 
 def recognize(line: bytes) -> str | None:
     """The agent that a line shows, or None."""
-    own = members(line) if line.strip(SAYS_NOTHING) else {}
+    own = members(line) if SAYS_SOMETHING.match(line) else {}
     kind = decode_raw(own.get("type", b"")) if own else None
     if not own or not (kind is None or isinstance(kind, str)):
         return None
@@ -6768,7 +6770,7 @@ def unread_form(event: Event) -> str:
 
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
-    says = event.type is None and event.raw.strip(SAYS_NOTHING)
+    says = event.type is None and SAYS_SOMETHING.match(event.raw)
     pieces = contents(event.raw) if says else ()
     return any(
         recognize(piece.text) or decode_as(piece.text, Event).type in CURSOR_TYPES
