@@ -9095,8 +9095,9 @@ class KnownValues:
         for form in self.forms.values():
             plain, head = unspelled(to_utf8(form.text)), form.pattern(LEAST_BEGUN)
             position = max(0, len(text) - LONGEST_SPELLING * len(form.text))
+            end_from = unspelled_ends(text)
             while match := head.search(text, position):
-                rest = unspelled(text[match.start() :])
+                rest = end_from(match.start())
                 if len(rest) < len(plain) and plain.startswith(rest):
                     yield match.start(), len(text), form.name
                     break
@@ -9163,6 +9164,15 @@ def unspelled(text: bytes) -> bytes:
     return BEYOND_BMP.sub(lambda pair: to_utf8(surrogates(from_utf8(pair[0]))), plain).translate(
         ALIKE
     )
+
+
+def unspelled_ends(text: bytes) -> Callable[[int], bytes]:
+    """The end of a text from a position on, as ``unspelled`` has it: made at once if no character
+    is spelled in another way, for a value that repeats itself begins in very many places."""
+    if text.isascii() and not SPELLED.search(text):
+        whole = unspelled(text)
+        return lambda start: whole[start:]
+    return lambda start: unspelled(text[start:])
 
 
 def spelled_char(match: re.Match[bytes]) -> bytes:
