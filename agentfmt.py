@@ -7488,11 +7488,10 @@ class Sessions:
             if self.maker.converts and session is here.unnamed:
                 self.name_unnamed(event)
             return session
-        if event.kind == END and not session.has_begun:
+        read_as_cursors = here.current is None or here.current.translator is None
+        if event.kind == END and not session.has_begun and read_as_cursors:
             late = [here.last[agent] for agent in NAMED_LATE if agent in here.last]  # converted
             late.append(here.unnamed)
-            if here.current and here.current.translator:
-                return session
             return next((each for each in late if each.run and not each.translator), session)
         return session
 
