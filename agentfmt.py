@@ -166,6 +166,7 @@ CONCEALED = 8192  # characters searched for secrets before an excerpt is cut fro
 EXCERPT = 200  # characters of a rejected line in a message
 HEAD = 1024  # bytes of a FILE that show what it is if it holds no event
 REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are only counted
+KEPT_PROSE = 100  # of these others, one of which may tell why a run failed; a private key has fewer
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
 LINES_TO_HINT = 10  # lines without a run, after which a message says what they look like
@@ -1100,6 +1101,7 @@ class Limits:
 
     def watch(self, arriving: Iterator[bytes], tee: int | None) -> Iterator[bytes]:
         """The same chunks; each is written to the descriptor ``tee`` first."""
+        self.heard = time.monotonic()  # what came before has been worked on until now
         for chunk in arriving:
             if tee is not None:
                 with output_errors("--tee"):
@@ -2268,6 +2270,8 @@ class FileNotes:
         self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
         self.due = ""  # what its last line begins, and the next one may go on with
         self.rejected = 0  # lines since the last end of a run
+        # The last of them that nobody has looked at, each with the reason for damage.
+        self.waiting = collections.deque[tuple[str | None, bytes]](maxlen=KEPT_PROSE)
         self.runs = 0  # that began in it
         self.has_run = self.is_saved = self.ended = False
         self.limit = ""  # that ended the reading of it
@@ -2346,22 +2350,29 @@ class Reporter:
     def reject(self, file: FileNotes, reason: str | None, line: bytes) -> None:
         """Save a line that isn't an event, and show or count it; without a reason it is prose."""
         self.save_rejected(line)
-        seen = line.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
-        shown, file.due = self.redaction.prose(seen, file.due)
-        text = excerpt(shown)
-        if reason is None:
-            begin = seen.lstrip()[:EXCERPT]
-            if not (MARKS.match(begin) or (file.prose and FRAME.match(begin))):
-                file.prose = "" if SETTING.match(begin) else text
-            if not file.has_run and is_binary(line):
-                file.source.looks_like = "binary data"
-        else:
-            self.damaged = True
+        if reason is None and not file.has_run and is_binary(line):
+            file.source.looks_like = "binary data"
+        self.damaged = self.damaged or reason is not None
         self.counts["prose line" if reason is None else "damaged line"] += 1
         file.rejected += 1
-        if file.rejected <= REJECTS_SHOWN and file.is_stream():
+        shown = file.rejected <= REJECTS_SHOWN and file.is_stream()
+        file.waiting.append((reason, line if shown else line[: 4 * CONCEALED]))
+        if shown:
+            text = self.catch_up(file)
             self.message(": ".join(filter(None, (file.source.where(), reason, text))))
         self.explain_early(file)
+
+    def catch_up(self, file: FileNotes) -> str:
+        """Redact the rejected lines that wait for it, and return the last one, for people."""
+        text = ""
+        for reason, line in file.waiting:
+            seen = line.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
+            shown, file.due = self.redaction.prose(seen, file.due)
+            text, begin = excerpt(shown), seen.lstrip()[:EXCERPT]
+            if reason is None and not (MARKS.match(begin) or (file.prose and FRAME.match(begin))):
+                file.prose = "" if SETTING.match(begin) else text
+        file.waiting.clear()
+        return text
 
     def explain_early(self, file: FileNotes, *, silent: bool = False) -> None:
         """Explain a FILE without a run after some events, or when it falls silent, unless a run is
@@ -2375,6 +2386,7 @@ class Reporter:
 
     def explain(self, file: FileNotes) -> None:
         """Say once what a FILE without a run is, or that it has events outside of runs."""
+        self.catch_up(file)
         stories = ((name, tell(self, file)) for name, tell in STORIES.items())
         name, what = next(story for story in stories if story[1])
         if name != file.story_name:
@@ -2391,6 +2403,7 @@ class Reporter:
         if file.rejected > REJECTS_SHOWN and file.is_stream():
             more = plural(file.rejected - REJECTS_SHOWN, "more line")
             self.message(f"{file.source.name}: {more} without an event")
+        self.catch_up(file)
         file.rejected = 0
 
 
@@ -2482,10 +2495,15 @@ STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
 
 OUTSIDE = "outside"  # the reason for a line without the envelope that its FILE has
 
-# Heads of a FILE that may become either, and of documents: their first line that isn't blank is `{`
-# alone, `[` alone, or `[` followed by `{` or `]`.
-UNDECIDED = regex(rb"(?:\xef(?:\xbb(?:\xbf)?)?)?[ \t\r\n]*(?:[{\[][ \t\r]*)?")
-DOCUMENTS = regex(rb"[ \t\r\n]*(?:\{[ \t\r]*\n|\[[ \t\r]*[\n{\]])")
+# Heads of a FILE that may become either, and of documents: the first line that isn't blank, or an
+# empty array, is `{` alone, `[` alone, or `[` followed by `{`.
+UNDECIDED, DOCUMENTS = (
+    regex(source.replace(b"EMPTY", rb"\[[ \t\r]*\][ \t\r]*").replace(b"_", rb"[ \t\r\n]*"))
+    for source in (
+        rb"(?:\xef(?:\xbb(?:\xbf)?)?)?_(?:EMPTY_)*(?:[{\[][ \t\r]*)?",
+        rb"_(?:EMPTY_)*(?:[{\[][ \t\r]*\n|\[[ \t\r]*\{|EMPTY(?:[^ \t\r\n]|_\Z))",
+    )
+)
 
 
 class RejectedPiece(NamedTuple):
@@ -2547,22 +2565,26 @@ def read_frames(
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    frames = first_alone(framing(itertools.chain((head,), arriving), limit))
+    frames = set_apart(framing(itertools.chain((head,), arriving), limit))
     for _ in range({"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)):
         frames = Unwrapper(source, limit, unwrap).frames(frames)
     yield from frames
 
 
-def first_alone(frames: Iterator[Frame]) -> Iterator[Frame]:
+def set_apart(frames: Iterator[Frame]) -> Iterator[Frame]:
     """The same with the first line in a frame of its own: it nearly always shows the agent, and the
-    others are decoded into that agent's members at once."""
-    for first in itertools.islice(frames, 1):
-        if isinstance(first, bytes) and 0 < (end := first.find(b"\n") + 1) < len(first):
-            yield first[:end]
-            yield first[end:]
-        else:
-            yield first
-    yield from frames
+    others are decoded into that agent's members at once. So are lines behind others that hold
+    nothing: one step takes all of them."""
+    is_first = True
+    for frame in frames:
+        if isinstance(frame, RejectedPiece) or not frame:
+            yield frame
+            continue
+        first, last, is_first = frame.find(b"\n") + 1 if is_first else 0, 0, False
+        if frame.endswith((b"\n\n", b"\n{}\n")):
+            last = frame.find(b"\n", len(frame.rstrip(b" \t\r\n{}"))) + 1
+        ends = (0, first, max(first, last), len(frame))
+        yield from filter(None, (frame[begin:end] for begin, end in itertools.pairwise(ends)))
 
 
 def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
@@ -2697,6 +2719,7 @@ NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
 SAYS_SOMETHING = regex(rb"[ \t\r\n{}]*[^ \t\r\n{}]")  # a long line isn't copied
+EMPTY_LINES = regex(rb"(?:[ \t\r{}]*\n)+")
 EVENTS_PROBED = 100  # events of no agent, and without an envelope, after which none is expected
 ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
@@ -2799,22 +2822,15 @@ class Unwrapper:
 
     def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
         for frame in wrapped:
-            if isinstance(frame, RejectedPiece) or not frame:
+            if isinstance(frame, RejectedPiece) or not SAYS_SOMETHING.match(frame):
                 yield frame
                 continue
-            lines, at = lines_of(frame), 0
+            if empty := EMPTY_LINES.match(frame):
+                yield empty[0]
+            lines, at = lines_of(frame[empty.end() :] if empty else frame), 0
             while not self.decided and at < len(lines):  # what follows a line may depend on it
-                says = (
-                    number
-                    for number in range(at, len(lines))
-                    if SAYS_SOMETHING.match(lines[number])
-                )
-                empty, at = at, next(says, len(lines))
-                if empty < at:
-                    yield b"".join(lines[empty:at])
-                elif at < len(lines):
-                    yield self.open(lines[at])
-                    at += 1
+                yield self.open(lines[at])
+                at += 1
                 self.decided = self.source.has_run_begun or self.probed > EVENTS_PROBED
             rest = lines[at:] if at else lines
             opened = map(self.open, rest) if self.place else rest
@@ -2909,6 +2925,8 @@ class Reader:
         """The lines of a frame with their events; whoever takes them counts those that pass."""
         if isinstance(frame, RejectedPiece):
             return [(frame.data, self.reject(frame))]
+        if not SAYS_SOMETHING.match(frame) and {*frame.split()} <= {b"{}"} and not self.decide():
+            return self.read_nothing(frame)
         lines = lines_of(frame)
         if self.decide():  # an event without it is somebody else's
             return self.read_one_by_one(lines)
@@ -2919,6 +2937,13 @@ class Reader:
             return zip(lines, events, strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(lines)
+
+    def read_nothing(self, frame: bytes) -> Iterator[tuple[bytes, Any]]:
+        """One event for all lines of a frame in which each is empty, or an empty object."""
+        begin, objects = self.source.at, frame.split()
+        if objects:
+            yield b"\n".join((*objects, b"")), self.event_type()
+        self.source.at = begin + frame.count(b"\n") + (frame[-1:] not in b"\n")
 
     def decide(self) -> str | None:
         """What stands before each event of the FILE, if one has shown its agent."""
@@ -2979,7 +3004,7 @@ class Reader:
             if several := self.read_several(text[brace:]):
                 return text[:brace], several
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            damaged = brace == 0 or (self.prefix and brace < MAX_PREFIX)
+            damaged = not brace or (self.prefix and prefix_kind(text[:brace]) == self.prefix)
             return Rejected(reason) if damaged else NO_EVENT
         if brace and event.type is None and not says_kind(members(text[brace:])):
             return NO_EVENT
@@ -3007,15 +3032,17 @@ class Reader:
 
 
 def prefix_kind(prefix: bytes) -> str:
-    """What the prefixes of a log collector's lines have in common: everything but numbers and the
-    names of months, days, halves of a day and time zones."""
+    """What the prefixes of a log collector's lines have in common: everything but numbers, levels,
+    and the names of months, days, halves of a day and time zones."""
     text = prefix.removeprefix(BOM).decode("utf-8", "replace")
-    return " ".join(re.sub(r"[0-9]+(?:[.,:][0-9]+)*", "0", CALENDAR.sub("", text)).split())
+    return " ".join(re.sub(r"[0-9]+(?:[.,:][0-9]+)*", "0", VARYING.sub("0", text)).split())
 
 
-CALENDAR = regex(
+VARYING = regex(
     r"\b(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun"
-    r"|[AP]M|UTC|GMT|[A-Z]{1,4}T)\b"
+    r"|[AP]M|UTC|GMT|[A-Z]{1,4}T)\b|\b[DIWEF](?=[0-9]{4}\b)"
+    r"|(?i:(?<![\w-])(?:trace|debug|info|notice|warn(?:ing)?|error|critical|fatal|severe"
+    r"|trc|dbg|inf|wrn|err|crit|ftl)(?![\w-]))"
 )
 
 
@@ -6959,7 +6986,7 @@ class Runs:
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.file = FileNotes(Source(""))
         self.as_read = b""  # the current one, as it was read
-        self.counts_line = True  # the current event is the first one that its line makes
+        self.lines = 1  # that make the current event, unless they have made one before
         self.implied_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
         self.first_given_up, self.given_up = "", 0
@@ -7032,7 +7059,7 @@ class Runs:
         key = event.kind if event.kind in TAKEN_BY_KIND else session.key
         key = key if key in outside or len(outside) < MAX_RUNS else None
         group = outside.setdefault(key, OutsideEvents(self.where()))
-        group.count += 1
+        group.count += max(self.lines, 1)
         group.certain = group.certain or certain
         new = event.type and event.type not in group.types
         if not group.known and (new or group.count <= LINES_TO_HINT):
@@ -7076,7 +7103,7 @@ class Runs:
 
     def count_event(self, session: Session, event: Event) -> None:
         run = cast("Run", session.run)
-        run.events += self.counts_line
+        run.events += self.lines
         run.state = BEGUN if event.type in AGENT_TYPES else run.state
         self.check_selectors(event, run.matches)
 
@@ -7192,6 +7219,7 @@ class Runs:
         run = session.run
         if run is None:
             return
+        self.reporter.catch_up(session.file)
         if known := self.limits.reached or run.error:
             failure = failure_in(self.limits.reached) or run.failure
             known = plain_reason(known)
@@ -7335,7 +7363,8 @@ class Sessions:
             if event.type is None and self.is_rejected(line, event):
                 continue
             event.raw = runs.as_read = line
-            runs.counts_line, stated = True, event.session_id
+            runs.lines = 1 if event.type else line.count(b"\n") or 1
+            stated = event.session_id
             session, events = self.translate(event)
             for one in events:
                 is_read = one.type not in unread and not (one is event and one.unprinted)
@@ -7348,8 +7377,8 @@ class Sessions:
                     yield from self.step(session, one, is_read=is_read)
                     continue
                 one.run = run  # nearly always
-                run.events += runs.counts_line
-                runs.counts_line = False
+                run.events += runs.lines
+                runs.lines = 0
                 if one.type == "tool_call":
                     runs.track(run, one)
                 if is_read:
@@ -7363,7 +7392,7 @@ class Sessions:
         self.runs.step(session, event)
         if self.runs.implied_ends:
             yield from self.runs.ends()
-        self.runs.counts_line = False
+        self.runs.lines = 0
         if is_read:
             yield event
         yield from self.runs.ends()
@@ -7485,7 +7514,7 @@ class Sessions:
         if not event.session_id:
             if event.kind == INIT or not session.run:
                 session = here.unnamed
-            if self.maker.converts and session is here.unnamed:
+            if self.maker.converts and session is here.unnamed and event.type:
                 self.name_unnamed(event)
             return session
         read_as_cursors = here.current is None or here.current.translator is None
@@ -7579,7 +7608,7 @@ class Sessions:
         """Close a session: what its translator adds is due, and the end of a run that is open."""
         self.table.pop(session.key or "", None)
         here, self.runs.file = self.runs.file, session.file
-        self.runs.as_read, self.runs.counts_line = b"", False
+        self.runs.as_read, self.runs.lines = b"", 0
         for event in session.translator.close() if session.translator else ():
             self.runs.step(session, event)
             self.runs.implied_ends.append(event)
@@ -8099,8 +8128,28 @@ class UnclearError(ValueError):
     """What a command line runs can't be told from it."""
 
 
-def commands_in(line: str, depth: int = 0) -> Iterator[list[str]]:
-    """The words of each command of a line for bash. Raises UnclearError."""
+class ShellCommand(NamedTuple):
+    """A command: its program without directory, and what follows. ``tells``: it has ended well if
+    its line has."""
+
+    words: Sequence[str]
+    tells: bool
+
+    def spellings(self) -> Iterator[str]:
+        """As it stands, and without the options between program and words. A word behind an option
+        may be the value of that."""
+        yield " ".join(self.words)
+        first, *words = self.words[:MAX_OPTIONS]
+        for at, (before, word) in enumerate(itertools.pairwise((first, *words)), 1):
+            if not word.startswith("-"):
+                if at > 1:
+                    yield " ".join((first, *self.words[at:]))
+                if not before.startswith("-"):
+                    break
+
+
+def commands_in(line: str, depth: int = 0, *, tells: bool = True) -> Iterator[ShellCommand]:
+    """The commands of a line for bash. Raises UnclearError."""
     import tree_sitter
     import tree_sitter_bash
 
@@ -8108,17 +8157,43 @@ def commands_in(line: str, depth: int = 0) -> Iterator[list[str]]:
     root = parser.parse(line.encode("utf-8", "replace")).root_node
     if root.has_error or depth > MAX_DEPTH:
         raise UnclearError
-    nodes = [root]
+    options = settings[0] if (settings := SETTINGS.match(line)) else ""
+    nodes = [(root, tells)]
     while nodes:
-        node = nodes.pop()
-        nodes += reversed(node.children)
+        node, tells = nodes.pop()
+        nodes += reversed(
+            [*zip(node.children, which_tell(node, options, tells=tells), strict=True)]
+        )
         if node.type == "command":
             words = [word_of(part) for part in node.named_children if part.type not in NO_WORDS]
-            yield from started_by(words, depth)
+            yield from started_by(words, depth, tells=tells)
         elif node.type in ("declaration_command", "unset_command"):
-            yield source_of(node).split()
+            yield ShellCommand(source_of(node).split(), tells)
 
 
+def which_tell(node: Any, options: str, *, tells: bool) -> Iterator[bool]:
+    """Which parts of a line have ended well if the whole has? ``options``: what it sets first."""
+    kinds = [part.type for part in node.children]
+    commands = (at for at, part in enumerate(node.children) if part.is_named)
+    last = max((at for at in commands if kinds[at] != "comment"), default=0)
+    in_turn = node.type in ("program", "subshell", "compound_statement")
+    if in_turn:
+        each = re.search(r" -\w*e", options) is not None
+    elif node.type == "pipeline":
+        each = "pipefail" in options
+        tells = tells and kinds[0] != "negated_command"  # the sign is for all of it
+    else:
+        each = node.type in ("list", "redirected_statement") and "||" not in kinds
+        tells = tells and each
+    for at, kind in enumerate(kinds):
+        goes_on = in_turn and kind == "list"  # set -e does not end it
+        sure = at == last or (each and not goes_on)
+        yield tells and sure and kinds[at + 1 : at + 2] != ["&"]
+
+
+# What a line may set before all else, so that it ends well only if its parts do.
+SETTINGS = regex(r"(?:\s*set(?:[ \t]+(?:[-+]\w+|pipefail))+[ \t]*(?:;|&&|\n))+")
+MAX_OPTIONS = 20  # words before the first that is no option, or the value of one
 NO_WORDS = frozenset(
     "variable_assignment file_redirect heredoc_redirect herestring_redirect".split()
 )
@@ -8142,34 +8217,34 @@ def word_of(node: Any) -> str:
     return re.sub(r"\\(\n|.)", lambda match: match[1].strip("\n"), text)
 
 
-def started_by(words: Sequence[str], depth: int) -> Iterator[list[str]]:
-    """A command, by its program without directory, and those that it starts."""
+def started_by(words: Sequence[str], depth: int, *, tells: bool) -> Iterator[ShellCommand]:
+    """A command, and those that it starts."""
     program = words[0].rpartition("/")[2] if words else ""
     if not program or depth > MAX_DEPTH or any(sign in program for sign in "$`(*{"):
         raise UnclearError
     rest = list(words[1:])
-    yield [program, *rest]
-    if script := script_given(program, rest):
-        yield from commands_in(script, depth + 1)
+    yield ShellCommand([program, *rest], tells)
+    tells, depth = tells and program not in HIDES_STATUS, depth + 1
+    starter, started = starter_in(program, rest)
     if program == "find":
         for at, word in enumerate(rest):
             if word in ("-exec", "-execdir", "-ok", "-okdir") and rest[at + 1 :]:
-                yield from started_by(rest[at + 1 :], depth + 1)
-    elif program in STARTERS and (started := without_options(rest, STARTERS[program])):
-        yield from started_by(started, depth + 1)
+                yield from started_by(rest[at + 1 :], depth, tells=tells)
+    elif script := " ".join(started) if "LINE" in starter else script_given(program, rest):
+        yield from commands_in(script, depth, tells=tells)
+    elif started:
+        yield from started_by(started, depth, tells=tells)
 
 
 def script_given(program: str, rest: Sequence[str]) -> str:
     """The script that a program is given to run, or "". Raises UnclearError for a shell that reads
     one from its input."""
-    if program in ("eval", "trap"):
-        return " ".join(rest[: None if program == "eval" else 1])
     flag = SCRIPT_FLAGS.get(program.removesuffix(".exe"))
     at = next((at for at, word in enumerate(rest) if flag and re.fullmatch(flag, word)), None)
     if at is not None and program.startswith(("cmd", "pwsh", "powershell")):
         return " ".join(rest[at + 1 :])
     operands = [word for word in rest[(at or 0) + (at is not None) :] if word[:1] not in "-+"]
-    if at is not None:
+    if at is not None or program == "trap":
         return operands[0] if operands else ""
     reads = program in SHELL_NAMES and ("-s" in rest or not operands)
     if reads and not {"--version", "--help"} & {*rest}:
@@ -8177,21 +8252,37 @@ def script_given(program: str, rest: Sequence[str]) -> str:
     return ""
 
 
-def without_options(words: list[str], with_value: str) -> list[str]:
-    """What follows the options of a program that starts another, and its own first arguments:
-    `N` in ``with_value`` stands for one of these, other words for options with a value."""
-    left, skipped = list(words), with_value.split().count("N")
-    while left:
-        word = left[0]
+def starter_in(program: str, rest: list[str]) -> tuple[Collection[str], list[str]]:
+    """The row of STARTERS for a command, and the words of the command that it starts. Options, and
+    a value behind each, may stand before a subcommand."""
+    name, begin = re.sub(r"(?<=[a-z])[0-9.]+\Z", "", program), 0
+    for at, word in enumerate(rest):
+        if f"{name} {word}" in SUBCOMMANDS:
+            name, begin = f"{name} {word}", at + 1
+        elif not any(before.startswith("-") for before in rest[max(at - 1, 0) : at + 1]):
+            break
+    if name not in STARTERS:
+        return [], []
+    row = STARTERS[name].split()
+    return row, without_options(rest[begin:], row)
+
+
+def without_options(words: list[str], row: Collection[str]) -> list[str]:
+    """What follows the options of a program that starts another, and its own first arguments."""
+    at, arguments = 0, list(row).count("N")
+    while at < len(words):
+        word = words[at]
+        if f"!{word}" in row:
+            return []
         if word.startswith("-") and word != "-":
-            separate = word in with_value.split() and "=" not in word
-            del left[: 2 if separate else 1]
-        elif skipped or re.fullmatch(r"[A-Za-z_]\w*=.*", word, re.DOTALL):
-            skipped -= "=" not in word or not word[0].isalpha()
-            del left[0]
+            at += 2 if word in row else 1
+        elif re.match(r"[A-Za-z_]\w*=", word):
+            at += 1
+        elif arguments:
+            arguments, at = arguments - 1, at + 1
         else:
             break
-    return left
+    return words[at:]
 
 
 SHELL_NAMES = frozenset("sh bash zsh dash ksh fish".split())
@@ -8199,16 +8290,42 @@ SCRIPT_FLAGS = {  # what stands before a script
     **dict.fromkeys(SHELL_NAMES, "-[a-zA-Z]*c"), **dict.fromkeys(("su", "script"), "-c|--command"),
     **dict.fromkeys(("pwsh", "powershell"), "(?i)-c(?:ommand)?"), "cmd": "(?i)/[ck]",
 }  # fmt: skip
-# Programs that start another one -> their options with a value of its own.
+CONTAINER = (
+    "-e -u -w -v -p -h --env --user --workdir --volume --name --network --entrypoint --mount"
+)
+# Programs that start another one -> their options with a value of its own, an N for each of their
+# own arguments, LINE if a shell reads the rest, and with ! what makes them start nothing.
 STARTERS = {
-    "sudo": "-u -g -h -p -C -D -r -t -T -U --user --group --host --prompt --chdir",
+    "sudo": "-u -g -h -p -C -D -r -t -T -U --user --group --host --prompt --chdir !-l !-v",
     "doas": "-u -C", "env": "-u -C --unset --chdir", "timeout": "-k -s --kill-after --signal N",
     "time": "-f -o", "nice": "-n", "ionice": "-c -n -p", "stdbuf": "-i -o -e", "exec": "-a",
     "xargs": "-a -d -E -I -L -n -P -s --max-args --max-procs --replace --arg-file --delimiter",
-    "watch": "-n --interval", "strace": "-e -o -p -s -u", "flock": "-w -E N", "runuser": "-u -g",
-    "parallel": "-j -a -I --jobs", **dict.fromkeys(("chroot", "taskset"), "N"),
-    **dict.fromkeys("nohup setsid command builtin coproc unbuffer caffeinate".split(), ""),
+    "strace": "-e -o -p -s -u", "flock": "-w -E N", "runuser": "-u -g", "command": "!-v !-V",
+    "watch": "-n --interval LINE", "parallel": "-j -a -I --jobs LINE", "eval": "LINE",
+    "ssh": "-i -p -l -o -F -J -L -R -D -W -b -c -E -e -I -m -O -Q -S -w N LINE",
+    "uv run": "-p -m --python --with --project --directory --env-file --group --extra --package",
+    "npx": "-p --package -c", "conda run": "-n -p --name --prefix", "kubectl exec": "-c -n N",
+    "direnv exec": "N", "aws-vault exec": "N", "rustup run": "N",
+    **{
+        f"{program} {verb}": f"{CONTAINER} N"
+        for program in ("docker", "podman", "docker compose", "podman compose", "docker-compose")
+        for verb in ("exec", "run")
+    },
+    **dict.fromkeys(("chroot", "taskset"), "N"),
+    "pnpm": "-C -F --dir --filter", **dict.fromkeys("xvfb-run cross-env yarn bunx uvx".split(), ""),
+    **dict.fromkeys("nohup setsid builtin coproc unbuffer caffeinate".split(), ""),
+    **dict.fromkeys(("python -m", "py -m", "coverage run", "uv tool run", "bun run", "bun x"), ""),
+    **{f"{program} run": "" for program in "poetry pipenv pdm hatch rye pipx pixi".split()},
+    **{
+        f"{program} {verb}": ""
+        for program in "npm pnpm yarn bundle mise rbenv pyenv opam stack tox composer".split()
+        for verb in ("exec", "x", "dlx")
+    },
 }  # fmt: skip
+SUBCOMMANDS = frozenset(
+    " ".join(words[: at + 1]) for words in map(str.split, STARTERS) for at in range(1, len(words))
+)
+HIDES_STATUS = frozenset("find trap coproc setsid script watch".split())
 
 
 # ---------------------------------------------------------------- selecting
@@ -8306,8 +8423,17 @@ TARGET_MEMBERS = "command path filePath pattern globPattern query searchTerm url
 
 
 def event_commands(event: Event) -> Iterator[Sequence[str]]:
-    """The commands that a call of a shell runs, each with its program and with the program's
-    directory. What Cursor states of them counts, too. Raises UnclearError."""
+    """The commands that a call of a shell runs. Raises UnclearError."""
+    return (tuple(command.spellings()) for command in commands_of(event))
+
+
+def telling_commands(event: Event) -> Iterator[Sequence[str]]:
+    """Those that have ended well if the call has."""
+    return (tuple(command.spellings()) for command in commands_of(event) if command.tells)
+
+
+def commands_of(event: Event) -> Iterator[ShellCommand]:
+    """What Cursor states of the commands counts, too. Raises UnclearError."""
     if event.type != "tool_call" or tool_of(event)[0] != "shell":
         return
     for name, group in call_groups(event):
@@ -8315,12 +8441,13 @@ def event_commands(event: Event) -> Iterator[Sequence[str]]:
         parsed = Node(group)["parsingResult"]
         if Node(parsed)["parsingFailed"] is True:
             raise UnclearError
-        stated = [as_text(one["fullText"]) for one in Node(parsed).each("executableCommands")]
-        argv = [word for word in given if isinstance(word, str)] if isinstance(given, list) else []
-        commands = [started_by(argv, 0)] if argv else []
-        commands += map(commands_in, filter(None, (as_text(given), *stated)))
-        for words in itertools.chain(*commands):
-            yield (" ".join(words),)
+        argv = [word for word in as_list(given) if isinstance(word, str)]
+        if argv:
+            yield from started_by(argv, 0, tells=True)
+        elif line := as_text(given):
+            yield from commands_in(line)
+        for stated in Node(parsed).each("executableCommands"):
+            yield from commands_in(as_text(stated["fullText"]), tells=False)
 
 
 def event_parents(event: Event) -> Named:
@@ -8370,11 +8497,15 @@ class Term(NamedTuple):
     negated: bool = False
     pattern: Any = None
 
-    def matches(self, event: Event, *, unclear: bool = False) -> bool:
-        """``unclear`` is the answer if it can't be told."""
+    def matches(self, event: Event, *, unclear: bool = False, well: bool = False) -> bool:
+        """``unclear`` is the answer if it can't be told. ``well``: of the commands of a line those
+        count whose status is told by that of the line."""
         seen, negated = self.pattern.match, self.negated
+        names = SELECTOR_KEYS[self.key]
+        if well and names is event_commands:
+            names = telling_commands
         try:
-            return any(any(map(seen, named)) != negated for named in SELECTOR_KEYS[self.key](event))
+            return any(any(map(seen, named)) != negated for named in names(event))
         except UnclearError:
             return unclear
 
@@ -8392,10 +8523,11 @@ class Selector(NamedTuple):
     def matches(self, event: Event, *, unclear: bool = False, well: bool = False) -> bool:
         """``well``: a call has to have ended, and well unless a term asks for its status."""
         if well and event.type == "tool_call":
-            asked = any(term.key == "status" for term in self.terms)
-            if event.subtype != "completed" or not (asked or outcome_of(event).status == "ok"):
+            outcome, asked = outcome_of(event), any(term.key == "status" for term in self.terms)
+            ended = event.subtype == "completed" and outcome.found.isBackground is not True
+            if not ended or not (asked or outcome.status == "ok"):
                 return False
-        return all(term.matches(event, unclear=unclear) for term in self.terms)
+        return all(term.matches(event, unclear=unclear, well=well) for term in self.terms)
 
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
@@ -8450,6 +8582,7 @@ SELECTOR_MISTAKES = (
     (r"(?!(?:path|target|command|parent|session)!?=).*\|.*", 'repeat the option for "or"'),
     (rf"(?!(?:{ANY_KEY})!?=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
+    (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
     (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),
     (r"run!?=(?!-?[1-9][0-9]{0,8}\Z).*", "a run is a number, such as 3, or -1 for the last"),
     (rf"(\w+) ({'|'.join(STATUSES)})", r"did you mean \1,status=\2?"),
@@ -14589,6 +14722,12 @@ def parse_time(text: str) -> float:
     return 3600 * hours + 60 * minutes + seconds
 
 
+def parse_limit(text: str) -> float:
+    if not (seconds := parse_time(text)):
+        raise click.BadParameter(f"invalid time {text!r}: nothing can take no time")
+    return seconds
+
+
 def parse_count(text: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", text):
         raise click.BadParameter(f"invalid number {text!r}: expected a number of lines")
@@ -14746,6 +14885,7 @@ def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
 SELECTORS = ("only", "drop", "fail_on", "fail_unless")  # options that take one
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
 TIME: dict[str, Any] = {"metavar": "TIME", "type": parse_time}
+LIMIT: dict[str, Any] = {"metavar": "TIME", "type": parse_limit}
 SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
 
 
@@ -14839,9 +14979,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Read what this command prints, and end it if it hangs. It takes the rest of the line."),
     ("--grace", TIME,
      "With --run, how long the command may stay after its result, such as 90s or 1h30m."),
-    ("--max-idle", TIME, "Fail runs after this much silence while no call is open."),
-    ("--max-call", TIME, "Fail runs with a call that is open for longer."),
-    ("--max-time", TIME, "Fail runs that are not over after this."),
+    ("--max-idle", LIMIT, "Fail runs after this much silence while no call is open."),
+    ("--max-call", LIMIT, "Fail runs with a call that is open for longer."),
+    ("--max-time", LIMIT, "Fail runs that are not over after this."),
     "Output",
     ("-t --to", choice_of(WRITERS, "text", "FORMAT"),
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, "
@@ -15045,22 +15185,23 @@ class Folder(NamedTuple):
 
     name: str
     sessions: Sequence[str]
-    others: int  # files
+    others: Sequence[str]  # names of files
     folders: int
 
     def report(self, reporter: Reporter) -> None:
-        left = plural(self.others, "other file")
+        left = f"{plural(len(self.others), 'other file')} left out"
+        named = first_names(map(escape, self.others))
         inner = plural(self.folders, "directory", "directories")
         if self.sessions:
             if self.others:
-                reporter.message(f"{escape(self.name)}: {left} left out: no agent's session")
+                reporter.message(f"{escape(self.name)}: {left}: no agent's session: {named}")
             if self.folders:
                 reporter.message(f"{escape(self.name)}: {inner} in it not read")
         elif not (self.sessions or self.others or self.folders):
             reporter.failure(f"{escape(self.name)}: this directory is empty")
         elif not self.sessions:
             below = f"; {inner} in it not read" if self.folders else ""
-            reporter.failure(f"{escape(self.name)}: no session in this directory ({left}){below}")
+            reporter.failure(f"{escape(self.name)}: no session in this directory, {left}{below}")
 
 
 def expand_folders(files: Iterable[str]) -> tuple[tuple[str, ...], list[Folder]]:
@@ -15075,7 +15216,9 @@ def expand_folders(files: Iterable[str]) -> tuple[tuple[str, ...], list[Folder]]
         began = {path: time for path in sorted(paths) if (time := session_time(path)) is not None}
         sessions = sorted(began, key=began.__getitem__)
         below = sum(entry.is_dir() for entry in entries)
-        folders.append(Folder(file, sessions, len(paths) - len(sessions), below))
+        others = [os.path.basename(path) for path in paths if path not in began]
+        others.sort(key=lambda name: (not name.endswith(("ndjson", "jsonl")), name))
+        folders.append(Folder(file, sessions, others, below))
         expanded += sessions
     return tuple(expanded), folders
 
@@ -15189,7 +15332,7 @@ Examples:
 {EXITS}"""
 SELECTORS_IN_SHORT = (
     "SELECTOR is KEY=GLOB[,KEY=GLOB]..., or a type or tool: shell; tool=read,status=failed; "
-    "'change,path!=src/*'; 'command=git*push*'"
+    "'change,path!=src/*'; 'command=git push*'"
 )
 MOST_USED = (
     "to verbose messages quiet diff thinking only drop fail-on fail-unless redact run list man help"

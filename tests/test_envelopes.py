@@ -397,6 +397,23 @@ def test_several_events_on_a_line_are_wrapped_as_one_is(line: bytes) -> None:
         assert convert(WRAPPINGS[name](BEGUN) + line).status == 1
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    ["2026-11-25T10:00:00Z LEVEL agent: ", "[LEVEL] ", "LEVEL:root:", "LEVEL1125 10:00:00 x] "],
+)
+def test_a_level_may_differ(prefix: str) -> None:
+    levels = "IWED" if "1125" in prefix else ("INFO", "warn", "error", "dbg")
+    lines = whole_run().splitlines(keepends=True)
+    wrapped = [
+        prefix.replace("LEVEL", level).encode() + line
+        for line, level in zip(lines, itertools.cycle(levels), strict=False)
+    ]
+    assert convert(wrapped, *SAME) == Ended(whole_run(), "", 0)
+    for stranger in (b"UTC ", b"WARN mcp: ", b"10 "):
+        assert convert([*wrapped[:-1], stranger + SUCCESS]).status == 1
+        assert convert([*wrapped, stranger + b'{"type":"result"']).status == 0  # nor is it damage
+
+
 @pytest.mark.parametrize("other", [*WRAPPINGS][1:])
 def test_an_end_alone_does_not_decide(other: str) -> None:
     """A stranger may print before the agent does."""

@@ -170,6 +170,16 @@ def test_prose_is_echoed_and_harmless(line: bytes) -> None:
     assert not agentfmt.CONTROL.search(ended.stderr[:-1])
 
 
+@pytest.mark.parametrize("last", ["password:", "hunter2hunter", "Fatal: x"])
+def test_the_reason_stands_behind_much_prose(last: str) -> None:
+    """What isn't shown is redacted when a run fails by it, in the order of the lines."""
+    data = init() + b"npm warn\n" * 300 + f"password:\n{last}\n".encode()
+    ended = convert(data, "-q")
+    assert ended.stderr.count("npm warn") == agentfmt.REJECTS_SHOWN
+    assert ("; Fatal: x" in ended.stderr) == (last == "Fatal: x")
+    assert "hunter2" not in ended.stderr
+
+
 @pytest.mark.parametrize("blank", [b"", b" ", b"\t", b"\r", b" \t\r ", b"\0", b"\0\0 \0"])
 def test_blank_lines_are_ignored(blank: bytes) -> None:
     ended = among(blank)
@@ -478,6 +488,15 @@ def test_documents_followed_by_something_else(end: bytes) -> None:
 @pytest.mark.parametrize("to", FORMATS)
 def test_documents_without_a_run(first: bytes, to: str) -> None:
     assert convert(first, "-t", to).status == 1
+
+
+@pytest.mark.parametrize("first", [b"[]\n", b"[ ]\n\n[]\n", b"[]"])
+def test_an_empty_array_before_lines(first: bytes) -> None:
+    """What a tool printed first doesn't make a document of all that follows."""
+    for data in (whole_run(), b"npm warn\n" + whole_run(), b"2026 " + event() + b"1 " + result()):
+        if first.endswith(b"\n") or data == whole_run():
+            assert convert(first + data, "-q").status == 0
+    assert convert(first + b"[\n" + END.strip() + b"\n]", *SAME).stdout == END
 
 
 def test_a_document_longer_than_max_line() -> None:

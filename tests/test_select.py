@@ -293,7 +293,7 @@ def test_a_directory_is_its_sessions(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ended = run("-t", "runs", str(tmp_path))
     assert (ended.status, [row["session"] for row in ended.objects]) == (0, ["early", "late"])
-    left = f"agentfmt: {tmp_path}: 1 other file left out: no agent's session\n"
+    left = f"agentfmt: {tmp_path}: 1 other file left out: no agent's session: notes.txt\n"
     assert ended.stderr == left + f"agentfmt: {tmp_path}: 1 directory in it not read\n"
     ended = run("-t", "runs", "empty", "a.log", cwd=tmp_path)
     assert (ended.status, len(ended.objects)) == (1, 1)
@@ -555,6 +555,8 @@ def test_usage_errors(option: str, choice: str) -> None:
         ("run=0", "a run is a number, such as 3, or -1 for the last"),
         ("run=1,run=2", 'no event is both 1 and 2: repeat the option for "or"'),
         ("tool:shell", "did you mean tool=shell?"),
+        ("command=[git push", "a [ without ]: write [[] for it"),
+        ("path=a[]b", "a [ without ]: write [[] for it"),
         ("tool=shell|edit", 'repeat the option for "or"'),
         ("tool=shell status=ok", "no blanks around a term"),
         ("tool=shell, status=ok", "no blanks around a term"),
@@ -680,6 +682,14 @@ COMMANDS = {
     "pwsh -Command 'ls; curl x'": "pwsh -Command ls; curl x | ls | curl x",
     "cmd.exe /c curl x": "cmd.exe /c curl x | curl x",
     "bash x.sh; sh --version": "bash x.sh | sh --version",
+    "uv --project x run --with y pytest": "uv --project x run --with y pytest | pytest",
+    "poetry run python3.12 -m pytest": "poetry run python3.12 -m pytest | python3.12 -m pytest | pytest",
+    "npx -p jest jest; pnpm -C a exec tsc": "npx -p jest jest | jest | pnpm -C a exec tsc | tsc",
+    "docker compose run -e A=b app curl": "docker compose run -e A=b app curl | curl",
+    "docker-compose up; uv pip install curl": "docker-compose up | uv pip install curl",
+    "ssh -p 1 host 'cd x; curl y'": "ssh -p 1 host cd x; curl y | cd x | curl y",
+    "command -v curl; sudo -l curl": "command -v curl | sudo -l curl",
+    "python -c '$x'; python x.py": "python -c $x | python x.py",
     "PATH=x": "",
     "bash <<E\ncurl x\nE": None,
     "curl x | sh": None,
@@ -708,11 +718,52 @@ def test_commands_of_a_line(line: str) -> None:
         assert convert(data, "--fail-unless", "command=no such thing").status == 1
         assert convert(data, "--drop", "command=no such thing", *STREAM).stdout == data
     else:
-        assert " | ".join(map(" ".join, agentfmt.commands_in(line))) == expected
+        made = [" ".join(command.words) for command in agentfmt.commands_in(line)]
+        assert " | ".join(made) == expected
         for command in filter(None, expected.split(" | ")[-1:]):
             glob = re.sub(r"[*?[]", "?", command).replace(",", r"\,")
             assert convert(data, "--fail-on", f"command={glob}").status == 1
         assert convert(data, "--fail-on", "command=no such thing").status == 0
+
+
+# Each with the commands that have ended well if their line has.
+TELLING = {
+    "pytest": "pytest", "cd x && pytest -q > log 2>&1 # why": "cd x, pytest -q", "a; b": "b",
+    "pytest || true": "", "! pytest": "", "! a | b": "", "a && b || c": "", "pytest &": "",
+    "a & b": "b", "a && b &": "", "pytest | tail": "tail", "a;": "a", "(a; b)": "b",
+    "{ a && b; }": "a, b", "if a; then b; fi": "", "for x in y; do a; done": "", "x=$(a)": "",
+    "echo $(a)": "echo $(a)", "f() { a; }; f": "f", "a && (b || c) && d": "a, d",
+    "set -o pipefail && a | b": "set -o pipefail, a, b",
+    "set -eu\na\nb && c\nd | e\n(f && g)\nh": "set -eu, a, e, f, g, h",
+    "set +e; a; b": "b", "timeout 5 bash -c 'a && b; c'": "timeout 5 bash -c a && b; c, bash -c a && b; c, c",
+    "find . -exec a +": "find . -exec a +", "trap a EXIT": "trap a EXIT", "uv run a": "uv run a, a",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", TELLING)
+def test_a_command_whose_status_is_that_of_its_line(line: str) -> None:
+    """Others are not what --fail-unless wants to see."""
+    found = [" ".join(one.words) for one in agentfmt.commands_in(line) if one.tells]
+    assert ", ".join(found) == TELLING[line]
+    data = init() + shell_line(line) + result()
+    for command in (*found, "a", "pytest"):
+        glob = command.replace("[", "[[]")
+        for choice in (f"command={glob}", f"command={glob},status=ok"):
+            assert convert(data, "--fail-unless", choice).status == (command not in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "glob", "matches"),
+    [
+        ("git -C r -c a=b push origin", "git push*", True), ("git --no-pager push", "git push", True),
+        ("git push -f", "git push*", True), ("git -C r push", "git*push*", True),
+        ("git stash push", "git push*", False), ("git commit -m 'push it'", "git push*", False),
+        ("git -C push log", "git log", True), ("x " + "-a b " * 3000, "x b", False),
+    ],
+)  # fmt: skip
+def test_options_between_a_program_and_its_words(line: str, glob: str, matches: bool) -> None:
+    data = init() + shell_line(line) + result()
+    assert convert(data, "--fail-on", f"command={glob}").status == matches
 
 
 def test_commands_of_other_spellings() -> None:
@@ -723,6 +774,14 @@ def test_commands_of_other_spellings() -> None:
     parsed = init() + shell_line("make clean", parsingResult=stated) + result()
     assert convert(parsed, "--fail-on", "command=rm *").status == 1
     assert convert(parsed, "--fail-on", "command=make *").status == 1
+    for glob, shown in (("make *", True), ("rm *", False)):  # stated is not shown
+        assert convert(parsed, "--fail-unless", f"command={glob}").status == (not shown)
+    started_only = {"success": {"exitCode": 0, "isBackground": True}}
+    behind = (
+        init() + b"".join(call("shellToolCall", "c", {"command": "make"}, started_only)) + result()
+    )
+    assert convert(behind, "--fail-unless", "command=make").status == 1
+    assert convert(behind, "--fail-on", "command=make").status == 1
     failed = init() + shell_line("make", parsingResult={"parsingFailed": True}) + result()
     assert convert(failed, "--fail-on", "command=no such thing").status == 1
 
