@@ -29,6 +29,11 @@ hypothesis.settings.register_profile("long", max_examples=1000, deadline=None, *
 hypothesis.settings.load_profile(os.environ.get("AGENTFMT_HYPOTHESIS", "quick"))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than the cores: a test that waits for a clock or a process leaves its core idle."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else 4
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()  # the many tests stay: a full collection need not look at them again and again
 

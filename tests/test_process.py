@@ -1021,7 +1021,7 @@ def test_one_signal_ends_it_though_nobody_reads(to: str, merged: bool) -> None:
 def test_one_signal_ends_it_though_nobody_reads_its_messages(option: str, tmp_path: Path) -> None:
     os.mkfifo(fifo := str(tmp_path / "fifo"))
     kept_open = os.open(fifo, os.O_RDWR)
-    value, line = ("stderr", completed()) if option == "--actions" else (fifo, b"{")
+    value, line = ("stderr", completed()) if option == "--actions" else (fifo, b"{1}")
     process = start("-t", "runs", option, value, "--run", "yes", line.decode().strip())
     assert process.stderr
     both: list[Any] = [process.stderr, kept_open]

@@ -1008,7 +1008,7 @@ WORDS = st.lists(
 
 
 @given(text=WORDS, values=st.lists(WORDS, max_size=4), learnt=st.lists(WORDS, max_size=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_value_that_is_known_uncovers_nothing(
     text: str, values: list[str], learnt: list[str]
 ) -> None:

@@ -19,12 +19,14 @@ def test_the_module_holds_what_the_script_prints() -> None:
     """In a process of its own: it takes some ten seconds, and the same bytes on every Python. What
     was written there before, from the same, need not be made again."""
     with open(train.TRAINED, encoding="utf-8") as file:
-        if file.read().strip() == train.made_from() and "CI" not in os.environ:
-            return
+        current = file.read().strip() == train.made_from()
+    if current and "CI" not in os.environ:
+        return
     command = [sys.executable, os.path.join(HERE, "train.py")]
     printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     with open(agentfmt.__file__, encoding="utf-8") as file:
         assert printed in file.read()
+    assert current, "nothing new was learnt: tests/judge/train.py --write records that"
 
 
 def test_what_it_learns_from_is_small() -> None:
