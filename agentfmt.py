@@ -170,6 +170,7 @@ KEPT_PROSE = 100  # of these others, one of which may tell why a run failed; a p
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
 LINES_TO_HINT = 10  # lines without a run, after which a message says what they look like
+MAX_WAITING = 1000  # messages that wait for the end of a table on a terminal
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
 SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't hidden
 DEFAULT_WIDTH = 200  # columns of an action line without a terminal
@@ -185,7 +186,6 @@ DIFF_ROWS = 20  # of an edit that --diff shows
 FAILURE_ROWS = 10  # of a call that failed
 TAIL = 5  # last lines of a failed command that -v shows
 SHORT_TEXT = 80  # characters of an argument that can be the target of an unknown tool
-MIN_RUNS_TOTALED = 3  # runs for which a summary adds a line of totals
 MAX_REPORT = 1_000_000  # bytes: GitHub takes 1 MiB for the summary of a step, or nothing of it
 MAX_PAGE = 32_000_000  # bytes of a page: browsers take seconds for more
 MAX_WORDS = 100_000  # characters between two actions in a report
@@ -1447,7 +1447,11 @@ RUN_FAILURES = {
     "timeout": (
         rf"(?i){STATUS_CODE.format('504')}|\btim(?:ed|e)[ -]?out|ETIMEDOUT|deadline exceeded"
     ),
-    "interrupted": r"(?i)(?<!connection )(?:interrupted|\baborted|cancell?ed)",
+    # The last word, or before whoever did it: what was aborted for a reason is another failure.
+    "interrupted": (
+        r"(?i)(?<!connection )(?:interrupted|\baborted|cancell?ed)(?: manually)?"
+        r"(?:\W*(?:error\w*|success)?\Z| by )"
+    ),
     "unfinished": rf"{IN_THE_MIDDLE}|ended without an answer",
 }
 FAILURE_WORDS = (*RUN_FAILURES, "matched", "error")  # matched: a gate of the command line
@@ -2315,6 +2319,7 @@ class Reporter:
         self.unused = redaction.scanner.unused if redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
         self.came_to = ""  # where a signal stopped the reading, and what was open there
+        self.held: list[bytes] | None = None  # lines that wait for the end of a table
 
     def status(self) -> int:
         if self.has_error:
@@ -2329,10 +2334,19 @@ class Reporter:
         self.write(encode_line(f"agentfmt: {self.redaction.without_learnt(text)}"))
 
     def write(self, line: bytes) -> None:
+        if self.held is not None and len(self.held) < MAX_WAITING:
+            self.held.append(line)
+            return
         self.out.write_lines()
         self.out.last.erase()
         with contextlib.suppress(OSError):  # stderr may be closed
             write_all(2, line + b"\n")
+
+    def release(self) -> None:
+        """Write what has waited."""
+        held, self.held = self.held or (), None
+        for line in held:
+            self.write(line)
 
     def error(self, text: str) -> None:
         self.has_error = True
@@ -7211,7 +7225,7 @@ class Runs:
             self.first_given_up = self.first_given_up or str(session.run)
             self.given_up += 1
             self.implied_ends.append(implied_end(session.run))
-            session.run.failure = "unfinished"
+            session.run.reason, session.run.failure = GIVEN_UP.format(MAX_RUNS), "unfinished"
             self.end(session)
 
     def end_unfinished(self, session: Session) -> None:
@@ -7252,8 +7266,12 @@ class Runs:
     def end_input(self) -> None:
         if self.given_up:
             more = f" and {self.given_up - 1} more" if self.given_up > 1 else ""
-            why = f"least recently active of more than {MAX_RUNS} open runs"
-            self.reporter.failure(f"{self.first_given_up}{more} failed: {why}")
+            self.reporter.failure(
+                f"{self.first_given_up}{more} failed: {GIVEN_UP.format(MAX_RUNS)}"
+            )
+
+
+GIVEN_UP = "least recently active of more than {} open runs"
 
 
 def implied_end(run: Run | None) -> Event:
@@ -7650,8 +7668,10 @@ class Sessions:
         return (session.run for session in sessions if session.run)
 
     def interrupted(self) -> Iterator[Event]:
-        """The implied ends of runs that a signal interrupts; they get no verdict."""
-        yield from map(implied_end, self.open_runs())
+        """The implied ends of runs that a signal interrupts."""
+        for run in self.open_runs():
+            run.reason = run.failure = "interrupted"
+            yield implied_end(run)
         yield implied_end(None)
 
 
@@ -7787,6 +7807,11 @@ class Totals:
         self.files: dict[str, FileChange] = {}  # by their path in the run's directory
         self.model = ""
         self.models: dict[str, None] = {}  # all of them, in order
+
+    @property
+    def verdict(self) -> str:
+        """That of a run which has ended."""
+        return "".join(self.verdicts)
 
     @property
     def tokens_read(self) -> int | None:
@@ -8076,8 +8101,9 @@ class Notes:
         """Note how a run ended."""
         totals.stated = result_numbers(event, self.costs)
         totals.runs_stating = dict.fromkeys(totals.stated, 1)
-        verdict = "succeeded" if run.succeeded else "failed"
-        add_count(totals.verdicts, verdict if run.state == ENDED else "interrupted")
+        ended = event.kind == END and event.subtype != IN_THE_MIDDLE
+        verdict = "failed" if ended else "unfinished"
+        add_count(totals.verdicts, "succeeded" if run.succeeded else verdict)
         self.add_outside(totals)
         self.total.add(totals)
 
@@ -12386,7 +12412,7 @@ class Summary(Writer):
         for event in events:
             run, total = event.run, self.notes.total
             if run is None:
-                if event.kind == IMPLIED and run_count(total) >= MIN_RUNS_TOTALED:
+                if event.kind == IMPLIED and run_count(total) > 1:
                     good = [*total.verdicts] == ["succeeded"]
                     yield encode_line(self.line(verdict_of_all(total), total, good=good))
             elif ends_run(event):
@@ -12439,19 +12465,22 @@ def run_count(total: Totals) -> int:
 
 
 def verdict_of(totals: Totals) -> str:
-    return "".join(totals.verdicts) + time_spent(totals)
+    return totals.verdict + time_spent(totals)
 
 
 def verdict_of_all(total: Totals) -> str:
-    counted = sorted(total.verdicts.items(), reverse=True)
-    verdicts = ", ".join(f"{number:,} {verdict}" for verdict, number in counted)
+    counted = ((total.verdicts.get(word), word) for word in VERDICTS)
+    verdicts = ", ".join(f"{number:,} {word}" for number, word in counted if number)
     return f"{run_count(total):,} runs{time_spent(total)}: {verdicts}"
+
+
+VERDICTS = ("succeeded", "failed", "unfinished")
 
 
 def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int, str]]:
     """The verdict and all facts, some empty, with ranks: the highest is dropped first."""
     actions = format_counts(totals.actions, "action", named=named) or "no actions"
-    after = totals.actions and verdict.endswith("interrupted")
+    after = totals.actions and verdict.endswith("unfinished")
     ended = f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
     yield 0, ended if verdict else actions
     yield 0, format_counts(totals.nested, "subagent action", named=named)
@@ -12470,6 +12499,7 @@ def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int
     cost, turns = format_cost(totals.stated.get("cost", 0)), int(totals.stated.get("turns", 0))
     yield 1, at_least("cost", totals) + cost if cost else ""
     yield 5, at_least("turns", totals) + plural(turns, "turn") if turns else ""
+    yield from ((1, fact) for fact in partly_stated(totals))
     yield 6, excerpt(totals.model)
     yield from ((0, plural(number, noun)) for noun, number in totals.rejected.items())
     redactions = {name: number for name, number in totals.redactions.items() if number > 0}
@@ -12489,6 +12519,19 @@ def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
 def at_least(number: str, totals: Totals) -> str:
     """What stands before a sum to which not all runs state their part."""
     return "at least " if totals.runs_stating.get(number, 0) < run_count(totals) else ""
+
+
+def partly_stated(totals: Totals) -> Iterator[str]:
+    """How many of several runs state what sums are made of, where not all of them do."""
+    runs, named = run_count(totals), collections.defaultdict[int, list[str]](list)
+    for kind, noun in STATED.items():
+        named[totals.runs_stating.get(kind, 0)].append(noun)
+    for count, nouns in named.items():
+        if count < runs > 1:
+            yield f"{' and '.join(nouns)} stated by {count or 'none'} of {runs:,} runs"
+
+
+STATED = {"took": "time", "in": "tokens", "cost": "cost"}
 
 
 def time_spent(totals: Totals) -> str:
@@ -13979,6 +14022,8 @@ class Table(Writer):
         self.prose = view.out.fd is not None
         if self.prose:
             self.encode = Grid(view.out, self.columns).encode
+        if self.prose and view.err.fd is not None:  # messages would part the rows
+            notes.reporter.held = []
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -13998,9 +14043,7 @@ class Table(Writer):
 
 def failure_word(run: Run) -> str | None:
     """Why a run failed, in a word."""
-    if run.succeeded:
-        return None
-    return run.failure if run.state == ENDED else "interrupted"
+    return None if run.succeeded else run.failure
 
 
 class RunTable(Table):
@@ -14021,7 +14064,7 @@ class RunTable(Table):
         return self.view.messages != "final"  # it reads prompts, which come whole
 
     def rows_without_run(self, event: Any) -> Iterable[dict[str, Any]]:
-        row = self.row(event, Run(None, event.where), RunNotes(), "")
+        row = self.row(Run(None, event.where), RunNotes(), "")
         stated = {"verdict": "none", "reason": event.text, "failure": event.subtype}
         return (row | {"run": None, "agent": None} | stated,)
 
@@ -14035,9 +14078,9 @@ class RunTable(Table):
         elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
             answer = "\n".join(end_words(event, notes, final=True))
         if event.kind == IMPLIED or (event.kind == END and not event.unprinted):
-            yield self.row(event, run, notes, answer)
+            yield self.row(run, notes, answer)
 
-    def row(self, event: Event, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
+    def row(self, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
         totals = notes.totals
         numbers = totals.stated
         counts = collections.Counter(totals.actions) + collections.Counter(totals.nested)
@@ -14045,8 +14088,6 @@ class RunTable(Table):
             {"tool": name, "actions": number, "failures": totals.failures.get(name, 0)}
             for name, number in counts.items()
         ]
-        ended = event.kind == END and event.subtype != IN_THE_MIDDLE
-        verdict = "succeeded" if run.succeeded else "failed"
         return {
             "session": run.label,
             "run": run.number,
@@ -14054,7 +14095,7 @@ class RunTable(Table):
             "model": totals.model or None,
             "models": [*totals.models],
             "prompt": notes.prompt or None,
-            "verdict": verdict if ended else "unfinished",
+            "verdict": totals.verdict,
             "reason": run.reason,
             "failure": failure_word(run),
             "location": run.where,
@@ -14471,7 +14512,7 @@ class Atif(RunWriter):
             "total_steps": len(kept.main.steps),
         }
         facts = {
-            "verdict": "succeeded" if run.succeeded else "failed",
+            "verdict": notes.totals.verdict,
             "failure": failure_word(run),
             "reason": run.reason,
             "started_ms": notes.started_ms,
@@ -15149,6 +15190,7 @@ def read(
         if child:
             report_command(child, reporter)
     finally:
+        reporter.release()
         if child:
             child.stop()
 
@@ -15504,6 +15546,8 @@ def open_append(
         return None
     import fcntl
 
+    if file == "-":
+        raise click.ClickException(f"--{option} -: write ./- for a file of that name")
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         if is_one_of(fd, inputs):

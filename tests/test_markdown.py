@@ -526,7 +526,7 @@ def test_reports_of_real_streams(path: str) -> None:
     actions = len(convert(data).lines)
     ends = convert(data, "-s", "-q").stderr
     runs = len(
-        re.findall(r"(?m)^agentfmt: run.*: (?:succeeded|failed|interrupted)\b.* action", ends)
+        re.findall(r"(?m)^agentfmt: run.*: (?:succeeded|failed|unfinished)\b.* action", ends)
     )
     check(report(data), actions, runs)
 
@@ -638,7 +638,7 @@ def test_a_signal_writes_what_there_is() -> None:
         agentfmt.convert([("-", chunks())], to="markdown", view=view, reporter=said, out=out)
     out.flush()
     text = b"".join(wrote).decode()
-    assert text.startswith("### ❌ cursor: interrupted\n\n> do\n\n<details>")
+    assert text.startswith("### ❌ cursor: unfinished: interrupted\n\n> do\n\n<details>")
     assert "- ✅ Read `a`\n" in text
 
 

@@ -195,7 +195,7 @@ def test_what_was_running_when_a_run_ended() -> None:
         "▸Running subagent count✓Ran make",
         "▸Reading a",
     ]
-    assert "Failed" in found.text["end bad"][0]
+    assert "Unfinished" in found.text["end bad"][0]
 
 
 def test_the_contents_come_last_and_are_shown_first() -> None:

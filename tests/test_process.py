@@ -371,7 +371,9 @@ def test_a_summary_of_what_a_signal_leaves_open(begin: Begin, code: int, status:
     process.send_signal(code)
     ended = finish(process)
     assert ended.status == status
-    assert ended.lines == ["agentfmt: run b (stdin:7): interrupted after 1 action (read 1), Auto"]
+    ended_after = "unfinished after 1 action (read 1), Auto: interrupted"
+    assert ended.lines[0] == f"agentfmt: run b (stdin:7): {ended_after}"
+    assert "2 runs: 1 succeeded, 1 unfinished" in ended.lines[1]
     assert ended.stderr == ""
 
 
@@ -603,6 +605,7 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
         (["-q", "--actions", "stderr"], "--quiet and --actions stderr contradict each other"),
         (["--rejects", "/nonexistent/x"], "--rejects /nonexistent/x: No such file or directory"),
         (["--rejects", "/"], "--rejects /: Is a directory"),
+        (["--tee", "-"], "--tee -: write ./- for a file of that name"),
         (["Nonexistent"], "agentfmt: Nonexistent: No such file or directory"),
         (["/nonexistent"], "/nonexistent: No such file or directory"),
         (["-", "/nonexistent"], "/nonexistent: No such file or directory"),

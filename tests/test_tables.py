@@ -168,6 +168,7 @@ AGENTS = "cursor claude codex gemini opencode droid copilot pi".split()
         ("401 Unauthorized: bad key", "auth"), ("Invalid API key. Please run /login", "auth"),
         ("Not logged in", "auth"), ("OAuth token expired: authenticate again", "auth"),
         ("Request was aborted.", "interrupted"), ("Cancelled by the user", "interrupted"),
+        ("run canceled", "interrupted"), ("Aborted: required dependency is missing", "error"),
         ("Request timed out.", "timeout"), ("504 Gateway Timeout", "timeout"),
         ("Connection refused", "error"), ("read ECONNABORTED", "error"),
         ("at run (/srv/app.js:401:12)", "error"), ("TypeError in main.py:429", "error"),

@@ -306,8 +306,20 @@ def test_every_failure_is_told_once(data: bytes, why: str) -> None:
     alone, beside = convert(data), convert(data, "-q", "-s")
     assert alone.status == beside.status == 1
     assert alone.stderr.count("\n") == 1
-    assert beside.stderr.count("\n") == len(convert(data, "-t", "runs").lines)
+    rows = convert(data, "-t", "runs").objects
+    told = [line for line in beside.stderr.splitlines() if "agentfmt: run" in line]
+    said = [line.split("): ")[1].split(",")[0] for line in told]
+    assert said == [row["verdict"] for row in rows]
     assert alone.stderr.count(why) == beside.stderr.count(why) == 1
+
+
+@pytest.mark.parametrize("table", ["runs", "calls"])
+def test_messages_stand_below_a_table(table: str) -> None:
+    data = init() + completed() + b"{x\n" + init() + completed() + result()
+    seen, _ = on_terminal(data, "-t", table, "--color", "never")
+    shown = seen.decode().replace("\r\x1b[K", "").splitlines()
+    told = [line.startswith("agentfmt: ") for line in shown if line]
+    assert told == [False] * 3 + [True] * 2
 
 
 def test_selectors_that_fail_a_run_are_the_reason() -> None:

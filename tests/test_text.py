@@ -599,14 +599,14 @@ def test_summary() -> None:
         ),
         init("bbbbbbbb"),
     )
-    *_, first, second = render(data, View(summary="stderr")).err
+    *_, first, second, _total = render(data, View(summary="stderr")).err
     assert first == (
         "agentfmt: run 2f4c27dc (stdin:3): succeeded in 9.7 s, 3 actions (read 2, shell 1), 2 failed, 2 "
         "events of unknown type (surprise 1, without a type 1), 8,830 tokens in, 185 out, 1 damaged "
         "line, 1 prose line"
     )
     assert second == (
-        "agentfmt: run bbbbbbbb (stdin:11): failed, no actions: ended without a result after 1 event"
+        "agentfmt: run bbbbbbbb (stdin:11): unfinished, no actions: ended without a result after 1 event"
     )
 
 
@@ -648,7 +648,7 @@ def test_what_a_run_cost() -> None:
     ]
 
 
-def test_a_total_of_three_runs_or_more() -> None:
+def test_a_total_says_how_many_runs_state_it() -> None:
     def run(session: str, **members: Any) -> list[dict[str, Any]]:
         read = done("readToolCall", {"path": "a"}, ok(), session_id=session)
         usage = {"inputTokens": 1000, "outputTokens": 10}
@@ -656,11 +656,17 @@ def test_a_total_of_three_runs_or_more() -> None:
 
     two = [*run("a", total_cost_usd=0.5, duration_ms=1000), *run("b", is_error=True)]
     again = run("a", total_cost_usd=0.75, duration_ms=2000)  # of both runs of the session
-    assert "2 runs" not in str(render(spelled(*two), View(summary="stderr")).err)
+    assert render(spelled(*two), View(summary="stderr")).err[-1] == (
+        "agentfmt: 2 runs in at least 1.0 s: 1 succeeded, 1 failed, 2 actions (read 2), "
+        "2,000 tokens in, 20 out, at least $0.50, time and cost stated by 1 of 2 runs"
+    )
+    silent = render(spelled(init(), result(), init("b"), result("b")), View(summary="stderr"))
+    assert silent.err[-1].endswith("time and tokens and cost stated by none of 2 runs")
     rendered = render(spelled(*two, *again), View(summary="stderr"))
     assert "$0.25" in rendered.err[-2]
     assert rendered.err[-1] == (
-        "agentfmt: 3 runs in at least 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, at least $0.75"
+        "agentfmt: 3 runs in at least 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, at least $0.75, "
+        "time and cost stated by 2 of 3 runs"
     )
     assert len(rendered.err) == 4
 
@@ -808,7 +814,7 @@ def test_a_call_that_ran_within_one_read_is_not_shown_running() -> None:
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
     seen, status = on_terminal(spelled(*SHELL[:2]), "--color", "never", until=b"npm test")
     why = "ended without a result after 2 events; 1 call open (shell)"
-    ended = f"agentfmt: run 2f4c27dc (stdin:1): failed, no actions: {why}\n"
+    ended = f"agentfmt: run 2f4c27dc (stdin:1): unfinished, no actions: {why}\n"
     assert seen == RUNNING + b"\r\x1b[K" + ended.encode()
     assert status == agentfmt.FAILED
 
