@@ -155,7 +155,7 @@ EXITS = """Exit status:
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
 DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
 LAST_SECONDS = 20  # of computing after a signal: DRAIN takes one, of very short lines eight
-STUCK_SECONDS = 0.7  # for a write after a signal: a supervisor waits little before it kills
+STUCK_SECONDS = 0.6  # for a write after a signal: a supervisor waits little before it kills
 GRACE = 10  # seconds that the command of --run may stay after its result
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
@@ -944,7 +944,8 @@ def read_chunks(
         yield bytes(memoryview(room)[:size])
     else:
         stop()
-        yield from drain(fd)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):  # no writer loses what is left in a file
+            yield from drain(fd)
     if signals.caught:
         raise Interrupted
 
