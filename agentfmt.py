@@ -7135,7 +7135,8 @@ class Runs:
         for choice in self.fail_on:
             noted = event.started and choice.matches(event.started, unclear=True)
             if not noted and choice.matches(event, unclear=True):
-                count, where = matches.get(choice.text, (0, self.where()))
+                here = self.where() + ("" if choice.matches(event) else UNCLEAR)
+                count, where = matches.get(choice.text, (0, here))
                 matches[choice.text] = (count + 1, where)
         if run and run.unmet:
             run.unmet = [choice for choice in run.unmet if not choice.matches(event, well=True)]
@@ -7285,6 +7286,9 @@ def file_without_run(file: FileNotes) -> Event:
     why = file.prose if file.story_name == "end" and file.prose else file.story
     word, name = failure_in(file.prose), file.source.name
     return SpokenEvent(subtype=word, text=why, where=name, unprinted=True, kind=NO_RUN)
+
+
+UNCLEAR = ", where it isn't clear what runs"
 
 
 def describe_matches(matches: Matches) -> str:
@@ -8701,6 +8705,8 @@ def check_together(terms: Sequence[Term]) -> None:
         given["type"] += given["word"]
     if "status" in keys:
         given["subtype"].append("completed")
+    if "command" in keys:
+        given["tool"].append("shell")
     if both := [term.glob for term in terms if term.negated and term[:2] in asked]:
         raise ValueError(f"no event is both {both[0]} and not {both[0]}")
     for key, agree in AGREEMENTS.items():
@@ -15197,13 +15203,15 @@ def read(
 
 
 def report_command(child: Child, reporter: Reporter) -> None:
-    """Say how the command of --run ended, unless its runs say that already."""
+    """Say how the command of --run ended, unless it ended well."""
     limits, name, how = child.limits, escape(child.name), child.leave()
     if limits.stayed:
         took, last = format_time(limits.grace), "output" if reporter.failed else "result"
         reporter.message(f"{name} was ended: it did not exit within {took} of its {last}")
-    elif how and not (reporter.failed and child.process.returncode > 0):
-        reporter.failure(f"{how}{'' if reporter.failed else ' after its result'}")
+    elif how and reporter.failed:
+        reporter.message(how)
+    elif how:
+        reporter.failure(f"{how} after its result")
 
 
 class Silence(Reporter):

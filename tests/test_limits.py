@@ -59,6 +59,7 @@ CASES = {
     "prints on stderr": Case("$S >&2"),
     "fails after its result": Case("$S; exit 3", 1, "sh exited with 3 after its result"),
     "fails, and its run": Case("$O; exit 3", 1, "ended without a result after 2 events"),
+    "fails at once": Case("exit 3", 1, "sh exited with 3"),
     "is killed": Case("$O; kill -9 $$", 1, "sh was killed by SIGKILL"),
     "stays": Case("$S; exec sleep 60", 0, f"sh was ended: it {HANGS} result", "--grace 0.3"),
     "ignores SIGTERM": Case("trap '' TERM; $S; sleep 60", 0, HANGS, "--grace 0.3"),
