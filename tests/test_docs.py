@@ -148,8 +148,9 @@ def options_of_manual() -> list[Option]:
     for item in re.split(r"^(?=\.It Fl )", text, flags=re.MULTILINE)[1:]:
         head = item.splitlines()[0]
         names = tuple(f"-{flag}" for flag in re.findall(r"Fl (\S+)", head))
-        choices = re.findall(r"^\.It Cm (.+)$", item, re.MULTILINE)
-        found.append(Option(names, tuple(name for some in choices for name in some.split(" , "))))
+        choices = re.findall(r"^\.It Cm (.+)$|(?<=:\n)((?:\.Cm .+\n)+)", item, re.MULTILINE)
+        words = " ".join(map("".join, choices)).replace(".Cm", "").split()
+        found.append(Option(names, tuple(word for word in words if word not in ",.:")))
     return found
 
 
