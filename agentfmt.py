@@ -4193,6 +4193,9 @@ SAVED_TYPES = frozenset(
     "ai-title custom-title agent-name last-prompt pr-link frame-link worktree-state "
     "bridge-session relocated started atis-latch".split()
 )
+PLAIN_TYPES = frozenset(  # of these: words that others use, too
+    "summary file-history-snapshot attachment progress mode relocated started".split()
+)
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -4819,8 +4822,8 @@ class SavedClaude(Saved, Claude):
             self.asks = True
             given = elements_in(text, "command-args")[:1]
             self.typed.append(" ".join(filter(None, command + given)))
-        elif text.startswith("<local-command-"):
-            self.asks = False
+        elif text.startswith("<local-command-"):  # it was for the host, which answered
+            self.typed, self.asks = self.typed[:-1], False
         elif text.strip() and not INJECTED.match(text):
             self.begin_prompt()
             self.ask_all(text)
@@ -5603,7 +5606,7 @@ class OpenCode(Translator):
         self.void = self.void and kind not in ("text", "tool_use")
         if kind == "step_start":
             self.begin_step(part.messageID)
-        elif not self.begun:
+        elif not self.begun and line.sessionID:
             self.begin_once()
         if kind == "text" and part.synthetic is True:  # after a compaction, the run goes on
             self.reason = "tool-calls"
@@ -5804,7 +5807,7 @@ class Copilot(Saved):
         begins = self.ended and not self.parent and re.match(self.beginnings, kind)
         if kind in ("session.start", "session.resume") or self.saved:
             self.follow_saved(kind, data)
-        elif begins or not self.begun:
+        elif begins or (not self.begun and type(data.value) is dict):
             self.session = first_text(data["sessionId"]) or self.session
             self.begin(model=data["model"])
 
@@ -6624,71 +6627,100 @@ ACP_TOOLS = {
 # Which agent wrote a line, and in which form.
 # A line in, the name of an agent out. It must not know sessions.
 
-# A row each: types of lines (- for lines without one; SYSTEM/SUBTYPE where that matters), an agent
-# whom they show, and what they must hold for that. `a` is a member, `a.b` one within it, `a=b` a
-# text, `a=b*` its beginning; `a={`, `a=[`, `a="` any object, list or text; `a|b` is one of several,
-# `!a` none of them; `:a` is a row of AGENT_CHECKS. The first row that holds counts: agentfmt's own
-# conversions, other agents, Claude and its relatives, Cursor.
-SAVED_MEMBERS = "uuid|parentUuid|isSidechain|message"
-COPILOT_TYPES = ",".join(
-    f"{family}.*"
-    for family in "assistant hook model permission session skill subagent system tool user".split()
+# A row each: types of lines (- for lines without one; TYPE/SUBTYPE where that matters), an agent
+# whom they show, and what they must hold for that. A type is a word that any program may use: a row
+# asks for members that only this agent writes together. `a` is a member, `a.b` one within it, `a=b`
+# a text, `a=b*` its beginning; `a={`, `a=[`, `a="` any object, list or text; `a|b` is one of
+# several, `!a` none of them; `<a,b` no member beside these and the type; `:a` is a row of
+# AGENT_CHECKS. The first row that holds counts: agentfmt's own conversions, other agents, Claude
+# and its relatives, Cursor.
+CLAUDE_SAVED_IT = (
+    'sessionId=" isSidechain|parentUuid|logicalParentUuid|message.content|message.parts'
+)
+CURSORS_KEY = "apiKeySource=env|apiKeySource=flag|apiKeySource=login"
+COPILOT_TYPES = (
+    "assistant.*,hook.*,model.*,permission.*,session.*,skill.*,subagent.*,tool.*,user.message,"
+    "system.message,system.notification"
 )
 AGENT_SIGNS = f"""
-    *  cursor  converted_from
-    *  kimi  role=meta
-    text,thought  grok  data="
-    tool_call,tool_call_update  grok  toolCallId
-    end  grok  stopReason sessionId
-    available_commands  grok  tools commands
-    agent_event  cline  event={{
-    run_start  cline  providerId
-    run_result  cline  finishReason
-    hook_event  cline  hookEventName
-    message  goose  message={{ :two
-    complete  goose  total_tokens
+    *  cursor  converted_from="
+    system.version,turn.step.retrying,session.resume_hint  kimi  role=meta
+    text,thought  grok  data=" <data
+    tool_call,tool_call_update  grok  toolCallId=" title|status|toolName|rawInput
+    end  grok  stopReason=" sessionId="
+    available_commands  grok  tools=[ commands=[
+    agent_event  cline  event.type
+    run_start  cline  providerId=" modelId="
+    run_result  cline  finishReason=" iterations|usage|durationMs
+    hook_event  cline  hookEventName=" agentId|taskId
+    message  goose  message.role <message
+    complete  goose  total_tokens <total_tokens,input_tokens,output_tokens,cost_usd
     notification  goose  extension_id
-    *  qwen  sessionId {SAVED_MEMBERS} systemPayload|toolCallResult|message.parts
-    *  claude  sessionId {SAVED_MEMBERS}
-    {",".join(SAVED_TYPES)}  claude  sessionId|leafUuid|snapshot
-    thread.*,item.*,turn.started,turn.completed,turn.failed  codex
-    {",".join(ROLLOUT_TYPES)}  codex
-    {COPILOT_TYPES}  copilot  data={{
-    result  copilot  sessionId exitCode
-    *  opencode  sessionID !messageID
-    tool_execution_*,{",".join(map(str, Pi.own_types))}  pi
-    session  pi  !createdAt
-    {",".join(Pi.entries - {"message"})}  pi  parentId
-    message  pi  parentId message.timestamp
-    response  pi  command success
-    init  gemini
-    message  gemini  role content !content=[
-    tool_use,tool_result  gemini  tool_id
-    result  gemini  status stats
-    error  gemini  severity
-    message  droid  role text session_id
-    tool_call,tool_result  droid  toolName|toolId
-    completion  droid
-    error  droid  source
+    *  qwen  {CLAUDE_SAVED_IT} systemPayload|toolCallResult|message.parts
+    *  claude  {CLAUDE_SAVED_IT}
+    {",".join(sorted(SAVED_TYPES - PLAIN_TYPES))}  claude  sessionId="
+    summary  claude  leafUuid=" summary="
+    file-history-snapshot  claude  snapshot={{ messageId="
+    attachment,progress,mode,relocated  claude  sessionId=" attachment|data|mode|relocatedCwd
+    thread.started  codex  thread_id="
+    item.started,item.updated,item.completed  codex  item.type|item.item_type
+    turn.started  codex  <
+    turn.completed  codex  usage={{|<
+    turn.failed  codex  error={{
+    {",".join(sorted(ROLLOUT_TYPES))}  codex  payload={{ timestamp="
+    {COPILOT_TYPES}  copilot  data={{ <data,id,parentId,timestamp,ephemeral,agentId
+    result  copilot  sessionId=" exitCode
+    step_start,step_finish,text,reasoning,tool_use  opencode  sessionID=" part={{
+    error  opencode  sessionID=" error
+    done  opencode  sessionID=" reason
+    agent_start,turn_start,agent_settled  pi  <
+    agent_end  pi  messages=[|<willRetry
+    message_start,message_end,turn_end  pi  message.role
+    message_update  pi  assistantMessageEvent={{
+    tool_execution_start,tool_execution_update,tool_execution_end  pi  toolCallId=" toolName="
+    auto_retry_start  pi  attempt maxAttempts
+    auto_retry_end  pi  attempt success
+    entry_appended  pi  entry={{
+    session  pi  id=" cwd="|version !createdAt
+    {",".join(sorted(Pi.entries - {"message"}))}  pi  id=" parentId timestamp
+    message  pi  id=" parentId message.timestamp
+    response  pi  command=" success
+    init  gemini  session_id=" model="
+    message  gemini  role=user|role=assistant content=" <role,content,delta,timestamp
+    tool_use  gemini  tool_id=" tool_name="
+    tool_result  gemini  tool_id=" status="
+    result  gemini  status=" stats={{
+    error  gemini  severity=warning|severity=error message="
+    message  droid  role=" text=" session_id="
+    tool_call  droid  toolName|toolId parameters={{
+    tool_result  droid  toolName|toolId isError|value|error
+    completion  droid  session_id=" finalText|numTurns|durationMs|isError
+    error  droid  source=agent_loop|source=cli message="
     system/init  droid  reasoning_effort
-    system/init  qwen  qwen_code_version
-    system,{",".join(SHARED_TYPES)}  amp  session_id=T-*
-    system/init  grok  !claude_code_version :grok
-    system/init  claude  claude_code_version|uuid|slash_commands
-    system/init  claude  mcp_servers !apiKeySource=env|apiKeySource=flag|apiKeySource=login
-    {",".join(map(str, Claude.own_types))},system/hook_*  claude
-    assistant,user,system,result  claude  uuid|parent_tool_use_id|:calls
-    result  claude  total_cost_usd
-    *  cursor  tool_call={{
-    turn_ended,thinking/delta,thinking/completed  cursor
-    assistant  cursor  timestamp_ms|model_call_id
-    result  cursor  request_id
-    system/init  cursor  !tools apiKeySource=env|apiKeySource=flag|apiKeySource=login
-    -  kimi  role=_checkpoint|role=_usage|role=_system_prompt
+    system/init  qwen  session_id=" qwen_code_version
+    system,{",".join(sorted(SHARED_TYPES))}  amp  session_id=T-*
+    system/init  grok  session_id=" !claude_code_version :grok
+    system/init  claude  session_id=" claude_code_version|uuid|slash_commands
+    system/init  claude  session_id=" mcp_servers !{CURSORS_KEY}
+    system/hook_*  claude  session_id="
+    system  claude  session_id="|sessionId=" uuid="
+    stream_event,rate_limit_event  claude  event={{|rate_limit_info={{|uuid="
+    control_request  claude  request={{ request_id="
+    control_response  claude  response={{
+    control_cancel_request  claude  request_id="
+    assistant,user  claude  message={{ uuid|parent_tool_use_id|:calls
+    result  claude  subtype|is_error total_cost_usd|uuid|parent_tool_use_id
+    tool_call  cursor  tool_call={{
+    thinking/delta,thinking/completed  cursor
+    turn_ended  cursor  status="
+    assistant  cursor  message={{ timestamp_ms|model_call_id
+    result  cursor  request_id="
+    system/init  cursor  !tools {CURSORS_KEY}
+    -  kimi  role=_checkpoint|role=_usage|role=_system_prompt id|token_count|content
     -  kimi  role=assistant|role=tool :kimi
     -  cursor  role=user|role=assistant message.content
     -  antigravity  :antigravity
-    -  acp  jsonrpc=2.0 method=session/*
+    -  acp  jsonrpc=2.0 method=session/* params={{
     -  acp  jsonrpc=2.0 result.stopReason
 """
 
@@ -6730,28 +6762,33 @@ def holds(own: Mapping[str, Raw], test: str) -> bool:
     """Do the members of a line hold what a test of AGENT_SIGNS asks for?"""
     if test.startswith("!"):
         return not holds(own, test[1:])
+    if test.startswith("<"):
+        return own.keys() <= {"type", *test[1:].split(",")}
     if "|" in test:
         return any(holds(own, each) for each in test.split("|"))
     if test.startswith(":"):
         return bool(AGENT_CHECKS[test[1:]](own))
     path, equals, wanted = test.partition("=")
-    value = own.get(path, b"")
-    if wanted in ("{", "[", '"') and equals:
-        return bytes(memoryview(value)[:1]) == wanted.encode()
-    if equals:
-        text = as_text(decode_raw(value))
-        return text.startswith(wanted[:-1]) if wanted.endswith("*") else text == wanted
     name, _, inner = path.partition(".")
-    return inner in members(bytes(own.get(name, b""))) if inner else name in own
+    value = own.get(name)
+    if inner:
+        value = members(bytes(value or b"")).get(inner)
+    if not equals or value is None:
+        return value is not None
+    if wanted in ("{", "[", '"'):
+        return bytes(memoryview(value)[:1]) == wanted.encode()
+    text = as_text(decode_raw(value))
+    return text.startswith(wanted[:-1]) if wanted.endswith("*") else text == wanted
 
 
 def is_antigravitys(own: Mapping[str, Raw]) -> bool:
-    """Does the event name a member, and is it one of Antigravity's?"""
+    """Does the event name a member, which holds what only Antigravity writes?"""
     event = as_text(decode_raw(own.get("event", b"")))
     inner = members(bytes(own.get(event, b"")))
-    return bool(inner) and (
-        event in ("init", "step_update", "result") or "conversation_id" in inner
-    )
+    return bool(inner) and not ANTIGRAVITYS.isdisjoint((*inner, *own))
+
+
+ANTIGRAVITYS = frozenset("conversation_id step_type permission_mode denied_actions".split())
 
 
 def has_calls(own: Mapping[str, Raw]) -> bool:
@@ -6759,11 +6796,16 @@ def has_calls(own: Mapping[str, Raw]) -> bool:
     return any(block["type"] in ("tool_use", "tool_result") for block in blocks)
 
 
+# Tools that no other agent has by these names, and those that others have, too: then by the ID of a
+# call, as its model made it.
 KIMI_TOOLS = frozenset(
-    "Agent AskUserQuestion Bash CreateSubagent Edit FetchURL Glob Grep PatchFile Read ReadFile "
-    "ReadMediaFile SearchWeb SendDMail SetTodoList Shell StrReplaceFile Task Think TodoList Write "
-    "WriteFile".split()
+    "CreateSubagent FetchURL PatchFile ReadFile ReadMediaFile SearchWeb SendDMail SetTodoList "
+    "StrReplaceFile WriteFile".split()
 )
+COMMON_TOOLS = frozenset(
+    "Agent AskUserQuestion Bash Edit Glob Grep Read Shell Task Think TodoList Write".split()
+)
+OTHER_MODELS = ("call_", "toolu_", "chatcmpl-")
 
 
 def is_kimis(own: Mapping[str, Raw]) -> bool:
@@ -6773,14 +6815,18 @@ def is_kimis(own: Mapping[str, Raw]) -> bool:
     parts = message_parts(line["content"])
     if line["tool_call_id"] is not None:
         return any(KIMI_NOTE.fullmatch(as_text(part["text"])) for part in parts)
-    called = {as_text(call["function.name"]) for call in line.each("tool_calls")}
-    return bool(called & KIMI_TOOLS) or any("think" in part.value for part in parts)
+    for call in line.each("tool_calls"):
+        name, identity = as_text(call["function.name"]), as_text(call["id"])
+        if name in KIMI_TOOLS:
+            return True
+        if name in COMMON_TOOLS and identity and not identity.startswith(OTHER_MODELS):
+            return True
+    return any("think" in part.value for part in parts)
 
 
 GROK_TOOLS = frozenset("run_terminal_command run_terminal_cmd search_replace list_dir".split())
 
 AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], Any]] = {
-    "two": lambda own: len(own) == 2,
     "grok": lambda own: GROK_TOOLS & {*map(as_text, as_list(decode_raw(own.get("tools", b""))))},
     "calls": has_calls,
     "kimi": is_kimis,
@@ -7348,7 +7394,8 @@ class FileSessions:
         self.unnamed = Session(None, self.file)  # of Cursor's events that name none
         self.name = ""  # of its run, in a conversion that holds more than one agent's
         self.current: Session | None = None  # the last one of the agent that the FILE is read as
-        self.last: dict[str, Session] = {}  # the last one of each agent, and of each reader
+        # The last one of each agent, and of each reader: by the name of its agent, and by its form.
+        self.last: dict[str | type[Translator], Session] = {}
 
 
 class Sessions:
@@ -7505,11 +7552,18 @@ class Sessions:
             agent = recognize(event.raw)
             if not name and self.is_apart(event, agent):
                 return current or self.here.unnamed
-            if agent or self.given:
+            if agent or (self.given and not (name and self.says_nothing(event))):
                 return self.show(event, self.given or agent or "")
         if session:
             self.enter(session)
         return session
+
+    def says_nothing(self, event: Event) -> bool:
+        """With --from: is a line that shows no agent none of the given one's, by all it says?"""
+        reader = form_of(TRANSLATORS[self.given or ""], event)
+        line = decode_as(event.raw, self.maker.event_type)
+        line.raw = event.raw
+        return reader.translates and reader(self.maker).translate(line)[0] is line
 
     def is_apart(self, event: Event, agent: str | None) -> bool:
         """Is an event that names nobody one of another agent than the given one, or an error before
@@ -7555,7 +7609,7 @@ class Sessions:
         """The session of an event that shows its agent: step 3."""
         here, kind = self.here, form_of(TRANSLATORS[agent], event)
         name, current = kind.session_in(event), here.current
-        before = here.last.get(kind.name)
+        before = here.last.get(kind) or here.last.get(kind.name)
         if not (name or kind.translates):
             nameless = here.unnamed
             if before and before.run and not before.translator and event.kind != INIT:
@@ -7592,7 +7646,7 @@ class Sessions:
             here.last[session.agent] = session
             source.recognized = True
             source.decode = session.translator.decode if session.translator else self.decode
-        here.last[session.reader.name] = session
+        here.last[session.reader.name] = here.last[session.reader] = session
         if session.agent or here.current is None or here.current.reader is session.reader:
             here.current = session
 

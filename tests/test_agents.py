@@ -1295,8 +1295,8 @@ def test_a_stream_of_an_unknown_agent(agent: str, lines: list[str], what: str) -
 @pytest.mark.parametrize(
     "line",
     [
-        {"type": "system", "subtype": "hook_started"},
-        {"type": "rate_limit_event"},
+        {"type": "system", "subtype": "hook_started", "session_id": "s"},
+        {"type": "rate_limit_event", "rate_limit_info": {}},
         {"type": "connection", "subtype": "lost"},
         {"type": "error", "message": "no key"},
     ],
@@ -1442,7 +1442,7 @@ def test_tokens_of_gemini_and_copilot() -> None:
 
 def test_times_of_pi() -> None:
     """They stand in messages; deltas say none that all outputs would read."""
-    begun = {"type": "session", "id": "s", "timestamp": "2026-08-17T10:00:00.000Z"}
+    begun = {"type": "session", "id": "s", "version": 3, "timestamp": "2026-08-17T10:00:00.000Z"}
     update = {"type": "text_delta", "delta": "Hi"}
     first, last = 1786960801000, 1786960805500
     lines: list[Line] = [

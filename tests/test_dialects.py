@@ -138,42 +138,46 @@ def test_stream_json_with_redaction_changes_nothing_else(path: str) -> None:
 
 # ---------------------------------------------------------------- recognition
 
+NAMED = {"session_id": "s"}
 RECOGNIZED = [
     ("cursor", {"type": "result", "converted_from": "claude", "total_cost_usd": 1}),
     ("codex", {"type": "thread.started", "thread_id": "x"}),
     ("codex", {"type": "turn.completed", "usage": {}}),
-    ("codex", {"type": "item.completed", "item": {}}),
+    ("codex", {"type": "item.completed", "item": {"type": "plan"}}),
     ("copilot", {"type": "assistant.message", "data": {}}),
-    ("opencode", {"type": "text", "sessionID": "s"}),
-    ("pi", {"type": "session", "version": 3}),
-    ("pi", {"type": "tool_execution_start"}),
-    ("gemini", {"type": "init", "session_id": "s"}),
+    ("opencode", {"type": "text", "sessionID": "s", "part": {}}),
+    ("pi", {"type": "session", "version": 3, "id": "x"}),
+    ("pi", {"type": "tool_execution_start", "toolCallId": "x", "toolName": "ls"}),
+    ("gemini", {"type": "init", "session_id": "s", "model": "m"}),
     ("gemini", {"type": "message", "role": "user", "content": "x"}),
-    ("gemini", {"type": "tool_use", "tool_id": "x"}),
+    ("gemini", {"type": "tool_use", "tool_id": "x", "tool_name": "ls"}),
     ("gemini", {"type": "result", "status": "success", "stats": {}}),
     ("droid", {"type": "message", "role": "user", "text": "x", "session_id": "s"}),
-    ("droid", {"type": "tool_call", "toolName": "Read"}),
-    ("droid", {"type": "completion", "finalText": "x"}),
+    ("droid", {"type": "tool_call", "toolName": "Read", "parameters": {}}),
+    ("droid", {"type": "completion", "finalText": "x", "session_id": "s"}),
     ("droid", {"type": "system", "subtype": "init", "reasoning_effort": "low", "tools": []}),
-    ("qwen", {"type": "system", "subtype": "init", "qwen_code_version": "0.20"}),
+    ("qwen", {"type": "system", "subtype": "init", "qwen_code_version": "0.20", **NAMED}),
     ("amp", {"type": "assistant", "session_id": "T-0123"}),
-    ("claude", {"type": "system", "subtype": "init", "claude_code_version": "2"}),
-    ("claude", {"type": "system", "subtype": "init", "uuid": "u"}),
-    ("claude", {"type": "system", "subtype": "init", "mcp_servers": [], "apiKeySource": "none"}),
-    ("claude", {"type": "system", "subtype": "init", "slash_commands": []}),
-    ("claude", {"type": "system", "subtype": "hook_started"}),
+    ("claude", {"type": "system", "subtype": "init", "claude_code_version": "2", **NAMED}),
+    ("claude", {"type": "system", "subtype": "init", "uuid": "u", **NAMED}),
+    (
+        "claude",
+        {"type": "system", "subtype": "init", "mcp_servers": [], "apiKeySource": "none", **NAMED},
+    ),
+    ("claude", {"type": "system", "subtype": "init", "slash_commands": [], **NAMED}),
+    ("claude", {"type": "system", "subtype": "hook_started", **NAMED}),
     ("claude", {"type": "stream_event", "event": {}}),
-    ("claude", {"type": "rate_limit_event"}),
-    ("claude", {"type": "assistant", "uuid": "u"}),
-    ("claude", {"type": "user", "parent_tool_use_id": None}),
+    ("claude", {"type": "rate_limit_event", "rate_limit_info": {}}),
+    ("claude", {"type": "assistant", "uuid": "u", "message": {}}),
+    ("claude", {"type": "user", "parent_tool_use_id": None, "message": {}}),
     ("claude", {"type": "assistant", "message": {"content": [{"type": "tool_use"}]}}),
-    ("claude", {"type": "result", "total_cost_usd": 0}),
+    ("claude", {"type": "result", "total_cost_usd": 0, "is_error": False}),
     ("cursor", {"type": "tool_call", "subtype": "started", "tool_call": {}}),
     ("cursor", {"type": "thinking", "subtype": "delta"}),
     ("cursor", {"type": "thinking", "subtype": "completed"}),
     ("cursor", {"type": "turn_ended", "status": "error"}),
-    ("cursor", {"type": "assistant", "timestamp_ms": 1}),
-    ("cursor", {"type": "assistant", "model_call_id": "m"}),
+    ("cursor", {"type": "assistant", "timestamp_ms": 1, "message": {}}),
+    ("cursor", {"type": "assistant", "model_call_id": "m", "message": {}}),
     ("cursor", {"type": "result", "request_id": "r"}),
     ("cursor", {"type": "system", "subtype": "init", "apiKeySource": "login"}),
     ("cursor", {"type": "system", "subtype": "init", "apiKeySource": "env", "mcp_servers": []}),
@@ -184,11 +188,14 @@ RECOGNIZED = [
     ("grok", {"type": "text", "data": "x"}),
     ("grok", {"type": "tool_call", "toolCallId": "x", "toolName": "grep"}),
     ("grok", {"type": "end", "stopReason": "end_turn", "sessionId": "x"}),
-    ("grok", {"type": "system", "subtype": "init", "tools": ["list_dir"], "uuid": "u"}),
-    ("antigravity", {"event": "step_update", "step_update": {"state": "DONE"}}),
-    ("antigravity", {"event": "result", "result": {"status": "ERROR"}}),
+    ("grok", {"type": "system", "subtype": "init", "tools": ["list_dir"], **NAMED}),
+    ("antigravity", {"event": "step_update", "step_update": {"step_type": "tool"}}),
+    (
+        "antigravity",
+        {"event": "result", "result": {"status": "ERROR", "num_turns": 1, "conversation_id": "x"}},
+    ),
     ("cline", {"type": "agent_event", "event": {"type": "done"}}),
-    ("cline", {"type": "run_result", "finishReason": "error"}),
+    ("cline", {"type": "run_result", "finishReason": "error", "usage": {}}),
     ("goose", {"type": "message", "message": {"role": "user", "content": []}}),
     ("goose", {"type": "complete", "total_tokens": None}),
     ("cursor", {"role": "user", "message": {"content": "x"}}),
@@ -237,20 +244,58 @@ def test_recognition(name: str | None, event: dict[str, Any]) -> None:
     assert agentfmt.recognize(json.dumps(event).encode()) == name
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        (each.name, kind)
-        for each in agentfmt.TRANSLATORS.values()
-        for kind in sorted(map(str, each.own_types))
-    ],
-)
-def test_a_type_that_is_an_agents_own_shows_it(name: str, kind: str) -> None:
-    assert agentfmt.recognize(json.dumps({"type": kind}).encode()) == name
+# Lines that a program may print that is no agent: a type that an agent has, and what else anybody
+# would put into it.
+STRANGERS: list[dict[str, Any]] = [
+    *({"type": kind} for kind in sorted(map(str, agentfmt.CURSOR_TYPES | agentfmt.SAVED_TYPES))),
+    *({"type": kind} for kind in sorted(agentfmt.ROLLOUT_TYPES)),
+    *({"type": kind, "payload": {"id": 1}} for kind in sorted(agentfmt.ROLLOUT_TYPES)),
+    *(
+        {"type": kind, "session_id": "web-1", "name": "x"}
+        for kind in sorted(map(str, agentfmt.Pi.own_types))
+    ),
+    *({"type": kind} for kind in ("keep_alive", "stream_event", "control_request", "message_end")),
+    {"type": "init", "session_id": "web-1", "version": "1.2"},
+    {"type": "session"},
+    {"type": "session", "id": "x", "user": "me"},
+    {"type": "user", "uuid": "u", "name": "Ann"},
+    {"type": "system", "uuid": "u", "subtype": "boot"},
+    {"type": "result", "uuid": "u", "status": "success"},
+    {"type": "result", "sessionId": "web-1", "code": 0},
+    {"type": "page_view", "sessionId": "web-1", "uuid": "u"},
+    {"type": "page_view", "sessionID": "web-1"},
+    {"type": "progress", "sessionId": "web-1", "percent": 3},
+    {"type": "message", "role": "user", "content": "x", "channel": "y"},
+    {"type": "message", "message": {"text": "x"}},
+    {"type": "error", "severity": "high", "message": "x"},
+    {"type": "error", "source": "db", "message": "x"},
+    {"type": "error", "sessionID": "web-1"},
+    {"type": "completion", "text": "x"},
+    {"type": "complete", "total_tokens": 3, "model": "m"},
+    {"type": "tool_call", "toolName": "x"},
+    {"type": "tool_use", "tool_id": 7},
+    {"type": "label", "parentId": None},
+    {"type": "user.created", "data": {}, "timestamp": 1},
+    {"type": "session.created", "data": {}, "object": "event"},
+    {"type": "thread.started", "pid": 3},
+    {"type": "item.completed", "item": {"id": 3}},
+    {"type": "turn.completed", "player": "x"},
+    {"event": "init", "init": {"version": 1}},
+    {"event": "result", "result": {"status": "ok"}},
+    {"role": "meta", "content": "x"},
+    {"role": "_checkpoint"},
+    {"role": "assistant", "tool_calls": [{"id": "call_1", "function": {"name": "Bash"}}]},
+]
+
+
+@pytest.mark.parametrize("event", STRANGERS, ids=json.dumps)
+def test_a_type_alone_shows_no_agent(event: dict[str, Any]) -> None:
+    """Any program may use the word; within a run of the agent such a line is still its own."""
+    assert agentfmt.recognize(json.dumps(event).encode()) is None
 
 
 def test_the_place_of_the_type_does_not_matter() -> None:
-    line = b'{"x":{"type":"thread.started"},"total_cost_usd":1,"type":"result"}'
+    line = b'{"x":{"type":"thread.started"},"total_cost_usd":1,"is_error":false,"type":"result"}'
     assert agentfmt.recognize(line) == "claude"
 
 

@@ -18,6 +18,11 @@ import agentfmt
 ERROR = lines({"type": "error", "message": "not logged in"})
 MARKED = lines({"type": "error", "message": "no", "converted_from": "codex"})
 NEW = lines({"type": "brand_new"})
+LOG = lines({"type": "log", "session_id": "web-1"})
+ROLLOUT = lines(
+    {"type": "event_msg", "timestamp": "2026-01-01T00:00:00Z",
+     "payload": {"type": "agent_message", "message": "Hi"}}
+)  # fmt: skip
 SAID, DONE, ASKED = (
     [part(session=None)] for part in (lambda **s: assistant("Hi", **s), result, user)
 )
@@ -68,6 +73,13 @@ TABLE: dict[str, tuple[Lines, str]] = {
         [init("x" * 301), *lines({"type": "assistant", "uuid": "u", "message": {"content": []}})],
         "claude ? unfinished, cursor xxxxxxxx unfinished",
     ),
+    "a type of the saved form within the stream": (
+        [*OPEN, *lines({"type": "event_msg"}, {"type": "compacted"}), *AGAIN], CODEX
+    ),
+    "a line of the saved form within the stream": (
+        [*OPEN, *ROLLOUT, *AGAIN], f"{CODEX}, codex ? succeeded"
+    ),
+    "and the stream is cut": ([*OPEN, *ROLLOUT], f"codex ? succeeded, {CUT}"),
     # 4: it names a conversation that shows no agent yet
     "of no agent, behind one": ([*GOOD["codex"], *PLAIN], f"{CODEX}, cursor p-1 succeeded"),
     "its agent shows later": ([*GOOD["codex"], *DROID], f"{CODEX}, droid dr-1 succeeded"),
@@ -157,6 +169,7 @@ GIVEN: dict[str, tuple[str, Lines, str]] = {
         "codex", [*OPEN, *lines({"type": "progress", "pct": 3}), *AGAIN], CODEX
     ),
     "an error first": ("codex", [*ERROR, *GOOD["codex"]], CODEX),
+    "a stranger's that names a session": ("codex", [*OPEN[:1], *LOG, *OPEN[1:], *AGAIN], CODEX),
     "a relative's": ("qwen", GOOD["claude"], "qwen cl-1 succeeded"),
 }  # fmt: skip
 
@@ -164,6 +177,15 @@ GIVEN: dict[str, tuple[str, Lines, str]] = {
 @pytest.mark.parametrize(("agent", "stream", "expected"), GIVEN.values(), ids=GIVEN.keys())
 def test_with_a_given_agent(agent: str, stream: Lines, expected: str) -> None:
     assert outcome(stream, "--from", agent) == expected
+
+
+@pytest.mark.parametrize("agent", GOOD)
+def test_no_stranger_takes_over_from_a_given_agent(agent: str) -> None:
+    good = GOOD[agent]
+    for strange in (LOG, lines({}), lines({"type": "log", "sessionId": "web-1"})):
+        for at in range(len(good) + 1):
+            ended = convert([*good[:at], *strange, *good[at:]], "--from", agent)
+            assert ended == convert(good, "--from", agent)
 
 
 def test_an_unread_line_may_show_the_agent() -> None:

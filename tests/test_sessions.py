@@ -126,7 +126,7 @@ def prompts(data: Any) -> list[str]:
 
 
 def test_prompts_are_what_a_person_typed() -> None:
-    assert prompts(SAMPLE) == ["/clear", "What does greet.py print?", "Say it louder."]
+    assert prompts(SAMPLE) == ["What does greet.py print?", "Say it louder."]
 
 
 def claude(kind: str, content: Any, **more: Any) -> bytes:
