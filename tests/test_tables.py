@@ -45,7 +45,7 @@ def schema(table: str) -> dict[str, tuple[str, str]]:
     text = MANUAL.partition(".Sh TABLES")[2].partition(f".Ss {table.capitalize()} as a table")[2]
     stated = text.partition(".Bd -literal\n")[2].partition(".Ed")[0]
     lines = (re.split("  +", line) for line in stated.splitlines()[1:])
-    return {name: (re.split(r"\W", kind)[0], null) for name, kind, null in lines}
+    return {name: (kind, null) for name, kind, null, *_ in lines}
 
 
 def columns(table: str) -> list[str]:
